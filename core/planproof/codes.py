@@ -1,0 +1,172 @@
+"""Every code that a finding can carry: one table, never reused.
+
+1xx logical plan and hazards, 2xx planning and rewriting, 3xx run, 4xx files, 5xx contract, 6xx publishing, 9xx ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of finding: what it means, and the one next step that a reader should take."""
+
+    id: str
+    title: str
+    meaning: str
+    next_step: str
+
+
+_TABLE = (
+    Code(
+        "PP101",
+        "duplicate field",
+        "Two fields of one schema share (relation, name); invariant I1.",
+        "Alias one of them, or drop one with `* EXCEPT (...)`.",
+    ),
+    Code(
+        "PP102",
+        "duplicate column in the sink",
+        "Two output columns have one physical name, and a Parquet file cannot hold both (D1).",
+        "Give each output column a name of its own.",
+    ),
+    Code("PP110", "rejected by Spark", "Spark's analyzer rejects this query.", "Correct the query at the place named."),
+    Code(
+        "PP111",
+        "not understood offline",
+        "The logical plane does not know a construct of this query, and does not guess.",
+        "`planproof run` still reads Spark's own planes; report the construct so that it can be added.",
+    ),
+    Code(
+        "PP201",
+        "logical and analyzed disagree",
+        "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",
+        "Report the reproducer that the finding names.",
+    ),
+    Code(
+        "PP202",
+        "rewriting dropped",
+        "A rewriting changed a schema (I6), or Spark analyzed the rewritten text to another schema.",
+        "Nothing to do: the compiled text ran as written. Report the rule that is named.",
+    ),
+    Code(
+        "PP203",
+        "optimizer changed the schema",
+        "Spark's optimized or executed plan has another width, name or type than its analyzed plan; invariant I7.",
+        "Report it to Spark with the query; run the model with the optimizer rule excluded.",
+    ),
+    Code(
+        "PP204",
+        "nullability loosened by the optimizer",
+        "Spark's optimized plan calls a field nullable that its analyzed plan calls NOT NULL; facts decide.",
+        "Nothing to do where the count shows no null.",
+    ),
+    Code("PP210", "rewriting suggested", "A rewriting would run faster with the same result.", "Set `rewrite: on`."),
+    Code(
+        "PP301",
+        "batch breaks its schema",
+        "An Arrow batch does not hold what its schema says; invariants I2, I3 and I5.",
+        "Correct the Python function that produced the batch.",
+    ),
+    Code("PP302", "run failed", "Spark failed while it ran the model.", "Read Spark's error, which is quoted."),
+    Code(
+        "PP401",
+        "file differs from the plan",
+        "A written Parquet file has another schema than the plan that wrote it; invariant I5.",
+        "Read the path in the finding with `planproof audit`.",
+    ),
+    Code(
+        "PP402",
+        "files differ from each other",
+        "Parquet files of one table disagree about a column.",
+        "Rewrite the older files, or cast the model's column to the stored type.",
+    ),
+    Code(
+        "PP403",
+        "catalog differs from the files",
+        "The registered table and its Parquet files disagree about a column.",
+        "Repair the registration, or rewrite the table.",
+    ),
+    Code(
+        "PP501",
+        "column missing",
+        "The contract promises a column that the model does not produce.",
+        "Add the column to the model's SELECT, or remove it from the contract.",
+    ),
+    Code(
+        "PP502",
+        "column not promised",
+        "The model produces a column that the contract does not name.",
+        "Name the column in the contract, or remove it from the SELECT.",
+    ),
+    Code(
+        "PP503",
+        "column out of order",
+        "The model produces the promised columns in another order.",
+        "Reorder the SELECT as the contract names the columns.",
+    ),
+    Code(
+        "PP504",
+        "type differs",
+        "A column has another type than promised.",
+        "Cast the column to the promised type, or change the contract.",
+    ),
+    Code(
+        "PP505",
+        "NOT NULL broken",
+        "The contract promises NOT NULL and a null was counted, or is certain.",
+        "Filter the nulls, fill them with coalesce(...), or drop the promise.",
+    ),
+    Code(
+        "PP506",
+        "NOT NULL unproved",
+        "The contract promises NOT NULL and nothing proves it yet.",
+        "Filter or coalesce the column, or let the run count its nulls.",
+    ),
+    Code(
+        "PP507",
+        "constraint broken",
+        "A declared constraint (unique, primary_key, foreign_key, check) does not hold over the staged rows.",
+        "Look at the counted rows and correct the model.",
+    ),
+    Code(
+        "PP508",
+        "constraint unproved",
+        "A declared constraint was not checked on this route.",
+        "Run the model through the guard, which counts it.",
+    ),
+    Code(
+        "PP509",
+        "contract unreadable",
+        "The contract names a type or constraint that Spark does not know.",
+        "Correct the contract at the column named.",
+    ),
+    Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
+    Code(
+        "PP602",
+        "publish undone",
+        "A publish was killed half way and has been undone; the table is as it was.",
+        "Run the model again.",
+    ),
+    Code(
+        "PP603",
+        "publish finished late",
+        "A publish was killed after its commit point and has been finished.",
+        "Nothing to do.",
+    ),
+    Code(
+        "PP604",
+        "locked",
+        "Another publish of this table is under way, or was killed.",
+        "Wait for it, or run `planproof recover --force` if its owner is dead.",
+    ),
+    Code(
+        "PP901",
+        "internal error in planproof",
+        "planproof itself failed; nothing was published.",
+        "Report the traceback; `on_internal_error: pass` lets dbt run as if planproof were absent.",
+    ),
+)
+
+CODES: dict[str, Code] = {code.id: code for code in _TABLE}

@@ -1,0 +1,70 @@
+"""The session settings that change what a query means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+_TRUE = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """Settings of one Spark session, with Spark 4.3's defaults. `ansi=False` is how dbt-spark runs."""
+
+    ansi: bool = True
+    time_zone: str = "America/Los_Angeles"
+    timestamp_type: str = "TIMESTAMP_LTZ"
+    case_sensitive: bool = False
+    size_of_null: bool = False
+    allow_precision_loss: bool = True
+    preserve_char_varchar: bool = False
+    literal_pick_minimum_precision: bool = True
+    escaped_string_literals: bool = False
+    group_by_aliases: bool = True
+    double_quoted_identifiers: bool = False
+    concat_binary_as_string: bool = False
+    elt_output_as_string: bool = False
+    legacy_interval: bool = False
+    regex_column_names: bool = False
+    lateral_column_alias: bool = True
+    create_table_provider: str = "parquet"
+    spark: str = "4.3"
+
+    def with_setting(self, key: str, value: str) -> Conf:
+        """The conf after `SET key=value`; a key that changes no schema leaves it as it is."""
+        name = SETTINGS.get(key.lower())
+        if name is None:
+            return self
+        current = getattr(self, name)
+        parsed: Any = _TRUE.get(value.strip().lower(), current) if isinstance(current, bool) else value.strip()
+        changed: dict[str, Any] = {name: parsed}
+        return replace(self, **changed)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Conf:
+        conf = self
+        for key, value in settings.items():
+            conf = conf.with_setting(key, value)
+        return conf
+
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "ansi",
+    "spark.sql.session.timezone": "time_zone",
+    "spark.sql.timestamptype": "timestamp_type",
+    "spark.sql.casesensitive": "case_sensitive",
+    "spark.sql.legacy.sizeofnull": "size_of_null",
+    "spark.sql.decimaloperations.allowprecisionloss": "allow_precision_loss",
+    "spark.sql.preservecharvarchartypeinfo": "preserve_char_varchar",
+    "spark.sql.legacy.literal.pickminimumprecision": "literal_pick_minimum_precision",
+    "spark.sql.parser.escapedstringliterals": "escaped_string_literals",
+    "spark.sql.groupbyaliases": "group_by_aliases",
+    "spark.sql.ansi.doublequotedidentifiers": "double_quoted_identifiers",
+    "spark.sql.function.concatbinaryasstring": "concat_binary_as_string",
+    "spark.sql.function.eltoutputasstring": "elt_output_as_string",
+    "spark.sql.legacy.interval.enabled": "legacy_interval",
+    "spark.sql.parser.quotedregexcolumnnames": "regex_column_names",
+    "spark.sql.lateralcolumnalias.enableimplicitresolution": "lateral_column_alias",
+}
+"""Spark's setting, in lower case, to the field of `Conf` that it sets."""

@@ -1,0 +1,124 @@
+"""What the author promised: the contract of a model, and the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.settings import Settings
+from planproof.types import DataType, from_json, parse_type
+
+CONSTRAINTS = ("not_null", "unique", "primary_key", "foreign_key", "check")
+MATERIALIZATIONS = ("table", "view", "incremental", "ephemeral", "seed")
+STRATEGIES = ("append", "insert_overwrite")
+
+
+class ContractError(ValueError):
+    """A contract or model that cannot be read; the message names the column and the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A declared constraint. `expression` is the check's SQL, or the foreign key's target `relation (columns)`."""
+
+    kind: str
+    columns: tuple[str, ...] = ()
+    expression: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in CONSTRAINTS:
+            raise ContractError(f"unknown constraint {self.kind!r}; known: {', '.join(CONSTRAINTS)}")
+        if self.kind == "check" and not self.expression:
+            raise ContractError("a check constraint needs an expression")
+
+    def __str__(self) -> str:
+        inside = self.expression if self.kind == "check" else ", ".join(self.columns)
+        return f"{self.kind}({inside})"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Contract:
+    """Promised columns in order, `[(name, type, nullable), ...]`, and constraints.
+
+    A type is a `DataType`, a DDL text with nested `NOT NULL`, or Spark's type JSON (text or decoded). A constraint is a
+    `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. Raises `ContractError`.
+    """
+
+    schema: PhysicalSchema
+    constraints: tuple[Constraint, ...]
+    places: Mapping[str, str]
+
+    def __init__(
+        self,
+        columns: Iterable[tuple[str, Any, bool]],
+        constraints: Iterable[Constraint | Mapping[str, Any]] = (),
+        places: Mapping[str, str] | None = None,
+    ) -> None:
+        declared = tuple(c if isinstance(c, Constraint) else _constraint(c) for c in constraints)
+        not_null = {name.lower() for c in declared if c.kind in ("not_null", "primary_key") for name in c.columns}
+        fields = tuple(
+            PhysicalField(name, _type(name, data_type), bool(nullable) and name.lower() not in not_null)
+            for name, data_type, nullable in columns
+        )
+        known = {f.name.lower() for f in fields}
+        for constraint in declared:
+            for name in constraint.columns:
+                if name.lower() not in known:
+                    raise ContractError(f"{constraint} names {name!r}, which is not a column of the contract")
+        object.__setattr__(self, "schema", PhysicalSchema(fields))
+        object.__setattr__(self, "constraints", tuple(c for c in declared if c.kind != "not_null"))
+        object.__setattr__(self, "places", dict(places or {}))
+
+
+def _type(name: str, given: Any) -> DataType:
+    try:
+        if isinstance(given, DataType):
+            return given
+        if isinstance(given, str) and given.lstrip()[:1] not in ("{", '"'):
+            return parse_type(given)
+        return from_json(given)
+    except (ValueError, KeyError) as error:
+        raise ContractError(f"column {name!r}: {error}") from error
+
+
+def _constraint(given: Mapping[str, Any]) -> Constraint:
+    kind = str(given.get("kind") or given.get("type") or "")
+    columns: Sequence[str] = given.get("columns") or ()
+    return Constraint(kind, tuple(columns), given.get("expression"), given.get("name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One compiled model: its target's dotted name, its SQL, and how it is to be stored.
+
+    `file` and `line_offset` place findings in the author's file. `options` are the table's options (file format,
+    location_root, buckets, table properties) as dbt names them.
+    """
+
+    name: str
+    sql: str
+    contract: Contract | None = None
+    materialized: str = "table"
+    incremental_strategy: str = "append"
+    partition_by: tuple[str, ...] | list[str] = ()
+    settings: Settings = field(default_factory=Settings)
+    file: str | None = None
+    unique_id: str | None = None
+    file_format: str = "parquet"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.materialized not in MATERIALIZATIONS:
+            raise ContractError(
+                f"{self.name}: unknown materialization {self.materialized!r}; known: {', '.join(MATERIALIZATIONS)}"
+            )
+        if self.materialized == "incremental" and self.incremental_strategy not in STRATEGIES:
+            raise ContractError(
+                f"{self.name}: unknown incremental strategy {self.incremental_strategy!r}; "
+                f"known: {', '.join(STRATEGIES)}"
+            )
+        object.__setattr__(self, "partition_by", tuple(self.partition_by))

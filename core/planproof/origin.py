@@ -1,0 +1,49 @@
+"""Where something stands in a text, and the two ways in which a text cannot be understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A place: file (None for a bare text), line and column from 1, and the character span `start:stop` in the text.
+
+    `approximate` marks a place that stands for something inside it, such as the call of a macro.
+    """
+
+    line: int
+    column: int
+    file: str | None = None
+    start: int | None = None
+    stop: int | None = None
+    approximate: bool = False
+
+    def __str__(self) -> str:
+        place = f"{self.file or 'line'}{':' if self.file else ' '}{self.line}:{self.column}"
+        return f"{place} (in a macro called here)" if self.approximate else place
+
+    def within(self, file: str) -> Origin:
+        return replace(self, file=file)
+
+
+def place(text: str, start: int, stop: int | None = None, file: str | None = None) -> Origin:
+    """The origin of the character offset `start` in `text`."""
+    line = text.count("\n", 0, start) + 1
+    return Origin(line, start - text.rfind("\n", 0, start), file, start, stop)
+
+
+class AnalysisError(Exception):
+    """Spark would reject this query. `condition` is Spark's, such as `UNRESOLVED_COLUMN.WITH_SUGGESTION`."""
+
+    def __init__(self, condition: str, message: str, origin: Origin | None = None) -> None:
+        super().__init__(f"[{condition}] {message}" + (f" ({origin})" if origin else ""))
+        self.condition, self.message, self.origin = condition, message, origin
+
+
+class Unknown(Exception):
+    """planproof does not know this construct and does not guess; Spark may well accept it."""
+
+    def __init__(self, construct: str, origin: Origin | None = None) -> None:
+        super().__init__(f"planproof does not know {construct}" + (f" ({origin})" if origin else ""))
+        self.construct, self.origin = construct, origin

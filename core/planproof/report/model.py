@@ -1,0 +1,203 @@
+"""The words of a report: verdict, finding, how a plane was read, what was enforced."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from planproof.codes import CODES
+from planproof.origin import Origin
+
+
+class Verdict(str, enum.Enum):
+    """What is known of a promise. The order of severity is proved < warning < unproved < violated."""
+
+    PROVED = "proved"
+    WARNING = "warning"
+    UNPROVED = "unproved"
+    VIOLATED = "violated"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+PLANES = (
+    "contract",
+    "logical",
+    "rewritten",
+    "analyzed",
+    "optimized",
+    "executed",
+    "batches",
+    "files",
+    "catalog",
+)
+INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it."""
+
+    verdict: Verdict
+    code: str
+    plane: str
+    field: str | None = None
+    promised: str | None = None
+    found: str | None = None
+    message: str = ""
+    origin: Origin | None = None
+    evidence: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise ValueError(f"no code {self.code}")
+
+    @property
+    def next_step(self) -> str:
+        return CODES[self.code].next_step
+
+    def __str__(self) -> str:
+        place = f" at {self.origin}" if self.origin else ""
+        return f"{self.code} {self.verdict}: {self.message}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneReading:
+    """How a plane came to its claim: `read`, `not present` or `unreadable`, with the reason for the last two."""
+
+    plane: str
+    status: str
+    reason: str | None = None
+    schema: tuple[tuple[str, str, bool], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enforcement:
+    """Whether an invariant was enforced in this run; `how` says by what, or why not."""
+
+    invariant: str
+    enforced: bool
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A rule that fired: the span's text before and after."""
+
+    rule: str
+    before: str
+    after: str
+    applied: bool
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one model's check, publish or audit found out.
+
+    `outcome` is `checked`, `published`, `rejected` (nothing was published; the target is as it was), `audited` or
+    `failed` (could not run: `error` says why).
+    """
+
+    model: str
+    outcome: str
+    findings: tuple[Finding, ...] = ()
+    planes: tuple[PlaneReading, ...] = ()
+    invariants: tuple[Enforcement, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    sql: str | None = None
+    executed_sql: str | None = None
+    rows: int | None = None
+    seconds: float | None = None
+    strategy: str | None = None
+    error: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """violated, else unproved, else proved: a warning alone is proved."""
+        verdicts = {f.verdict for f in self.findings}
+        if Verdict.VIOLATED in verdicts or self.outcome == "failed":
+            return Verdict.VIOLATED if Verdict.VIOLATED in verdicts else Verdict.UNPROVED
+        return Verdict.UNPROVED if Verdict.UNPROVED in verdicts else Verdict.PROVED
+
+    def fails(self, fail_on: str = "violated") -> bool:
+        """True where a finding is at or above `fail_on`."""
+        if fail_on == "never":
+            return False
+        least = _SEVERITY[fail_on]
+        return any(_SEVERITY[f.verdict.value] >= least for f in self.findings)
+
+    def of(self, *verdicts: Verdict) -> list[Finding]:
+        return [f for f in self.findings if f.verdict in verdicts]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict.value, "findings": [_finding_dict(f) for f in self.findings]}
+
+    def to_json(self, indent: int | None = None) -> str:
+        return json.dumps(self.to_dict(), indent=indent, default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """The report that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Report:
+        known = {k: v for k, v in form.items() if k != "verdict"}
+        known["findings"] = tuple(_finding(f) for f in form.get("findings", ()))
+        known["planes"] = tuple(_reading(p) for p in form.get("planes", ()))
+        known["invariants"] = tuple(Enforcement(**e) for e in form.get("invariants", ()))
+        known["rewrites"] = tuple(
+            Rewrite(**{**r, "origin": _origin(r.get("origin"))}) for r in form.get("rewrites", ())
+        )
+        return cls(**known)
+
+    def to_html(self) -> str:
+        """A page of its own, without any row of data."""
+        from planproof.report.html import render
+
+        page: str = render([self])
+        return page
+
+    def to_text(self) -> str:
+        """What the terminal shows, without colour."""
+        from planproof.report.text import plain
+
+        text: str = plain([self])
+        return text
+
+
+_SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
+
+
+def _finding_dict(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
+
+
+def _finding(form: Mapping[str, Any]) -> Finding:
+    known = {k: v for k, v in form.items() if k != "next_step"}
+    return Finding(**{**known, "verdict": Verdict(form["verdict"]), "origin": _origin(form.get("origin"))})
+
+
+def _reading(form: Mapping[str, Any]) -> PlaneReading:
+    schema = form.get("schema")
+    return PlaneReading(
+        form["plane"],
+        form["status"],
+        form.get("reason"),
+        tuple((n, t, b) for n, t, b in schema) if schema is not None else None,
+    )
+
+
+def _origin(form: Mapping[str, Any] | None) -> Origin | None:
+    return Origin(**form) if form else None
+
+
+def worst(reports: Iterable[Report]) -> Verdict:
+    """The severest verdict among reports; proved where there are none."""
+    return max((r.verdict for r in reports), key=lambda v: _SEVERITY[v.value], default=Verdict.PROVED)

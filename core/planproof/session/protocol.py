@@ -1,0 +1,91 @@
+"""A way to reach Spark, as the rest of the project sees it. Only this room knows pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from planproof.conf import Conf
+from planproof.schema import PhysicalSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this route can read and do; `reason` explains what it cannot."""
+
+    kind: str
+    optimized: bool
+    executed: bool
+    batches: bool
+    files: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPlanes:
+    """The schemas of one query at Spark's planes, nullability included. A plane that cannot be read here is None.
+
+    `analyzed` carries relations (the last part of Spark's qualifier, None where computed) beside its fields.
+    """
+
+    analyzed: PhysicalSchema
+    relations: tuple[str | None, ...]
+    optimized: PhysicalSchema | None
+    executed: PhysicalSchema | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A relation as the catalog registers it. `kind` is `table` or `view`; `location` is a URI, None for a view."""
+
+    name: str
+    kind: str
+    schema: PhysicalSchema
+    partition_by: tuple[str, ...]
+    format: str | None
+    location: str | None
+    managed: bool
+    properties: dict[str, str]
+    comment: str | None = None
+
+
+class SparkFailure(Exception):
+    """Spark could not do what was asked: not a violation. `condition` is Spark's; `transient` invites a retry."""
+
+    def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
+        super().__init__(message)
+        self.condition, self.transient = condition, transient
+
+
+class Session(Protocol):
+    """One Spark session. Names of relations are dotted, may hold backticks, and are quoted before Spark sees them."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def conf(self) -> Conf:
+        """The settings in force now."""
+
+    def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
+        """Spark settings for the length of a block; what it changed is restored."""
+
+    def planes(self, sql: str) -> SparkPlanes:
+        """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Runs a statement and returns its rows. Raises `SparkFailure`."""
+
+    def batches(self, sql: str, limit: int | None = None) -> Any:
+        """The result as a pyarrow Table, fully validated by the caller."""
+
+    def table(self, name: str) -> StoredTable | None:
+        """The registered relation, or None."""
+
+    def files(self, location: str) -> Sequence[str]:
+        """The data files under a location, sorted; names that begin with `_` or `.` are left out."""
+
+    def local_path(self, uri: str) -> str | None:
+        """The path of a `file:` URI on this machine, or None where only Spark's own client reaches it."""

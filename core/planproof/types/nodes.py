@@ -1,0 +1,323 @@
+"""Spark's data types as frozen values.
+
+Every type answers in Spark's three spellings: `simple` is the catalog string (`array<struct<a:int>>`), `sql` the SQL
+spelling used in output names and messages (`ARRAY<STRUCT<a: INT>>`), `json` the JSON form that keeps the nested
+nullability. Source: `org.apache.spark.sql.types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A Spark data type; compare with `==`, which includes the nested nullability."""
+
+    @property
+    def simple(self) -> str:
+        raise TypeError(f"{type(self).__name__} has no spelling")
+
+    @property
+    def sql(self) -> str:
+        return self.simple.upper()
+
+    @property
+    def json(self) -> Json:
+        return self.simple
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        """The directly nested types, in the order in which they are written."""
+        return ()
+
+    def __str__(self) -> str:
+        return self.simple
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(DataType):
+    """A type without parameters, known by its catalog spelling and its JSON spelling."""
+
+    spelling: str
+    json_spelling: str
+
+    @property
+    def simple(self) -> str:
+        return self.spelling
+
+    @property
+    def json(self) -> Json:
+        return self.json_spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal(DataType):
+    precision: int = 10
+    scale: int = 0
+
+    @property
+    def simple(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class String(DataType):
+    """A string. `collation` is None for the default string type and a full collation name where one was written;
+    Spark keeps a written `UTF8_BINARY` apart from the default."""
+
+    collation: str | None = None
+
+    @property
+    def simple(self) -> str:
+        return "string" if self.collation is None else f"string collate {self.collation}"
+
+    @property
+    def sql(self) -> str:
+        return "STRING" if self.collation is None else f"STRING COLLATE {self.collation}"
+
+    @property
+    def json(self) -> Json:
+        return self.simple if self.collation == "UTF8_BINARY" else "string"
+
+
+@dataclass(frozen=True, slots=True)
+class Char(DataType):
+    length: int
+
+    @property
+    def simple(self) -> str:
+        return f"char({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Varchar(DataType):
+    length: int
+
+    @property
+    def simple(self) -> str:
+        return f"varchar({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Time(DataType):
+    precision: int = 6
+
+    @property
+    def simple(self) -> str:
+        return f"time({self.precision})"
+
+
+YEAR_MONTH_UNITS = ("year", "month")
+DAY_TIME_UNITS = ("day", "hour", "minute", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(DataType):
+    """An ANSI interval: `start` and `end` are both year-month units or both day-time units."""
+
+    start: str
+    end: str
+
+    @property
+    def year_month(self) -> bool:
+        return self.start in YEAR_MONTH_UNITS
+
+    @property
+    def simple(self) -> str:
+        return f"interval {self.start}" if self.start == self.end else f"interval {self.start} to {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Geo(DataType):
+    """`geometry(srid)` or `geography(srid)`; the reference system -1 stands for ANY."""
+
+    kind: str
+    srid: int
+
+    @property
+    def simple(self) -> str:
+        return f"{self.kind}({'any' if self.srid < 0 else self.srid})"
+
+    @property
+    def json(self) -> Json:
+        crs = "OGC:CRS84" if self.srid == 4326 else f"SRID:{self.srid}"
+        return f"{self.kind}({crs}{', SPHERICAL' if self.kind == 'geography' else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Array(DataType):
+    element: DataType
+    contains_null: bool = True
+
+    @property
+    def simple(self) -> str:
+        return f"array<{self.element.simple}>"
+
+    @property
+    def sql(self) -> str:
+        return f"ARRAY<{self.element.sql}>"
+
+    @property
+    def json(self) -> Json:
+        return {"type": "array", "elementType": self.element.json, "containsNull": self.contains_null}
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        return (self.element,)
+
+
+@dataclass(frozen=True, slots=True)
+class Map(DataType):
+    key: DataType
+    value: DataType
+    value_contains_null: bool = True
+
+    @property
+    def simple(self) -> str:
+        return f"map<{self.key.simple},{self.value.simple}>"
+
+    @property
+    def sql(self) -> str:
+        return f"MAP<{self.key.sql}, {self.value.sql}>"
+
+    @property
+    def json(self) -> Json:
+        return {
+            "type": "map",
+            "keyType": self.key.json,
+            "valueType": self.value.json,
+            "valueContainsNull": self.value_contains_null,
+        }
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        return (self.key, self.value)
+
+
+def quoted_if_needed(part: str) -> str:
+    """Spark's `quoteIfNeeded`: backticks around anything that is not letters, digits and `_`, or that is all digits."""
+    plain = bool(part) and all(c == "_" or (c.isascii() and c.isalnum()) for c in part) and not part.isdigit()
+    return part if plain else "`" + part.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    name: str
+    type: DataType
+    nullable: bool = True
+
+    @property
+    def json(self) -> Json:
+        return {"name": self.name, "type": self.type.json, "nullable": self.nullable, "metadata": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Struct(DataType):
+    fields: tuple[StructField, ...] = ()
+
+    @property
+    def simple(self) -> str:
+        return "struct<" + ",".join(f"{f.name}:{f.type.simple}" for f in self.fields) + ">"
+
+    @property
+    def sql(self) -> str:
+        inner = (f"{quoted_if_needed(f.name)}: {f.type.sql}{'' if f.nullable else ' NOT NULL'}" for f in self.fields)
+        return f"STRUCT<{', '.join(inner)}>"
+
+    @property
+    def json(self) -> Json:
+        return {"type": "struct", "fields": [f.json for f in self.fields]}
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        return tuple(f.type for f in self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+
+VOID = Atomic("void", "void")
+BOOLEAN = Atomic("boolean", "boolean")
+BYTE = Atomic("tinyint", "byte")
+SHORT = Atomic("smallint", "short")
+INT = Atomic("int", "integer")
+LONG = Atomic("bigint", "long")
+FLOAT = Atomic("float", "float")
+DOUBLE = Atomic("double", "double")
+BINARY = Atomic("binary", "binary")
+DATE = Atomic("date", "date")
+TIMESTAMP = Atomic("timestamp", "timestamp")
+TIMESTAMP_NTZ = Atomic("timestamp_ntz", "timestamp_ntz")
+CALENDAR_INTERVAL = Atomic("interval", "interval")
+VARIANT = Atomic("variant", "variant")
+STRING = String()
+
+ATOMS = (
+    VOID,
+    BOOLEAN,
+    BYTE,
+    SHORT,
+    INT,
+    LONG,
+    FLOAT,
+    DOUBLE,
+    BINARY,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    CALENDAR_INTERVAL,
+    VARIANT,
+)
+
+INTEGRAL = (BYTE, SHORT, INT, LONG)
+FRACTIONAL_ATOMS = (FLOAT, DOUBLE)
+
+
+def is_integral(t: DataType) -> bool:
+    return t in INTEGRAL
+
+
+def is_numeric(t: DataType) -> bool:
+    return isinstance(t, Decimal) or t in INTEGRAL or t in FRACTIONAL_ATOMS
+
+
+def is_string(t: DataType) -> bool:
+    """True for `string`, collated or not, and for char and varchar."""
+    return isinstance(t, String | Char | Varchar)
+
+
+def walk(t: DataType) -> Iterator[DataType]:
+    """The type and every type nested in it, outermost first."""
+    yield t
+    for child in t.children:
+        yield from walk(child)
+
+
+def as_nullable(t: DataType) -> DataType:
+    """The type with every nested flag set to nullable, as a V1 table forgets them (`DataType.asNullable`)."""
+    if isinstance(t, Array):
+        return Array(as_nullable(t.element), True)
+    if isinstance(t, Map):
+        return Map(as_nullable(t.key), as_nullable(t.value), True)
+    if isinstance(t, Struct):
+        return Struct(tuple(StructField(f.name, as_nullable(f.type), True) for f in t.fields))
+    return t
+
+
+def same_type(a: DataType, b: DataType) -> bool:
+    """Spark's `DataType.sameType`: equal but for nested nullability; struct names compared without case."""
+    if isinstance(a, Array) and isinstance(b, Array):
+        return same_type(a.element, b.element)
+    if isinstance(a, Map) and isinstance(b, Map):
+        return same_type(a.key, b.key) and same_type(a.value, b.value)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return len(a.fields) == len(b.fields) and all(
+            x.name.lower() == y.name.lower() and same_type(x.type, y.type) for x, y in zip(a.fields, b.fields)
+        )
+    return a == b
