@@ -1,0 +1,109 @@
+"""Fixtures that every room shares: one real Spark session per run, a fresh database per test.
+
+The session is Hive-enabled, so that `SparkSession.builder.enableHiveSupport().getOrCreate()`, which dbt-spark calls for
+each statement, finds it. Its metastore is a Derby database in memory; warehouse and Derby's log lie in a temporary
+directory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from planproof.session import Session
+
+SPARK_CONF = {
+    "spark.master": "local[2]",
+    "spark.app.name": "planproof-tests",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.session.timeZone": "America/Los_Angeles",
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:planproof;create=true",
+    "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+    "spark.hadoop.hive.metastore.schema.verification": "false",
+}
+
+_started: list[tuple[SparkSession, dict[str, str]]] = []
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def spark_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the run's warehouse, Derby log and local Spark files lie."""
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(spark_dir: Path) -> Iterator[SparkSession]:
+    """The run's one Spark session: Hive-enabled, local[2], ANSI by default, time zone America/Los_Angeles."""
+    pytest.importorskip("pyspark")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder
+    paths = {
+        "spark.sql.warehouse.dir": (spark_dir / "warehouse").as_uri(),
+        "spark.local.dir": str(spark_dir / "local"),
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_dir} -Xss8m",
+    }
+    for key, value in {**SPARK_CONF, **paths}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("FATAL")
+    _started.append((session, dict(session.conf.getAll)))
+    yield session
+    _started.clear()
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def session(spark: SparkSession) -> Session:
+    """planproof's view of the run's Spark session."""
+    import planproof.session
+
+    return planproof.session.open(spark)
+
+
+@pytest.fixture
+def database(spark: SparkSession) -> Iterator[str]:
+    """The name of a database made for this test and dropped, with all that it holds, after it."""
+    name = f"t{next(_numbers)}_{os.getpid()}"
+    spark.sql(f"create database `{name}`")
+    yield name
+    spark.catalog.setCurrentDatabase("default")
+    spark.sql(f"drop database if exists `{name}` cascade")
+
+
+@pytest.fixture
+def ansi(spark: SparkSession) -> Callable[[bool], None]:
+    """Sets `spark.sql.ansi.enabled` for the rest of the test: `ansi(False)` is how dbt-spark runs."""
+    return lambda on: spark.conf.set("spark.sql.ansi.enabled", str(on).lower())
+
+
+@pytest.fixture(autouse=True)
+def _restored_spark() -> Iterator[None]:
+    """Gives the next test the settings and the current database that the session began with."""
+    yield
+    for spark, before in _started:
+        after: dict[str, Any] = dict(spark.conf.getAll)
+        for key in after.keys() - before.keys():
+            spark.conf.unset(key)
+        for key, value in before.items():
+            if after.get(key) != value:
+                spark.conf.set(key, value)
+        if spark.catalog.currentDatabase() != "default":
+            spark.catalog.setCurrentDatabase("default")
