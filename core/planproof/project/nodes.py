@@ -1,0 +1,245 @@
+"""One node of a dbt manifest (a plain mapping, untrusted) as a `Model` and its `Contract`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
+from planproof.project.errors import ProjectError
+from planproof.settings import ENFORCEABLE, Settings, SettingsError
+from planproof.types import quoted_if_needed
+
+Node = Mapping[str, Any]
+
+_OPTIONS = (
+    "location_root",
+    "options",
+    "tblproperties",
+    "clustered_by",
+    "buckets",
+    "on_schema_change",
+    "unique_key",
+    "sql_header",
+    "full_refresh",
+)
+
+
+def model_of(
+    node: Node,
+    *,
+    sql: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Model:
+    """The model that a manifest's node describes.
+
+    `sql` stands in for the node's `compiled_code`. Settings are `defaults`, then the node's `meta.planproof`, then
+    `overrides` (what a command line or an operator says). A dbt contract binds columns by name: unless the node says
+    `enforce` itself, the order is not part of the promise. Raises `ProjectError`, which names the node.
+    """
+    where = place_of(node)
+    compiled = sql if sql is not None else node.get("compiled_code")
+    if not isinstance(compiled, str) or not compiled.strip():
+        raise ProjectError(f"{where}: the manifest holds no compiled SQL for it; run `dbt compile`")
+    if node.get("language") == "python":
+        raise ProjectError(f"{where}: a Python model has no SQL that planproof could check")
+    config = _mapping(node, "config", where)
+    try:
+        return Model(
+            relation_of(node),
+            compiled,
+            contract=contract_of(node),
+            materialized=materialized_of(node),
+            incremental_strategy=_text(config, "incremental_strategy", where) or "append",
+            partition_by=_names(config, "partition_by", where),
+            settings=settings_of(node, defaults=defaults, overrides=overrides),
+            file=_text(node, "original_file_path", where),
+            unique_id=_text(node, "unique_id", where),
+            file_format=_text(config, "file_format", where) or "parquet",
+            options={key: config[key] for key in _OPTIONS if config.get(key) is not None},
+            comment=_comment(node, config),
+        )
+    except ContractError as error:
+        raise ProjectError(f"{where}: {error}") from error
+
+
+def contract_of(node: Node) -> Contract | None:
+    """The contract of a node, or None where none is enforced. Raises `ProjectError` with the column's name.
+
+    A `custom` constraint is SQL for one database that nobody can count; `custom_constraints` lists those.
+    """
+    where = place_of(node)
+    config = _mapping(node, "config", where)
+    declared = _mapping(config, "contract", where) or _mapping(node, "contract", where)
+    if not declared.get("enforced"):
+        return None
+    columns = _columns(node, where)
+    if not columns:
+        raise ProjectError(f"{where}: its contract is enforced, but it names no columns; list them under `columns:`")
+    source = str(node.get("patch_path") or "").partition("://")[2] or where
+    try:
+        return Contract(
+            [(name, _data_type(column, name, where), True) for name, column in columns.items()],
+            [c for c in _constraints(node, columns, where) if c is not None],
+            dict.fromkeys(columns, source),
+        )
+    except ContractError as error:
+        raise ProjectError(f"{where}: {error}") from error
+
+
+def custom_constraints(node: Node) -> tuple[str, ...]:
+    """The declared constraints of a kind that planproof does not know, as `kind: expression`."""
+    where = place_of(node)
+    return tuple(
+        f"{form.get('type')}: {form.get('expression') or ''}".rstrip(": ")
+        for form, _ in _raw_constraints(node, _columns(node, where), where)
+        if form.get("type") not in CONSTRAINTS
+    )
+
+
+def settings_of(
+    node: Node, *, defaults: Mapping[str, Any] | None = None, overrides: Mapping[str, Any] | None = None
+) -> Settings:
+    """`config.meta.planproof`, else `meta.planproof`, between `defaults` and `overrides`. Raises `ProjectError`."""
+    where = place_of(node)
+    config_meta = _mapping(_mapping(node, "config", where), "meta", where)
+    given = config_meta.get("planproof", _mapping(node, "meta", where).get("planproof")) or {}
+    if not isinstance(given, Mapping):
+        raise ProjectError(f"{where}: meta.planproof is {given!r}, not a mapping of settings")
+    by_name = {"enforce": [term for term in ENFORCEABLE if term != "order"]}
+    try:
+        return Settings.of({**by_name, **(defaults or {}), **given, **(overrides or {})}, f"{where}: meta.planproof")
+    except SettingsError as error:
+        raise ProjectError(str(error)) from error
+
+
+def relation_of(node: Node) -> str:
+    """The dotted name of the node's relation, quoted only where a part needs it; an ephemeral model has one too."""
+    where = place_of(node)
+    given = node.get("relation_name")
+    if isinstance(given, str) and given.strip():
+        # dbt quotes with the adapter's character; a manifest compiled for another adapter may hold double quotes.
+        parts: Sequence[str] = split_name(given.strip().replace('"', "`"))
+    else:
+        name = node.get("alias") or node.get("identifier") or node.get("name")
+        parts = [str(part) for part in (node.get("database"), node.get("schema"), name) if part]
+    if not parts or not all(parts):
+        raise ProjectError(f"{where}: it has no relation name (found {given!r})")
+    return ".".join(quoted_if_needed(part) for part in parts)
+
+
+def materialized_of(node: Node) -> str:
+    """`table`, `view`, `incremental`, `ephemeral`, `seed`, or whatever else the node says."""
+    if node.get("resource_type") == "seed":
+        return "seed"
+    return str(_mapping(node, "config", place_of(node)).get("materialized") or "view")
+
+
+def place_of(node: Node) -> str:
+    """The node's id and file, for errors."""
+    name = str(node.get("unique_id") or node.get("name") or "a node without unique_id")
+    file = node.get("original_file_path")
+    return f"{name} ({file})" if isinstance(file, str) and file else name
+
+
+def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
+    """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
+    where = place_of(node)
+    columns = _columns(node, where)
+    not_null = {
+        name.lower()
+        for form, names in _raw_constraints(node, columns, where)
+        if form.get("type") in ("not_null", "primary_key")
+        for name in names
+    }
+    return [
+        (name, str(column["data_type"]), name.lower() not in not_null)
+        for name, column in columns.items()
+        if column.get("data_type")
+    ]
+
+
+def _columns(node: Node, where: str) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for key, column in _mapping(node, "columns", where).items():
+        if not isinstance(column, Mapping):
+            raise ProjectError(f"{where}: column {key!r} is {column!r}, not a mapping")
+        found[str(column.get("name") or key)] = column
+    return found
+
+
+def _data_type(column: Node, name: str, where: str) -> str:
+    given = column.get("data_type")
+    if not isinstance(given, str) or not given.strip():
+        raise ProjectError(f"{where}: column {name!r} of its enforced contract has no data_type; give it one")
+    return given
+
+
+def _raw_constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """Every declared constraint with the columns that it is about."""
+    for name, column in columns.items():
+        for form in _sequence(column, "constraints", f"{where}: column {name!r}"):
+            yield form, (name,)
+    for form in _sequence(node, "constraints", where):
+        yield form, _names(form, "columns", where)
+
+
+def _constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[Constraint | None]:
+    for form, names in _raw_constraints(node, columns, where):
+        kind = form.get("type")
+        yield _constraint(str(kind), form, names, where) if kind in CONSTRAINTS else None
+
+
+def _constraint(kind: str, form: Node, names: tuple[str, ...], where: str) -> Constraint:
+    expression = _text(form, "expression", where)
+    if kind == "foreign_key" and form.get("to"):
+        expression = f"{_target(str(form['to']))} ({', '.join(_names(form, 'to_columns', where))})"
+    return Constraint(kind, names, expression, _text(form, "name", where))
+
+
+def _target(given: str) -> str:
+    """The foreign key's relation; dbt leaves `ref('x')` as it is until it compiles the model."""
+    return given if "(" in given else ".".join(quoted_if_needed(part) for part in split_name(given))
+
+
+def _comment(node: Node, config: Node) -> str | None:
+    persist = config.get("persist_docs")
+    wanted = isinstance(persist, Mapping) and persist.get("relation")
+    return str(node.get("description") or "") or None if wanted else None
+
+
+def _mapping(node: Node, key: str, where: str) -> Node:
+    given = node.get(key)
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ProjectError(f"{where}: `{key}` is {type(given).__name__}, not a mapping")
+    return given
+
+
+def _sequence(node: Node, key: str, where: str) -> Sequence[Node]:
+    given = node.get(key)
+    if given is None:
+        return []
+    if not isinstance(given, (list, tuple)) or not all(isinstance(item, Mapping) for item in given):
+        raise ProjectError(f"{where}: `{key}` is not a list of mappings")
+    return given
+
+
+def _names(node: Node, key: str, where: str) -> tuple[str, ...]:
+    given = node.get(key)
+    if given is None:
+        return ()
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise ProjectError(f"{where}: `{key}` is {given!r}, neither a name nor a list of names")
+    return tuple(names)
+
+
+def _text(node: Node, key: str, where: str) -> str | None:
+    given = node.get(key)
+    if given is not None and not isinstance(given, str):
+        raise ProjectError(f"{where}: `{key}` is {given!r}, not a text")
+    return given
