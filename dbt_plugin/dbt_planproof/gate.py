@@ -1,0 +1,319 @@
+"""The gate between dbt and Spark: which statement writes the node that runs, and what the guard says to it."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.exceptions import DbtRuntimeError
+from planproof.contract import Model
+from planproof.project.errors import ProjectError
+from planproof.project.nodes import model_of
+from planproof.project.places import in_source
+from planproof.report.model import Finding, Report, Verdict
+
+from dbt_planproof import log, statements
+from dbt_planproof.message import failure, remarks
+from dbt_planproof.record import Record
+from dbt_planproof.statements import Statement
+
+if TYPE_CHECKING:
+    from planproof.guard import Guard
+
+COMMANDS = ("run", "build", "retry")
+MATERIALIZATIONS = ("table", "view", "incremental")
+STRATEGIES = ("append", "insert_overwrite")
+
+
+class Stopped(DbtRuntimeError):
+    """planproof did not publish the node: dbt fails it with this message and skips its children."""
+
+
+@dataclass
+class Run:
+    """One node while dbt materializes it, on one thread."""
+
+    model: Model
+    node: dict[str, Any]
+    target: tuple[str, str]
+    compiled: str
+    deferred: list[Any] = field(default_factory=list)
+    delta: Statement | None = None
+    checked: bool = False
+    done: bool = False
+
+
+class Gate:
+    """Gates the models of one dbt invocation; the threads of dbt share it."""
+
+    def __init__(self, adapter: Any) -> None:
+        self.adapter = adapter
+        self.local = threading.local()
+        self.lock = threading.RLock()
+        self.made: list[Guard] = []
+        self.record = Record()
+
+    # --- dbt's side -------------------------------------------------------------------------------------------------
+
+    def enter(self, config: Any) -> None:
+        """A node begins on this thread. Raises `Stopped` where its planproof settings or contract cannot be read."""
+        self.local.run = None
+        node = getattr(config, "model", None)
+        if not self._gated(node):
+            return
+        form = node.to_dict()
+        try:
+            model = model_of(form, defaults={"rewrite": "suggest"})
+        except ProjectError as error:
+            raise Stopped(f"planproof: {error}") from error
+        relation = self.adapter.Relation.create_from(self.adapter.config, node)
+        target = (str(relation.schema).lower(), str(relation.identifier).lower())
+        self.local.run = Run(model, form, target, node.compiled_code.strip())
+
+    def leave(self) -> None:
+        """The node that this thread ran has ended, well or not."""
+        self.local.run = None
+
+    def defer_drop(self, relation: Any) -> bool:
+        """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
+        run = self._open()
+        if run is None or _names(relation) != run.target:
+            return False
+        run.deferred.append(relation)
+        return True
+
+    def drop_deferred(self) -> None:
+        """Does the drops that were put off: what comes is not ours to publish, and counts on them."""
+        run = self._open()
+        while run is not None and run.deferred:
+            self.adapter.drop_now(run.deferred.pop(0))
+
+    def check_contract(self, sql: str) -> None:
+        """Raises `Stopped` where the contract is broken for every possible data."""
+        run = self._open()
+        if run is not None and run.model.contract is not None and not run.checked and run.compiled in sql:
+            self._check(run, run.compiled)
+
+    def execute(self, sql: str) -> tuple[AdapterResponse, Any] | None:
+        """The answer to a statement that was gated, or None for one that dbt is to run itself."""
+        run = self._open()
+        if run is None:
+            return None
+        statement = statements.read(sql)
+        if statement.kind == "read":
+            return None
+        if self._is_delta(run, statement):
+            self._check(run, statement.query)
+            run.delta = statement
+            return None
+        model = self._model(run, statement)
+        if model is None:
+            self.drop_deferred()
+            return None
+        return self._publish(run, model)
+
+    # --- which statement it is --------------------------------------------------------------------------------------
+
+    def _gated(self, node: Any) -> bool:
+        from dbt.flags import get_flags
+
+        # Clones, data tests and unit tests come through the same hook.
+        if getattr(node, "resource_type", None) != "model" or getattr(get_flags(), "WHICH", None) not in COMMANDS:
+            return False
+        config = node.config
+        return (
+            self.adapter.config.credentials.method == "session"
+            and node.language == "sql"
+            and bool(node.compiled_code)
+            and config.materialized in MATERIALIZATIONS
+            and (config.get("file_format") or "parquet") == "parquet"
+            and (config.materialized != "incremental" or (config.get("incremental_strategy") or "append") in STRATEGIES)
+        )
+
+    def _open(self) -> Run | None:
+        run: Run | None = getattr(self.local, "run", None)
+        return None if run is None or run.done else run
+
+    def _is_delta(self, run: Run, statement: Statement) -> bool:
+        return (
+            statement.kind == "temp_view"
+            and run.model.materialized == "incremental"
+            and statement.relation[-1].lower() == f"{run.target[1]}__dbt_tmp"
+            and run.compiled in statement.query
+        )
+
+    def _model(self, run: Run, statement: Statement) -> Model | None:
+        """The model that the statement publishes, None where it is not the node's own or not understood."""
+        if tuple(part.lower() for part in statement.relation[-2:]) != run.target:
+            return None
+        if statement.kind == "insert" and run.delta is not None:
+            return _delta_model(run.model, statement, run.delta)
+        if run.compiled not in statement.query:
+            return None
+        if statement.kind == "table" and run.model.materialized in ("table", "incremental"):
+            return self._table_model(run.model, statement)
+        if statement.kind == "view" and run.model.materialized == "view":
+            return _view_model(run.model, statement)
+        return None
+
+    def _table_model(self, model: Model, statement: Statement) -> Model | None:
+        clauses = statement.clauses
+        root, location = model.options.get("location_root"), clauses.get("location")
+        if clauses.get("using", "parquet").lower() != "parquet" or not self._parquet_by_default(clauses):
+            return None
+        if location is not None and location != f"{root}/{statement.relation[-1]}":
+            return None
+        columns, buckets = clauses.get("clustered_by", (None, None))
+        options = {
+            **model.options,
+            "options": clauses.get("options"),
+            "tblproperties": clauses.get("tblproperties"),
+            "clustered_by": columns,
+            "buckets": buckets,
+        }
+        # A first run and a full refresh of an incremental write the whole table.
+        return replace(
+            model,
+            sql=statement.query,
+            materialized="table",
+            partition_by=clauses.get("partition_by", ()),
+            options={key: value for key, value in options.items() if value is not None},
+            comment=clauses.get("comment"),
+        )
+
+    def _parquet_by_default(self, clauses: Any) -> bool:
+        """Whether a CREATE TABLE without USING makes a Parquet table in this session."""
+        if "using" in clauses:
+            return True
+        conf = self._spark().conf
+        return (
+            conf.get("spark.sql.sources.default", "parquet") == "parquet"
+            and conf.get("spark.sql.legacy.createHiveTableByDefault", "false") == "false"
+        )
+
+    # --- what the guard says ----------------------------------------------------------------------------------------
+
+    def _check(self, run: Run, sql: str) -> None:
+        run.checked = True
+        model = replace(run.model, sql=sql)
+        report = self._asked(run, model, lambda guard: guard.check(model))
+        if report is None or model.settings.fail_on == "never" or not report.of(Verdict.VIOLATED):
+            return
+        self._stop(run, replace(report, outcome="rejected"))
+
+    def _publish(self, run: Run, model: Model) -> tuple[AdapterResponse, Any] | None:
+        report = self._asked(run, model, lambda guard: guard.publish(model))
+        if report is None:
+            self.drop_deferred()
+            run.done = True
+            return None
+        if report.outcome != "published":
+            self._stop(run, report)
+        run.done = True
+        for relation in run.deferred:
+            self.adapter.cache_dropped(relation)
+        self.record.add(report, self._target_path())
+        for line in remarks(report):
+            log.warn(line)
+        return _answer(report)
+
+    def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report | None:
+        """The guard's report, placed in the author's file; None where it broke and the model says `pass`."""
+        try:
+            return self._placed(run, model, question(self._guard()))
+        except Exception as error:  # Whatever it is, it is ours: the node must not be published by it.
+            log.debug(f"internal error in planproof\n{traceback.format_exc()}")
+            said = f"internal error in planproof: {type(error).__name__}: {error}"
+            if model.settings.on_internal_error == "pass":
+                log.warn(f"{run.node['name']}: {said}; dbt runs this model as if planproof were absent")
+                return None
+            finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
+            report = Report(model.name, "failed", (finding,), sql=model.sql, error=said)
+            self._stop(run, report, error)
+            raise AssertionError from error
+
+    def _stop(self, run: Run, report: Report, cause: Exception | None = None) -> None:
+        run.done = True
+        path = self.record.add(report, self._target_path())
+        raise Stopped(failure(report, run.node["name"], path)) from cause
+
+    def _placed(self, run: Run, model: Model, report: Report) -> Report:
+        file, raw = self._source(run.node)
+        findings = tuple(
+            replace(f, origin=in_source(f.origin, model.sql, run.compiled, raw, file)) if f.origin else f
+            for f in report.findings
+        )
+        return replace(report, findings=findings)
+
+    def _source(self, node: dict[str, Any]) -> tuple[str, str]:
+        """The model's file and its text; dbt's own copy has lost the blank lines at the top."""
+        file, raw = str(node.get("original_file_path") or ""), str(node.get("raw_code") or "")
+        for root in (self.adapter.config.project_root, node.get("root_path")):
+            path = Path(root or ".") / file
+            if path.is_file():
+                text = path.read_text("utf-8")
+                return file, text if raw in text else raw
+        return file, raw
+
+    def _guard(self) -> Guard:
+        with self.lock:
+            if not self.made:
+                self.made.append(make_guard(self._spark()))
+            return self.made[0]
+
+    def _spark(self) -> Any:
+        """The session that dbt-spark's cursor uses, with the profile's settings."""
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.enableHiveSupport()
+        for key, value in self.adapter.config.credentials.server_side_parameters.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+
+    def _target_path(self) -> Path:
+        return Path(self.adapter.config.project_target_path)
+
+
+def make_guard(spark: Any) -> Guard:
+    """One guard per invocation: it remembers what it proved of each relation."""
+    from planproof.guard import Guard
+
+    return Guard(spark)
+
+
+def _delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
+    """An incremental's later run: the delta's query stands in the insert's text as a CTE of the temporary view's name."""
+    overwrite = bool(statement.clauses["overwrite"])
+    if overwrite != (model.incremental_strategy == "insert_overwrite"):
+        return None
+    view = delta.relation[-1].replace("`", "``")
+    return replace(model, sql=f"with `{view}` as (\n{delta.query}\n)\n{statement.query}")
+
+
+def _view_model(model: Model, statement: Statement) -> Model:
+    options = {
+        **model.options,
+        "columns": statement.clauses.get("columns"),
+        "tblproperties": statement.clauses.get("tblproperties"),
+    }
+    return replace(
+        model,
+        sql=statement.query,
+        options={key: value for key, value in options.items() if value is not None},
+        comment=statement.clauses.get("comment"),
+    )
+
+
+def _names(relation: Any) -> tuple[str, str]:
+    return str(relation.schema).lower(), str(relation.identifier).lower()
+
+
+def _answer(report: Report) -> tuple[AdapterResponse, Any]:
+    from dbt_common.clients.agate_helper import empty_table
+
+    return AdapterResponse(_message="OK", rows_affected=report.rows), empty_table()

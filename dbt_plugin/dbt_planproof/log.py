@@ -1,0 +1,26 @@
+"""Lines in dbt's own log."""
+
+from __future__ import annotations
+
+
+def warn(message: str) -> None:
+    """A warning on dbt's console and in its log file; never an error, also under `--warn-error`."""
+    _note(message, "WARN")
+
+
+def info(message: str) -> None:
+    """A line on dbt's console and in its log file."""
+    _note(message, "INFO")
+
+
+def debug(message: str) -> None:
+    """A line in dbt's log file."""
+    _note(message, "DEBUG")
+
+
+def _note(message: str, level: str) -> None:
+    from dbt_common.events.base_types import EventLevel
+    from dbt_common.events.functions import fire_event
+    from dbt_common.events.types import Note
+
+    fire_event(Note(msg=message), level=EventLevel[level])
