@@ -32,12 +32,9 @@ def generate(home: Path, scale: float = SCALE) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     fresh = home / f"tpch.{uuid.uuid4().hex}"
     try:
-        subprocess.run(
-            [_tpchgen(), "parquet", "--scale-factor", str(scale), "--tables", ",".join(TABLES)]
-            + ["--output-dir", str(fresh), "--quiet"],
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
+        what = ["parquet", "--scale-factor", str(scale), "--tables", ",".join(TABLES)]
+        where = ["--output-dir", str(fresh), "--quiet"]
+        subprocess.run([_tpchgen(), *what, *where], check=True, stdin=subprocess.DEVNULL)
         (fresh / stamp.name).write_text(json.dumps(wanted))
         # The files appear under their name all at once: an interrupted run leaves no half of them.
         shutil.rmtree(data, ignore_errors=True)

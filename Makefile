@@ -1,0 +1,43 @@
+# `make demo` and `make test` need Python 3.10 to 3.13 and Java 17 or later; the rest is installed into .venv.
+
+PYTHON ?=
+ORACLE ?= ../shared/oracle
+BIN := .venv/bin
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help environment install demo test lint conformance bench clean
+
+help: ## Shows this list.
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+environment:
+	@.ci/environment --java
+
+install: environment ## Makes .venv from uv.lock.
+
+demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and shows what happened.
+	@$(BIN)/python dags_examples/demo.py
+
+test: environment ## Runs all tests.
+	$(BIN)/python -m pytest -m "not conformance" $(PYTEST_ARGS)
+
+lint: ## Runs ruff and mypy.
+	@.ci/environment
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+conformance: environment ## Sweeps against real Spark (slow), and scores `planproof derive` where ORACLE is present.
+	$(BIN)/python -m pytest -m conformance $(PYTEST_ARGS) || test $$? -eq 5
+	@if [ -f "$(ORACLE)/queries.jsonl.gz" ]; then \
+		mkdir -p .demo && gzip -dc "$(ORACLE)/queries.jsonl.gz" > .demo/cases.jsonl && \
+		$(BIN)/planproof derive .demo/cases.jsonl > .demo/derived.jsonl && \
+		$(BIN)/python "$(ORACLE)/score.py" .demo/derived.jsonl; \
+	else echo "no oracle at $(ORACLE): nothing scored"; fi
+
+bench: environment ## Measures what the guard costs and what a rewriting saves.
+	$(BIN)/python benchmarks/run.py
+
+clean: ## Removes the demo's data and tables, and all caches.
+	rm -rf .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis dags_examples/project/target dags_examples/project/logs
