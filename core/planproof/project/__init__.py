@@ -1,1 +1,8 @@
+"""dbt's artifacts: the only room that knows them, read without dbt."""
 
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode, read_project
+from planproof.project.nodes import contract_of, model_of
+from planproof.project.selection import selected
+
+__all__ = ["Project", "ProjectError", "ProjectNode", "contract_of", "model_of", "read_project", "selected"]

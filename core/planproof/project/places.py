@@ -19,7 +19,8 @@ def in_source(origin: Origin, sql: str, compiled: str, raw: str, file: str | Non
     What a template wrote stands at the template, marked approximate. Where `sql` does not hold `compiled`, or the place
     lies outside it, the origin comes back as it is.
 
-    >>> str(in_source(Origin(2, 3), "select\\n  id from s.t", "select\\n  id from s.t", "select\\n  id from {{ ref('t') }}"))
+    >>> sql, raw = "select\\n  id from s.t", "select\\n  id from {{ ref('t') }}"
+    >>> str(in_source(Origin(2, 3), sql, sql, raw))
     'line 2:3'
     """
     at, offset = sql.find(compiled), _offset(sql, origin)

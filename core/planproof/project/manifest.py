@@ -1,0 +1,289 @@
+"""A compiled dbt project as its manifest.json tells it. The file is untrusted input."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
+from planproof.project.errors import ProjectError
+from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
+
+MANIFEST = Path("target") / "manifest.json"
+VERSION = 12
+KINDS = ("model", "seed", "snapshot", "source")
+"""The kinds of node that are relations; tests, analyses and operations are none."""
+
+
+@dataclass(frozen=True)
+class ProjectNode:
+    """A node of the project that is, or is read like, a relation."""
+
+    unique_id: str
+    kind: str
+    name: str
+    relation: str
+    materialized: str
+    fqn: tuple[str, ...]
+    tags: tuple[str, ...]
+    file: str | None
+    package: str
+    parents: tuple[str, ...]
+    raw: Node = field(repr=False, compare=False)
+
+    @property
+    def place(self) -> str:
+        return place_of(self.raw)
+
+    @property
+    def sql(self) -> str | None:
+        """The compiled SQL, None where the manifest holds none."""
+        compiled = self.raw.get("compiled_code")
+        return compiled if isinstance(compiled, str) and compiled.strip() else None
+
+    @property
+    def is_python(self) -> bool:
+        return self.raw.get("language") == "python"
+
+    def model(self, *, overrides: Mapping[str, Any] | None = None) -> Model:
+        """The node as a `Model`. Raises `ProjectError`."""
+        return model_of(self.raw, overrides=overrides)
+
+    def hooks(self) -> tuple[str, ...]:
+        """The SQL, not rendered, of the pre-hooks and post-hooks."""
+        config = self.raw.get("config") or {}
+        found: list[str] = []
+        for key in ("pre-hook", "post-hook", "pre_hook", "post_hook"):
+            for hook in config.get(key) or ():
+                text = hook.get("sql") if isinstance(hook, Mapping) else hook
+                found.append(str(text or ""))
+        return tuple(text for text in found if text.strip())
+
+    def unsupported(self) -> str | None:
+        """Why the guard cannot run this model, or None where it can."""
+        if self.is_python:
+            return "a Python model"
+        if self.materialized not in MATERIALIZATIONS:
+            return f"materialized as {self.materialized!r}"
+        config = self.raw.get("config") or {}
+        strategy = config.get("incremental_strategy") or "append"
+        if self.materialized == "incremental" and strategy not in STRATEGIES:
+            return f"incremental strategy {strategy!r}"
+        file_format = config.get("file_format") or "parquet"
+        if self.materialized in ("table", "incremental") and file_format != "parquet":
+            return f"file format {file_format!r}"
+        if self.hooks():
+            return "it has hooks, and only dbt runs hooks"
+        return "it has a sql_header" if config.get("sql_header") else None
+
+
+@dataclass(frozen=True)
+class Project:
+    """`nodes` by unique id: models, seeds, snapshots and sources, parents before children."""
+
+    name: str
+    nodes: Mapping[str, ProjectNode]
+    directory: Path | None = None
+    dbt_version: str = ""
+    adapter: str = ""
+    operations: tuple[str, ...] = ()
+
+    @cached_property
+    def models(self) -> tuple[ProjectNode, ...]:
+        """The models in DAG order, ephemeral ones too."""
+        return tuple(node for node in self.nodes.values() if node.kind == "model")
+
+    @cached_property
+    def sources(self) -> tuple[ProjectNode, ...]:
+        return tuple(node for node in self.nodes.values() if node.kind == "source")
+
+    @cached_property
+    def children(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {key: [] for key in self.nodes}
+        for node in self.nodes.values():
+            for parent in node.parents:
+                found[parent].append(node.unique_id)
+        return {key: tuple(ids) for key, ids in found.items()}
+
+    def ancestors(self, unique_ids: Iterable[str], depth: int | None = None) -> set[str]:
+        """The ids of everything upstream of `unique_ids`, themselves left out; at most `depth` edges away."""
+        return self._reach(unique_ids, lambda key: self.nodes[key].parents, depth)
+
+    def descendants(self, unique_ids: Iterable[str], depth: int | None = None) -> set[str]:
+        return self._reach(unique_ids, lambda key: self.children[key], depth)
+
+    @staticmethod
+    def _reach(start: Iterable[str], step: Any, depth: int | None) -> set[str]:
+        first = set(start)
+        seen, edge = set(first), set(first)
+        while edge and (depth is None or depth > 0):
+            edge = {found for key in edge for found in step(key)} - seen
+            seen |= edge
+            depth = None if depth is None else depth - 1
+        return seen - first
+
+    def stored_parents(self, node: ProjectNode) -> tuple[ProjectNode, ...]:
+        """The relations that a model's compiled SQL reads: dbt inlines ephemeral parents, so theirs stand for them."""
+        found: dict[str, ProjectNode] = {}
+        waiting, seen = list(node.parents), set()
+        while waiting:
+            key = waiting.pop(0)
+            if key in seen:
+                continue
+            seen.add(key)
+            parent = self.nodes[key]
+            if parent.materialized == "ephemeral":
+                waiting.extend(parent.parents)
+            else:
+                found[key] = parent
+        return tuple(found.values())
+
+    def by_relation(self, name: str) -> ProjectNode | None:
+        """The node whose relation or name is `name`, case aside."""
+        wanted = name.lower()
+        for node in self.nodes.values():
+            if wanted in (node.relation.lower(), node.unique_id.lower()):
+                return node
+        named = [node for node in self.nodes.values() if node.name.lower() == wanted and node.kind != "source"]
+        return named[0] if len(named) == 1 else None
+
+
+def read_project(source: str | Path | Mapping[str, Any]) -> Project:
+    """The project of a directory (its target/manifest.json), a manifest file, or a decoded manifest.
+
+    Reads the manifest's schema v12, which dbt 1.8 to 1.11 write. Raises `ProjectError`.
+    """
+    if isinstance(source, Mapping):
+        return _project(source, "the manifest", None)
+    path = Path(source)
+    directory = path if path.is_dir() else _project_directory(path)
+    file = path / MANIFEST if path.is_dir() else path
+    if not file.exists():
+        raise ProjectError(f"{file}: there is no manifest; run `dbt compile` in {directory or path.parent}")
+    return _project(_decoded(file), str(file), directory)
+
+
+def _project_directory(manifest: Path) -> Path | None:
+    for directory in manifest.resolve().parents:
+        if (directory / "dbt_project.yml").exists():
+            return directory
+    return None
+
+
+def _decoded(file: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectError(f"{file}: cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ProjectError(f"{file}: is no JSON: {error}; run `dbt compile` again") from error
+    if not isinstance(found, Mapping):
+        raise ProjectError(f"{file}: is a JSON {type(found).__name__}, not a manifest")
+    return found
+
+
+def _project(manifest: Mapping[str, Any], where: str, directory: Path | None) -> Project:
+    metadata = _mapping(manifest, "metadata", where)
+    version = str(metadata.get("dbt_schema_version") or "")
+    if not version.rstrip("/").endswith(f"/manifest/v{VERSION}.json"):
+        raise ProjectError(
+            f"{where}: its schema is {version or 'not stated'}; planproof reads manifest v{VERSION} "
+            "(dbt 1.8 to 1.11). Compile the project with one of these"
+        )
+    adapter = str(metadata.get("adapter_type") or "")
+    if adapter not in ("", "spark", "databricks"):
+        raise ProjectError(f"{where}: it was compiled for {adapter}; planproof proves models on Spark")
+    raw = {**_mapping(manifest, "nodes", where), **_mapping(manifest, "sources", where)}
+    nodes = dict(_nodes(raw, where))
+    operations = tuple(
+        str(node.get("raw_code") or "")
+        for node in raw.values()
+        if isinstance(node, Mapping) and node.get("resource_type") == "operation"
+    )
+    return Project(
+        str(metadata.get("project_name") or ""),
+        {key: nodes[key] for key in _dag_order(nodes, where)},
+        directory,
+        str(metadata.get("dbt_version") or ""),
+        adapter,
+        operations,
+    )
+
+
+def _nodes(raw: Mapping[str, Any], where: str) -> Iterator[tuple[str, ProjectNode]]:
+    relations = {key for key, node in raw.items() if isinstance(node, Mapping) and node.get("resource_type") in KINDS}
+    for key, node in raw.items():
+        if not isinstance(node, Mapping):
+            raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
+        if key in relations:
+            yield key, _node(key, node, relations, where)
+
+
+def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
+    kind = str(node["resource_type"])
+    config = _mapping(node, "config", f"{where}: {key}")
+    depends_on = _mapping(node, "depends_on", f"{where}: {key}")
+    tags = {str(tag) for tag in [*_list(node, "tags", key, where), *_list(config, "tags", key, where)]}
+    parents = [str(parent) for parent in _list(depends_on, "nodes", key, where)]
+    file = node.get("original_file_path")
+    return ProjectNode(
+        key,
+        kind,
+        str(node.get("name") or key),
+        relation_of(node),
+        kind if kind in ("source", "snapshot") else materialized_of(node),
+        tuple(str(part) for part in _list(node, "fqn", key, where)),
+        tuple(sorted(tags)),
+        file.replace("\\", "/") if isinstance(file, str) else None,
+        str(node.get("package_name") or ""),
+        tuple(dict.fromkeys(parent for parent in parents if parent in relations)),
+        node,
+    )
+
+
+def _dag_order(nodes: Mapping[str, ProjectNode], where: str) -> list[str]:
+    """Parents before children, and by unique id where the graph leaves a choice."""
+    missing = {key: len(node.parents) for key, node in nodes.items()}
+    children: dict[str, list[str]] = {key: [] for key in nodes}
+    for key, node in nodes.items():
+        for parent in node.parents:
+            children[parent].append(key)
+    ready = [key for key, count in missing.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        key = heapq.heappop(ready)
+        order.append(key)
+        for child in children[key]:
+            missing[child] -= 1
+            if missing[child] == 0:
+                heapq.heappush(ready, child)
+    if len(order) < len(nodes):
+        circle = ", ".join(sorted(set(nodes) - set(order))[:5])
+        raise ProjectError(f"{where}: these nodes depend on each other in a circle: {circle}")
+    return order
+
+
+def _mapping(form: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    given = form.get(key)
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ProjectError(f"{where}: `{key}` is {type(given).__name__}, not a mapping")
+    return given
+
+
+def _list(form: Mapping[str, Any], key: str, node: str, where: str) -> list[Any]:
+    given = form.get(key)
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list):
+        raise ProjectError(f"{where}: {node}: `{key}` is {type(given).__name__}, not a list")
+    return given

@@ -1,0 +1,127 @@
+"""Which models a command is about: a small, exact subset of dbt's selection syntax.
+
+A selector is `[n+]what[+n]`; `what` is a name, a glob over the fully qualified name (`shop.staging.*`), or
+`method:value` with one of `METHODS`. Blanks join selectors to a union, commas to an intersection, as in dbt.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+
+_SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d*)\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d*))?")
+
+
+def selected(project: Project, select: Iterable[str] = (), exclude: Iterable[str] = ()) -> tuple[ProjectNode, ...]:
+    """The models that `select` names (all, where it is empty) and `exclude` does not, in DAG order.
+
+    Raises `ProjectError` for a selector that cannot be read, or that leaves no model.
+    """
+    wanted, unwanted = _split(select), _split(exclude)
+    chosen = set(project.nodes) if not wanted else _union(project, wanted)
+    chosen -= _union(project, unwanted) if unwanted else set()
+    found = tuple(node for node in project.models if node.unique_id in chosen)
+    if not found and (wanted or project.models):
+        raise ProjectError(_nothing(project, wanted, unwanted))
+    return found
+
+
+def _split(given: Iterable[str]) -> list[str]:
+    return [part for text in ([given] if isinstance(given, str) else given) for part in text.split()]
+
+
+def _union(project: Project, selectors: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for selector in selectors:
+        parts = [_reached(project, part) for part in selector.split(",")]
+        found |= set.intersection(*parts)
+    return found
+
+
+def _reached(project: Project, selector: str) -> set[str]:
+    if selector.startswith("@"):
+        raise ProjectError(f"selector {selector!r}: `@` is not supported; write `+{selector[1:]}+`")
+    match = _SELECTOR.fullmatch(selector)
+    if match is None:
+        raise ProjectError(f"selector {selector!r} cannot be read; write a name, `+name`, `name+` or `method:value`")
+    named = {node.unique_id for node in project.nodes.values() if _matcher(match["what"])(node)}
+    reached = set(named)
+    if match["up"]:
+        reached |= project.ancestors(named, int(match["up_depth"]) if match["up_depth"] else None)
+    if match["down"]:
+        reached |= project.descendants(named, int(match["down_depth"]) if match["down_depth"] else None)
+    return reached
+
+
+def _matcher(what: str) -> Callable[[ProjectNode], bool]:
+    method, colon, value = what.partition(":")
+    if not colon:
+        if "/" in what or what.endswith((".sql", ".csv", ".py")):
+            return lambda node: _by_path(node, what)
+        return lambda node: _by_name(node, what)
+    test = METHODS.get(method)
+    if test is None:
+        close = difflib.get_close_matches(method, METHODS, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProjectError(
+            f"selector {what!r}: unknown method {method!r}{meant} Supported: a name, a glob over the "
+            f"qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before and after"
+        )
+    return lambda node: test(node, value)
+
+
+def _by_name(node: ProjectNode, value: str) -> bool:
+    """By name, or by the qualified name with or without its project; a folder stands for what lies below it."""
+    if node.kind == "source":
+        return False
+    if fnmatchcase(node.name, value):
+        return True
+    return any(_below(fqn, value.split(".")) for fqn in (node.fqn, node.fqn[1:]) if fqn)
+
+
+def _below(fqn: tuple[str, ...], parts: list[str]) -> bool:
+    for i, part in enumerate(parts):
+        if any(c in part for c in "*?["):
+            return fnmatchcase(".".join(fqn[i:]), ".".join(parts[i:]))
+        if i >= len(fqn) or fqn[i] != part:
+            return False
+    return True
+
+
+def _by_path(node: ProjectNode, value: str) -> bool:
+    if node.file is None or node.kind == "source":
+        return False
+    wanted = value.removeprefix("./").rstrip("/")
+    name_only = "/" not in wanted and fnmatchcase(node.file.rpartition("/")[2], wanted)
+    return name_only or fnmatchcase(node.file, wanted) or fnmatchcase(node.file, f"{wanted}/*")
+
+
+def _by_source(node: ProjectNode, value: str) -> bool:
+    if node.kind != "source":
+        return False
+    source, _, table = value.rpartition(".") if "." in value else (value, "", "*")
+    source = source.rpartition(".")[2]
+    return fnmatchcase(str(node.raw.get("source_name") or ""), source) and fnmatchcase(node.name, table)
+
+
+METHODS: dict[str, Callable[[ProjectNode, str], bool]] = {
+    "fqn": _by_name,
+    "tag": lambda node, value: any(fnmatchcase(tag, value) for tag in node.tags),
+    "path": _by_path,
+    "config.materialized": lambda node, value: fnmatchcase(node.materialized, value),
+    "source": _by_source,
+}
+
+
+def _nothing(project: Project, wanted: Sequence[str], unwanted: Sequence[str]) -> str:
+    said = f"--select {' '.join(wanted)}" if wanted else "no --select"
+    said += f" --exclude {' '.join(unwanted)}" if unwanted else ""
+    names = [node.name for node in project.models]
+    close = difflib.get_close_matches(wanted[0].strip("+"), names, n=1) if wanted else []
+    meant = f"; did you mean {close[0]!r}?" if close else f"; the project has {len(names)} models"
+    return f"{said} selects no model{meant}"
