@@ -9,7 +9,7 @@ export PYTHON
 .PHONY: help environment install demo test lint conformance bench clean
 
 help: ## Shows this list.
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -nE "s/^([a-z]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
 
 environment:
 	@.ci/environment --java
