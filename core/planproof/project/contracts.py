@@ -1,0 +1,82 @@
+"""Contracts written down outside dbt: a YAML or JSON file with `columns: [{name, type, nullable}]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planproof.contract import Contract, ContractError
+from planproof.project.errors import ProjectError
+
+_COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
+
+
+def read_contract(path: str | Path) -> Contract:
+    """The contract in a YAML or JSON file. Raises `ProjectError` with the file and the column.
+
+    A column has `name`, `type` (DDL with nested `NOT NULL`, or Spark's type JSON) and `nullable` (true unless stated).
+    Beside `columns` stand `constraints: [{type, columns, expression, name}]`.
+    """
+    file = Path(path)
+    form = decoded(file)
+    if not isinstance(form, Mapping):
+        raise ProjectError(f"{file}: is no mapping; write `columns: [{{name: id, type: bigint, nullable: false}}]`")
+    return contract_from(form, str(file))
+
+
+def contract_from(form: Mapping[str, Any], where: str) -> Contract:
+    """The contract that a decoded file describes. Raises `ProjectError`."""
+    unknown = sorted(set(form) - {"columns", "constraints"})
+    if unknown:
+        raise ProjectError(f"{where}: unknown key {unknown[0]!r}; known: columns, constraints")
+    columns = form.get("columns")
+    if not isinstance(columns, list) or not columns:
+        raise ProjectError(f"{where}: `columns` is not a list of columns")
+    try:
+        return Contract(
+            [column_of(column, f"{where}: columns[{i}]") for i, column in enumerate(columns)],
+            _constraints(form.get("constraints"), where),
+            {str(column["name"]): where for column in columns},
+        )
+    except ContractError as error:
+        raise ProjectError(f"{where}: {error}") from error
+
+
+def column_of(form: Any, where: str) -> tuple[str, Any, bool]:
+    """(name, type, nullable) of one column. Raises `ProjectError`."""
+    if not isinstance(form, Mapping):
+        raise ProjectError(f"{where}: is {form!r}, not a mapping with `name` and `type`")
+    unknown = sorted(set(map(str, form)) - _COLUMN_KEYS)
+    if unknown:
+        raise ProjectError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(_COLUMN_KEYS))}")
+    name, data_type, nullable = form.get("name"), form.get("type", form.get("data_type")), form.get("nullable", True)
+    if not isinstance(name, str) or not name:
+        raise ProjectError(f"{where}: has no name")
+    if data_type is None:
+        raise ProjectError(f"{where} ({name!r}): has no type")
+    if not isinstance(nullable, bool):
+        raise ProjectError(f"{where} ({name!r}): nullable is {nullable!r}, not true or false")
+    return name, data_type, nullable
+
+
+def decoded(file: Path) -> Any:
+    """What a YAML or JSON file holds. Raises `ProjectError`."""
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ProjectError(f"{file}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectError(f"{file}: cannot be read: {error}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ProjectError(f"{file}: is neither YAML nor JSON: {error}") from error
+
+
+def _constraints(given: Any, where: str) -> list[Mapping[str, Any]]:
+    if given is None:
+        return []
+    if not isinstance(given, list) or not all(isinstance(form, Mapping) for form in given):
+        raise ProjectError(f"{where}: `constraints` is not a list of mappings")
+    return given

@@ -1,0 +1,192 @@
+"""The schemas of relations that no model makes: sources and seeds.
+
+A schema comes from, in this order: the project's freeze file (as Spark reported it), Parquet footers of the declared
+location, the columns that the manifest declares. A seed's comes from the freeze file or its declared column types.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.project.contracts import column_of, decoded
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import declared_columns
+from planproof.types import DataType, TypeSyntaxError, from_json, parse_type
+
+FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A relation's columns `(name, type, nullable)`, why some hold no null, and where this is from.
+
+    `complete` is False where columns may be missing: a manifest may document only some of a source's columns.
+    """
+
+    columns: tuple[tuple[str, DataType, bool], ...]
+    origin: str
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "table"
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A relation whose schema is not known, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What `planproof freeze` wrote: relations by their lower-case name parts."""
+
+    relations: Mapping[tuple[str, ...], Known] = field(default_factory=dict)
+    file: str | None = None
+
+    def find(self, relation: str) -> Known | None:
+        wanted = tuple(part.lower() for part in split_name(relation))
+        return self.relations.get(wanted) or (self.relations.get(wanted[1:]) if len(wanted) > 2 else None)
+
+
+def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
+    """The freeze file given, or the one in the project's directory; empty where there is none. Raises `ProjectError`.
+
+    Its form: `{"version": 1, "sources": {"db.orders": {"kind": "table", "columns": [{"name", "type", "nullable"}]}}}`.
+    """
+    found = Path(file) if file is not None else _in_directory(project.directory)
+    if found is None:
+        return Frozen()
+    form = decoded(found)
+    sources = form.get("sources") if isinstance(form, Mapping) else None
+    if not isinstance(sources, Mapping):
+        raise ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")
+    return Frozen(
+        {
+            tuple(p.lower() for p in split_name(str(name))): _frozen(entry, str(name), found)
+            for name, entry in sources.items()
+        },
+        str(found),
+    )
+
+
+def _in_directory(directory: Path | None) -> Path | None:
+    candidates = [directory / name for name in FREEZE_FILES] if directory is not None else []
+    return next((path for path in candidates if path.exists()), None)
+
+
+def _frozen(entry: Any, name: str, file: Path) -> Known:
+    where = f"{file}: {name}"
+    columns = entry.get("columns") if isinstance(entry, Mapping) else None
+    if not isinstance(columns, list) or not columns:
+        raise ProjectError(f"{where}: `columns` is not a list of columns")
+    kind = str(entry.get("kind") or "table")
+    return Known(
+        tuple(_typed(column_of(c, f"{where}[{i}]"), where) for i, c in enumerate(columns)), str(file), {}, kind
+    )
+
+
+def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: bool = False) -> Known | Unread:
+    """The schema of a source or seed, with its origin, or why it is not known. `conf_ntz`: what `timestamp` means."""
+    known = frozen.find(node.relation)
+    if known is not None:
+        return known
+    if node.kind == "seed":
+        return _seed(project, node)
+    return _footers(project, node) or _declared(node, conf_ntz)
+
+
+def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
+    columns = declared_columns(node.raw)
+    named = node.raw.get("columns") or {}
+    if not columns or len(columns) < len(named):
+        return Unread(
+            f"the source {node.relation} declares no complete columns with data_type; declare them, "
+            "or write planproof_sources.json"
+        )
+    # A stored V1 table forgets NOT NULL when Spark reads it back, so that a declared NOT NULL is evidence, not a flag.
+    evidence = {name: f"the source {node.relation} declares it NOT NULL" for name, _, null in columns if not null}
+    fields = tuple(_typed((name, kind, True), node.place, conf_ntz) for name, kind, _ in columns)
+    return Known(fields, f"declared in {node.file or 'the manifest'}", evidence, complete=False)
+
+
+def _footers(project: Project, node: ProjectNode) -> Known | None:
+    """From the Parquet files of a local `external_location`, where pyarrow is installed."""
+    location = _location(node.raw)
+    if location is None:
+        return None
+    base = project.directory or Path.cwd()
+    path = base / location.removeprefix("file://")
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path] if path.is_file() else []
+    if not files:
+        return None
+    try:
+        from planproof.arrow.footers import read_footers
+    except ImportError:
+        return None
+    footers = read_footers([str(file) for file in files])
+    if not footers or any(f.schema != footers[0].schema for f in footers):
+        return None
+    fields = tuple((f.name, f.type, True) for f in footers[0].schema.as_nullable())
+    rows = sum(f.rows for f in footers)
+    evidence = {
+        name: f"no null in {rows} rows of {len(footers)} Parquet files of {node.relation}"
+        for name, _, _ in fields
+        if all(f.nulls.get((name,)) == 0 for f in footers)
+    }
+    return Known(fields, f"Parquet footers below {location}", evidence)
+
+
+def _location(raw: Mapping[str, Any]) -> str | None:
+    external = raw.get("external")
+    config = raw.get("config") or {}
+    for holder, key in (
+        (raw.get("meta"), "external_location"),
+        (config.get("meta") if isinstance(config, Mapping) else None, "external_location"),
+        (external, "location"),
+    ):
+        given = holder.get(key) if isinstance(holder, Mapping) else None
+        if isinstance(given, str) and given and "{" not in given:
+            return given
+    return None
+
+
+def _seed(project: Project, node: ProjectNode) -> Known | Unread:
+    """dbt infers a seed's types from its data; only types that the project states for every column are sure."""
+    config = node.raw.get("config") or {}
+    stated = {str(k).lower(): str(v) for k, v in (config.get("column_types") or {}).items()}
+    header = _header(project, node)
+    names = header or [name for name, _, _ in declared_columns(node.raw)]
+    missing = [name for name in names if name.lower() not in stated]
+    if not names or missing:
+        which = f"the column {missing[0]!r}" if missing else "its columns"
+        return Unread(f"the seed {node.relation} states no column_types for {which}; state them for every column")
+    fields = tuple(_typed((name, stated[name.lower()], True), node.place) for name in names)
+    return Known(fields, f"column_types of {node.file or node.name}")
+
+
+def _header(project: Project, node: ProjectNode) -> list[str]:
+    root = node.raw.get("root_path") or project.directory
+    if not root or not node.file:
+        return []
+    delimiter = str((node.raw.get("config") or {}).get("delimiter") or ",")
+    try:
+        with (Path(str(root)) / node.file).open(newline="", encoding="utf-8-sig") as lines:
+            return next(csv.reader(lines, delimiter=delimiter[:1]), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return []
+
+
+def _typed(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:
+    name, given, nullable = column
+    try:
+        is_ddl = isinstance(given, str) and given.lstrip()[:1] not in ("{", '"')
+        return name, parse_type(given, timestamp_ntz=ntz) if is_ddl else from_json(given), nullable
+    except (TypeSyntaxError, KeyError, TypeError, ValueError) as error:
+        raise ProjectError(f"{where}: column {name!r}: {error}") from error
