@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +94,17 @@ def database(spark: SparkSession) -> Iterator[str]:
 def ansi(spark: SparkSession) -> Callable[[bool], None]:
     """Sets `spark.sql.ansi.enabled` for the rest of the test: `ansi(False)` is how dbt-spark runs."""
     return lambda on: spark.conf.set("spark.sql.ansi.enabled", str(on).lower())
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The demo project's PLANPROOF_DEMO_HOME, set for the whole run, with its TPC-H files (15,000 orders)."""
+    script = Path(__file__).parents[1] / "dags_examples" / "demo_data.py"
+    home = tmp_path_factory.mktemp("demo")
+    subprocess.run([sys.executable, str(script), str(home), "0.01"], check=True, capture_output=True, timeout=120)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLANPROOF_DEMO_HOME", str(home))
+        yield home
 
 
 @pytest.fixture(autouse=True)
