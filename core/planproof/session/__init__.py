@@ -1,5 +1,55 @@
-"""Sessions: ways to reach Spark."""
+"""Sessions: ways to reach Spark. pyspark is imported when one is opened, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from planproof.session.protocol import Capabilities, Session, SparkFailure, SparkPlanes, StoredTable
 
-__all__ = ["Capabilities", "Session", "SparkFailure", "SparkPlanes", "StoredTable"]
+__all__ = ["Capabilities", "Session", "SparkFailure", "SparkPlanes", "StoredTable", "embedded", "open"]
+
+_EMBEDDED = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def open(spark: Any) -> Session:
+    """A session over a classic SparkSession; a planproof session is returned as it is. Raises `SparkFailure`."""
+    if hasattr(spark, "planes") and hasattr(spark, "capabilities"):
+        opened: Session = spark
+        return opened
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise SparkFailure(
+            "a Spark Connect session cannot be read yet: it gives no optimized or executed plan, no column origins and "
+            "no files; open a classic session (SparkSession.builder.master(...) without .remote(...))"
+        )
+    if not hasattr(spark, "_jsparkSession"):
+        raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
+    from planproof.session.classic import ClassicSession
+
+    return ClassicSession(spark)
+
+
+def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof") -> Session:
+    """A session on a Spark inside this process, or on the one that already runs here.
+
+    `conf` are Spark settings and wins over the defaults: local[*], no UI, bound to 127.0.0.1. Raises `SparkFailure`
+    where pyspark or Java is missing.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except PySparkException as error:
+        raise SparkFailure(f"Spark did not start ({error}); it needs Java 17 or 21 on the PATH or JAVA_HOME") from error
+    return open(spark)

@@ -28,17 +28,24 @@ class SparkPlanes:
     """The schemas of one query at Spark's planes, nullability included. A plane that cannot be read here is None.
 
     `analyzed` carries relations (the last part of Spark's qualifier, None where computed) beside its fields.
+    `declared` is `analyzed` with the char and varchar lengths that Spark keeps beside its strings. `python_fed`: a
+    Python function or Python data feeds the query, so that its NOT NULL flags are claims, not evidence. `unplanned`
+    says why Spark could not optimize or plan a query that it analyzed.
     """
 
     analyzed: PhysicalSchema
     relations: tuple[str | None, ...]
     optimized: PhysicalSchema | None
     executed: PhysicalSchema | None
+    declared: PhysicalSchema | None = None
+    python_fed: bool = False
+    unplanned: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """A relation as the catalog registers it. `kind` is `table` or `view`; `location` is a URI, None for a view."""
+    """A relation as the catalog registers it. `kind` is `table`, `view` or `temporary view`; `location` is a URI,
+    None for a view. `schema` has the flags that a query sees, and char and varchar lengths."""
 
     name: str
     kind: str
@@ -68,6 +75,10 @@ class Session(Protocol):
     @property
     def conf(self) -> Conf:
         """The settings in force now."""
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        """The current catalog and database, such as `("spark_catalog", "default")`."""
 
     def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
         """Spark settings for the length of a block; what it changed is restored."""

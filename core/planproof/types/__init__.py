@@ -37,6 +37,8 @@ from planproof.types.nodes import (
     quoted_if_needed,
     same_type,
     walk,
+    with_lengths,
+    without_lengths,
 )
 
 __all__ = [
@@ -79,4 +81,6 @@ __all__ = [
     "quoted_if_needed",
     "same_type",
     "walk",
+    "with_lengths",
+    "without_lengths",
 ]

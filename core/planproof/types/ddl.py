@@ -269,7 +269,10 @@ def from_json(form: Any) -> n.DataType:
 
 def _field_from_json(form: Any) -> n.StructField:
     declared = (form.get("metadata") or {}).get("__CHAR_VARCHAR_TYPE_STRING")
-    return n.StructField(form["name"], from_json(declared or form["type"]), form.get("nullable", True))
+    found = from_json(form["type"])
+    # The declared spelling knows the lengths but not the nested nullability.
+    known = n.with_lengths(found, parse_type(declared)) if declared else found
+    return n.StructField(form["name"], known, form.get("nullable", True))
 
 
 _JSON_ATOMS: dict[str, n.DataType] = {t.json_spelling: t for t in n.ATOMS}

@@ -310,6 +310,37 @@ def as_nullable(t: DataType) -> DataType:
     return t
 
 
+def without_lengths(t: DataType) -> DataType:
+    """The type with char and varchar as plain strings, as a query sees them
+    (`CharVarcharUtils.replaceCharVarcharWithString`)."""
+    if isinstance(t, Char | Varchar):
+        return STRING
+    if isinstance(t, Array):
+        return Array(without_lengths(t.element), t.contains_null)
+    if isinstance(t, Map):
+        return Map(without_lengths(t.key), without_lengths(t.value), t.value_contains_null)
+    if isinstance(t, Struct):
+        return Struct(tuple(StructField(f.name, without_lengths(f.type), f.nullable) for f in t.fields))
+    return t
+
+
+def with_lengths(t: DataType, declared: DataType) -> DataType:
+    """`t` with the char and varchar lengths of `declared`, a type of the same shape; flags and names stay `t`'s."""
+    if isinstance(t, String) and isinstance(declared, Char | Varchar):
+        return declared
+    if isinstance(t, Array) and isinstance(declared, Array):
+        return Array(with_lengths(t.element, declared.element), t.contains_null)
+    if isinstance(t, Map) and isinstance(declared, Map):
+        return Map(with_lengths(t.key, declared.key), with_lengths(t.value, declared.value), t.value_contains_null)
+    if isinstance(t, Struct) and isinstance(declared, Struct) and len(t.fields) == len(declared.fields):
+        return Struct(
+            tuple(
+                StructField(f.name, with_lengths(f.type, d.type), f.nullable) for f, d in zip(t.fields, declared.fields)
+            )
+        )
+    return t
+
+
 def same_type(a: DataType, b: DataType) -> bool:
     """Spark's `DataType.sameType`: equal but for nested nullability; struct names compared without case."""
     if isinstance(a, Array) and isinstance(b, Array):

@@ -1,0 +1,258 @@
+"""A classic SparkSession, read over py4j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from planproof.catalog import split_name
+from planproof.conf import Conf
+from planproof.origin import AnalysisError
+from planproof.schema import PhysicalSchema
+from planproof.session.failures import translated
+from planproof.session.files import data_files, local_path
+from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.schemas import declared_schema, physical_schema
+
+CONF_KEYS = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.timestampType",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.sizeOfNull",
+    "spark.sql.decimalOperations.allowPrecisionLoss",
+    "spark.sql.preserveCharVarcharTypeInfo",
+    "spark.sql.legacy.literal.pickMinimumPrecision",
+    "spark.sql.parser.escapedStringLiterals",
+    "spark.sql.groupByAliases",
+    "spark.sql.ansi.doubleQuotedIdentifiers",
+    "spark.sql.function.concatBinaryAsString",
+    "spark.sql.function.eltOutputAsString",
+    "spark.sql.legacy.interval.enabled",
+    "spark.sql.parser.quotedRegexColumnNames",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution",
+)
+"""The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
+
+_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+_COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
+_SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
+_PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
+
+
+def quoted(name: str) -> str:
+    """A dotted name with every part in backticks.
+
+    >>> quoted("shop.`odd``name`")
+    '`shop`.`odd``name`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
+
+
+class ClassicSession:
+    """planproof's Session over a classic SparkSession; see `planproof.session.protocol.Session`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._java: Any = spark._jsparkSession
+        self._jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
+
+    def __repr__(self) -> str:
+        return f"ClassicSession(Spark {self.spark.version})"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities("classic", optimized=True, executed=True, batches=True, files=True)
+
+    @property
+    def conf(self) -> Conf:
+        with translated():
+            found = {key: self.spark.conf.get(key, None) for key in CONF_KEYS}
+            provider = self.spark.conf.get("spark.sql.sources.default", None)
+        version = ".".join(self.spark.version.split(".")[:2])
+        conf = Conf().with_settings({k: v for k, v in found.items() if v is not None})
+        return replace(conf, create_table_provider=provider or conf.create_table_provider, spark=version)
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        with translated():
+            names = self._java.sessionState().catalogManager()
+            return (str(names.currentCatalog().name()), *map(str, names.currentNamespace()))
+
+    @contextmanager
+    def settings(self, changes: dict[str, str]) -> Iterator[None]:
+        before: dict[str, str | None] = {}
+        try:
+            for key, value in changes.items():
+                with translated():
+                    known = self._java.sessionState().conf().contains(key)
+                    old = self.spark.conf.get(key) if known else None
+                    self.spark.conf.set(key, value)
+                    before[key] = old
+            yield
+        finally:
+            with translated():
+                for key, old in reversed(before.items()):
+                    if old is None:
+                        self.spark.conf.unset(key)
+                    else:
+                        self.spark.conf.set(key, old)
+
+    def planes(self, sql: str) -> SparkPlanes:
+        with translated(sql, analysing=True):
+            execution = self._analyze(sql)
+            analyzed = execution.analyzed()
+            form = analyzed.schema().json()
+            relations = tuple(self._relation(a) for a in _items(analyzed.output()))
+            python_fed = self._is_python_fed(analyzed)
+        optimized = executed = None
+        unplanned = None
+        try:
+            with translated(sql):
+                optimized = physical_schema(execution.optimizedPlan().schema().json())
+                executed = physical_schema(execution.executedPlan().schema().json())
+        except SparkFailure as failure:
+            if failure.transient:
+                raise
+            unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
+        return SparkPlanes(
+            physical_schema(form), relations, optimized, executed, declared_schema(form), python_fed, unplanned
+        )
+
+    def _analyze(self, sql: str) -> Any:
+        """A QueryExecution that was analyzed and will run no command, whatever the text says."""
+        SparkSession._get_j_spark_session_class(self._jvm).setActiveSession(self._java)
+        state = self._java.sessionState()
+        plan = state.sqlParser().parsePlan(sql)
+        self._refuse(plan, _SCRIPT)
+        skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+        execution = state.executePlan(plan, skip)
+        execution.assertAnalyzed()
+        self._refuse(execution.analyzed(), _COMMAND)
+        return execution
+
+    def _refuse(self, plan: Any, kind: str) -> None:
+        if self._is(plan, kind):
+            raise AnalysisError("NOT_A_QUERY", f"a model must be a query, and this is a {plan.nodeName()} statement")
+
+    def _is(self, plan: Any, kind: str) -> bool:
+        from py4j.java_gateway import is_instance_of
+
+        return bool(is_instance_of(self._gateway, plan, kind))
+
+    def _relation(self, attribute: Any) -> str | None:
+        qualifier = attribute.qualifier()
+        return None if qualifier.isEmpty() else str(qualifier.last())
+
+    def _is_python_fed(self, analyzed: Any) -> bool:
+        pattern = getattr(self._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
+        if analyzed.containsPattern(pattern):
+            return True
+        text = analyzed.toString()
+        return any(node in text for node in _PYTHON_NODES)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with translated(sql):
+            return [tuple(row) for row in self.spark.sql(sql).collect()]
+
+    def batches(self, sql: str, limit: int | None = None) -> Any:
+        with translated(sql):
+            frame = self.spark.sql(sql)
+            return (frame if limit is None else frame.limit(limit)).toArrow()
+
+    def table(self, name: str) -> StoredTable | None:
+        try:
+            with translated():
+                if self._session_catalog_holds(split_name(name)):
+                    return self._catalog_table(name)
+                return self._described_table(name)
+        except AnalysisError as error:
+            if error.condition in _NOT_THERE:
+                return None
+            raise
+
+    def _session_catalog_holds(self, parts: tuple[str, ...]) -> bool:
+        manager = self._java.sessionState().catalogManager()
+        if len(parts) > 2 or (len(parts) == 2 and manager.isCatalogRegistered(parts[0])):
+            return parts[0].lower() == "spark_catalog"
+        return str(manager.currentCatalog().name()) == "spark_catalog"
+
+    def _catalog_table(self, name: str) -> StoredTable:
+        """A table or view of the session catalog: a V1 table, a view, a temporary view."""
+        state = self._java.sessionState()
+        within = [p.replace("`", "``") for p in split_name(name)][-2:]
+        identifier = state.sqlParser().parseTableIdentifier("`" + "`.`".join(within) + "`")
+        entry = state.catalog().getTempViewOrPermanentTableMetadata(identifier)
+        kind = str(entry.tableType().name())
+        temporary = bool(state.catalog().isTempView(identifier))
+        location = _option(entry.storage().locationUri())
+        provider = _option(entry.provider())
+        comment = _option(entry.comment())
+        is_table = kind in ("MANAGED", "EXTERNAL")
+        return StoredTable(
+            name,
+            "table" if is_table else "temporary view" if temporary else "view",
+            self._seen_schema(name) or declared_schema(entry.schema().json()),
+            tuple(map(str, _items(entry.partitionColumnNames()))),
+            str(provider).lower() if is_table and provider else None,
+            str(location.toString()) if is_table and location is not None else None,
+            kind == "MANAGED",
+            {str(pair._1()): str(pair._2()) for pair in _items(entry.properties().toSeq())},
+            None if comment is None else str(comment),
+        )
+
+    def _seen_schema(self, name: str) -> PhysicalSchema | None:
+        """The schema that a query of the relation sees; None for a view whose own sources are gone."""
+        try:
+            with translated():
+                return declared_schema(self._java.table(quoted(name)).queryExecution().analyzed().schema().json())
+        except AnalysisError:
+            return None
+
+    def _described_table(self, name: str) -> StoredTable:
+        """A table of another catalog, by what `DESCRIBE TABLE EXTENDED` prints."""
+        schema = declared_schema(self._java.table(quoted(name)).queryExecution().analyzed().schema().json())
+        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(name)}").collect()]
+        heads = [str(line[0]) for line in lines]
+        details = {str(line[0]): str(line[1]) for line in lines[len(schema) :]}
+        partitions: list[str] = []
+        if "# Partition Information" in heads:
+            for head in heads[heads.index("# Partition Information") + 2 :]:
+                if not head or head.startswith("#"):
+                    break
+                partitions.append(head)
+        properties = {str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(name)}").collect()}
+        provider = details.get("Provider")
+        return StoredTable(
+            name,
+            "view" if details.get("Type") == "VIEW" else "table",
+            schema,
+            tuple(partitions),
+            provider.lower() if provider else None,
+            details.get("Location"),
+            details.get("Type") == "MANAGED",
+            properties,
+            details.get("Comment"),
+        )
+
+    def files(self, location: str) -> Sequence[str]:
+        path = self.local_path(location)
+        if path is None:
+            raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
+        return data_files(path)
+
+    def local_path(self, uri: str) -> str | None:
+        return local_path(uri)
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def _option(option: Any) -> Any:
+    return option.get() if option.isDefined() else None

@@ -1,0 +1,155 @@
+"""Spark's exceptions as ours: `AnalysisError` with condition and place, `SparkFailure` for everything else."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.logger import PySparkLogger
+
+from planproof.origin import AnalysisError, Origin, place
+from planproof.session.protocol import SparkFailure
+
+_quiet = threading.local()
+_TRANSIENT_CLASSES = ("java.net.", "TTransportException", "TimeoutException", "OutOfMemoryError", "FetchFailed")
+_TRANSIENT_WORDS = re.compile(
+    r"ExecutorLostFailure|Lost executor|SparkContext was shut down|Connection refused|Connection reset"
+    r"|No space left on device|Could not connect to meta store"
+)
+_TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.S)
+
+
+class _Hush(logging.Filter):
+    """Drops pyspark's JSON stack trace of an exception that the current thread is about to translate."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not getattr(_quiet, "depth", 0)
+
+
+# pyspark's own class must make the logger: its records take keywords that a plain logger refuses.
+_logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+_logger.addFilter(_Hush())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps pyspark from printing a JSON stack trace to stderr for each error in the block (this thread only)."""
+    _quiet.depth = getattr(_quiet, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _quiet.depth -= 1
+
+
+@contextmanager
+def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None]:
+    """Raises `AnalysisError` or `SparkFailure` in place of what Spark raises in the block.
+
+    `sql` is the text in which Spark's offsets stand. `analysing`: whatever Spark raises, short of a lost connection,
+    means that it rejects the text; some rejections are internal errors by class.
+    """
+    with quiet():
+        try:
+            yield
+        except AnalysisException as error:
+            raise _rejection(error, sql) from None
+        except PySparkException as error:
+            failure = _failure(error)
+            if analysing and not failure.transient:
+                raise _rejection(error, sql) from None
+            raise failure from error
+        except Py4JJavaError as error:
+            java = error.java_exception
+            message = str(java.getMessage() or java.toString())
+            condition = _java_condition(java)
+            if analysing and condition:
+                raise AnalysisError(condition, cleaned(message, condition)) from None
+            raise SparkFailure(cleaned(message, condition), condition, _is_transient(java)) from error
+        except (Py4JError, ConnectionError) as error:
+            raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
+
+
+def cleaned(message: str, condition: str | None = None) -> str:
+    """Spark's message without its condition, SQLSTATE, position and plan.
+
+    >>> cleaned("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
+    'Division by zero.'
+    """
+    text = message.strip()
+    if condition:
+        text = text.removeprefix(f"[{condition}]").strip()
+    return _TAIL.sub("", text) or text
+
+
+def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | SparkFailure:
+    condition = error.getCondition() or type(error).__name__
+    java = getattr(error, "_origin", None)
+    message = cleaned(_message(error), condition)
+    # A metastore that cannot be reached comes as an AnalysisException too.
+    if java is not None and _is_transient(java):
+        return SparkFailure(message, condition, transient=True)
+    contexts = [c for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
+    own = [c for c in contexts if not c.objectType()]
+    if contexts and not own:
+        return AnalysisError(condition, f"{message} (in {contexts[0].objectType().lower()} {contexts[0].objectName()})")
+    origin = None
+    if sql is not None:
+        origin = place(sql, own[0].startIndex(), own[0].stopIndex() + 1) if own else _line_and_position(java, sql)
+    return AnalysisError(condition, message, origin)
+
+
+def _line_and_position(java: Any, sql: str) -> Origin | None:
+    """A ParseException has no context, but line (from 1) and position (from 0) as Scala options."""
+    try:
+        line, position = java.line(), java.startPosition()
+        if line.isDefined() and position.isDefined():
+            start = sum(len(text) for text in sql.splitlines(keepends=True)[: line.get() - 1]) + position.get()
+            return place(sql, start) if start <= len(sql) else None
+    except (Py4JError, AttributeError):
+        pass
+    return None
+
+
+def _message(error: PySparkException) -> str:
+    java = getattr(error, "_origin", None)
+    return str((java.getMessage() if java is not None else None) or getattr(error, "_desc", None) or error)
+
+
+def _failure(error: PySparkException) -> SparkFailure:
+    condition = error.getCondition()
+    java = getattr(error, "_origin", None)
+    return SparkFailure(cleaned(_message(error), condition), condition, java is not None and _is_transient(java))
+
+
+def _causes(java: Any) -> Iterator[Any]:
+    for _ in range(20):
+        if java is None:
+            return
+        yield java
+        java = java.getCause()
+
+
+def _is_transient(java: Any) -> bool:
+    """True where the cause is the machine or the network, and a second try may succeed."""
+    return any(
+        any(word in cause.getClass().getName() for word in _TRANSIENT_CLASSES)
+        or _TRANSIENT_WORDS.search(str(cause.getMessage()))
+        for cause in _causes(java)
+    )
+
+
+def _java_condition(java: Any) -> str | None:
+    """The condition of the innermost Spark error in a chain of causes."""
+    found = None
+    for cause in _causes(java):
+        try:
+            found = cause.getCondition() or found
+        except Py4JError:
+            continue
+    return found

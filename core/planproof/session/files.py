@@ -1,0 +1,36 @@
+"""Data files below a location, and the local paths of `file:` URIs."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import unquote, urlsplit
+
+
+def local_path(uri: str) -> str | None:
+    """The path on this machine of a `file:` URI or a bare path; None for any other scheme.
+
+    >>> local_path("file:/tmp/a%20b"), local_path("file:///tmp/x"), local_path("/tmp/50%"), local_path("s3://b/x")
+    ('/tmp/a b', '/tmp/x', '/tmp/50%', None)
+    """
+    if uri.startswith("/"):
+        return uri
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return None
+    return unquote(uri.split("?")[0].removeprefix("file:").removeprefix("//localhost").removeprefix("//"))
+
+
+def is_hidden(name: str) -> bool:
+    """True for the names that Spark skips when it reads a directory; a partition directory `_x=1` is not hidden."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def data_files(path: str) -> list[str]:
+    """The data files below a local directory (or the file itself), sorted; empty where nothing is there."""
+    if os.path.isfile(path):
+        return [path]
+    found: list[str] = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = [f for f in folders if not is_hidden(f)]
+        found += [os.path.join(folder, name) for name in names if not is_hidden(name)]
+    return sorted(found)

@@ -1,0 +1,31 @@
+"""Spark's schema JSON as physical schemas."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import Struct, from_json
+
+
+def physical_schema(form: str) -> PhysicalSchema:
+    """The schema that `StructType.json` spells, with the types that a query sees (char and varchar are strings)."""
+    return _schema(_without_metadata(json.loads(form)))
+
+
+def declared_schema(form: str) -> PhysicalSchema:
+    """The same with the char and varchar lengths that the fields' metadata keeps."""
+    return _schema(json.loads(form))
+
+
+def _schema(form: Any) -> PhysicalSchema:
+    struct = from_json(form)
+    assert isinstance(struct, Struct)
+    return PhysicalSchema(tuple(PhysicalField(f.name, f.type, f.nullable) for f in struct.fields))
+
+
+def _without_metadata(form: Any) -> Any:
+    if isinstance(form, dict):
+        return {k: _without_metadata(v) for k, v in form.items() if k != "metadata"}
+    return [_without_metadata(v) for v in form] if isinstance(form, list) else form

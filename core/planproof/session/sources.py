@@ -1,0 +1,39 @@
+"""Spark's catalog as a registry of data sources."""
+
+from __future__ import annotations
+
+from planproof.catalog import Catalog, Relation
+from planproof.schema import LogicalField, LogicalSchema
+from planproof.session.protocol import Session
+from planproof.types import without_lengths
+
+
+def live_catalog(session: Session) -> Catalog:
+    """A catalog that asks Spark, once per name, for tables, views and temporary views.
+
+    Fields carry Spark's own flags. A temporary view's NOT NULL is no evidence: Python data may feed it. Names are
+    resolved by Spark in its current catalog and database; make a new catalog after `USE`.
+    """
+    catalog, *namespace = session.namespace
+    lengths_kept = session.conf.preserve_char_varchar
+
+    def ask(parts: tuple[str, ...]) -> Relation | None:
+        name = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+        found = session.table(name)
+        if found is None:
+            return None
+        flags_are_evidence = found.kind != "temporary view"
+        fields = tuple(
+            LogicalField(
+                parts[-1],
+                f.name,
+                f.type if lengths_kept else without_lengths(f.type),
+                f.nullable,
+                "the source's flag" if flags_are_evidence and not f.nullable else None,
+            )
+            for f in found.schema
+        )
+        kind = "table" if found.kind == "table" else "view"
+        return Relation(name, LogicalSchema(fields), kind, found.format, found.partition_by)
+
+    return Catalog(source=ask, namespace=tuple(namespace), catalog=catalog)

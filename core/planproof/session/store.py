@@ -1,0 +1,297 @@
+"""Small files and directories where a warehouse lies: what the journal, the locks and the staged data need.
+
+A location is a Hadoop path as Spark prints it: `file:/warehouse/t`, `hdfs://host/warehouse/t` or a bare local path, with
+its characters as they are (not percent-encoded). `decoded` makes one of a URI.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from planproof.session.protocol import Session, SparkFailure
+
+
+class Store(Protocol):
+    """Reads and writes below a location. Every failure is a `SparkFailure`."""
+
+    def read(self, location: str) -> str | None:
+        """The text of a file, None where there is none."""
+
+    def write(self, location: str, text: str) -> None:
+        """Writes a file at once: a reader sees the old text or the new one. Makes its folders."""
+
+    def create(self, location: str, text: str) -> bool:
+        """Writes a file that does not exist yet; False, and nothing written, where it does."""
+
+    def exists(self, location: str) -> bool: ...
+
+    def names(self, location: str) -> list[str]:
+        """The names in a folder, sorted; none where there is no folder."""
+
+    def delete(self, location: str) -> None:
+        """Deletes a file or a folder with all that it holds; nothing happens where there is none."""
+
+    def move(self, source: str, target: str) -> None:
+        """Renames a file or folder. Fails where the target exists. Makes the target's parent."""
+
+
+def decoded(uri: str) -> str:
+    """A location of a catalog's URI.
+
+    >>> decoded("file:/tmp/a%20b"), decoded("/tmp/50%")
+    ('file:/tmp/a b', '/tmp/50%')
+    """
+    return unquote(uri) if ":" in uri.split("/", 1)[0] else uri
+
+
+def local(location: str) -> str | None:
+    """The path on this machine, or None for another file system.
+
+    >>> local("file:/tmp/x%2F"), local("file:///tmp/x"), local("/tmp/x"), local("hdfs://h/x")
+    ('/tmp/x%2F', '/tmp/x', '/tmp/x', None)
+    """
+    if location.startswith("/"):
+        return location
+    if not location.startswith("file:"):
+        return None
+    rest = location.removeprefix("file:")
+    return rest.removeprefix("//") if rest.startswith("///") else rest
+
+
+def store_of(session: Session) -> Store:
+    """The store that reaches every location that the session's Spark reaches."""
+    own = getattr(session, "store", None)
+    if own is not None:
+        found: Store = own
+        return found
+    spark = getattr(session, "spark", None)
+    return RoutedStore(HadoopStore(spark) if spark is not None and hasattr(spark, "_jvm") else None)
+
+
+class LocalStore:
+    """Files of this machine."""
+
+    def read(self, location: str) -> str | None:
+        try:
+            with open(_path(location), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SparkFailure(f"cannot read {location}: {error}") from error
+
+    def write(self, location: str, text: str) -> None:
+        path = _path(location)
+        try:
+            temporary = self._temporary(path, text)
+            os.replace(temporary, path)
+        except OSError as error:
+            raise SparkFailure(f"cannot write {location}: {error}") from error
+
+    def create(self, location: str, text: str) -> bool:
+        path = _path(location)
+        try:
+            temporary = self._temporary(path, text)
+            try:
+                # A link appears with its whole content or not at all; opening exclusively would show an empty file.
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            finally:
+                os.unlink(temporary)
+        except OSError as error:
+            raise SparkFailure(f"cannot write {location}: {error}") from error
+        return True
+
+    def _temporary(self, path: str, text: str) -> str:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary
+
+    def exists(self, location: str) -> bool:
+        return os.path.lexists(_path(location))
+
+    def names(self, location: str) -> list[str]:
+        try:
+            return sorted(os.listdir(_path(location)))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise SparkFailure(f"cannot list {location}: {error}") from error
+
+    def delete(self, location: str) -> None:
+        path = _path(location)
+        try:
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise SparkFailure(f"cannot delete {location}: {error}") from error
+
+    def move(self, source: str, target: str) -> None:
+        old, new = _path(source), _path(target)
+        try:
+            if os.path.lexists(new):
+                raise FileExistsError(f"{target} exists")
+            os.makedirs(os.path.dirname(new), exist_ok=True)
+            os.rename(old, new)
+            # Hadoop's local file system keeps a file's checksum beside it.
+            checksum = _checksum(old)
+            if os.path.lexists(checksum):
+                os.replace(checksum, _checksum(new))
+        except OSError as error:
+            raise SparkFailure(f"cannot move {source} to {target}: {error}") from error
+
+
+def _path(location: str) -> str:
+    path = local(location)
+    if path is None:
+        raise SparkFailure(f"{location} is not on this machine")
+    return path
+
+
+def _checksum(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.crc")
+
+
+class HadoopStore:
+    """Any file system that Spark's own client reaches, over py4j."""
+
+    def __init__(self, spark: Any) -> None:
+        self._jvm: Any = spark._jvm
+        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+
+    def _open(self, location: str) -> tuple[Any, Any]:
+        path = self._jvm.org.apache.hadoop.fs.Path(location)
+        return path.getFileSystem(self._conf), path
+
+    def read(self, location: str) -> str | None:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            if not files.exists(path):
+                return None
+            stream = files.open(path)
+            try:
+                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            finally:
+                stream.close()
+
+    def write(self, location: str, text: str) -> None:
+        from planproof.session.failures import translated
+
+        temporary = f"{location}.{uuid.uuid4().hex}.tmp"
+        self._put(temporary, text)
+        with translated():
+            files, source = self._open(temporary)
+            target = self._jvm.org.apache.hadoop.fs.Path(location)
+            # Rename does not overwrite everywhere. The text is a complete one whichever of the two is found.
+            if not files.rename(source, target):
+                files.delete(target, False)
+                if not files.rename(source, target):
+                    raise SparkFailure(f"cannot write {location}: rename failed")
+
+    def create(self, location: str, text: str) -> bool:
+        try:
+            self._put(location, text)
+        except SparkFailure:
+            if self.exists(location):
+                return False
+            raise
+        return True
+
+    def _put(self, location: str, text: str) -> None:
+        """Creates a file that must not exist; HDFS decides that atomically."""
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            stream = files.create(path, False)
+            try:
+                stream.write(bytearray(text.encode("utf-8")))
+            finally:
+                stream.close()
+
+    def exists(self, location: str) -> bool:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            return bool(files.exists(path))
+
+    def names(self, location: str) -> list[str]:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            if not files.exists(path):
+                return []
+            return sorted(str(status.getPath().getName()) for status in files.listStatus(path))
+
+    def delete(self, location: str) -> None:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            if files.exists(path) and not files.delete(path, True):
+                raise SparkFailure(f"cannot delete {location}")
+
+    def move(self, source: str, target: str) -> None:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, old = self._open(source)
+            new = self._jvm.org.apache.hadoop.fs.Path(target)
+            if files.exists(new):
+                raise SparkFailure(f"cannot move {source} to {target}: it exists")
+            files.mkdirs(new.getParent())
+            if not files.rename(old, new):
+                raise SparkFailure(f"cannot move {source} to {target}")
+
+
+class RoutedStore:
+    """Local locations by the machine's own calls (whose exclusive creation is atomic), all others by `elsewhere`."""
+
+    def __init__(self, elsewhere: Store | None) -> None:
+        self._local, self._elsewhere = LocalStore(), elsewhere
+
+    def _at(self, location: str) -> Store:
+        if local(location) is not None:
+            return self._local
+        if self._elsewhere is None:
+            raise SparkFailure(f"{location} cannot be reached over this kind of session")
+        return self._elsewhere
+
+    def read(self, location: str) -> str | None:
+        return self._at(location).read(location)
+
+    def write(self, location: str, text: str) -> None:
+        self._at(location).write(location, text)
+
+    def create(self, location: str, text: str) -> bool:
+        return self._at(location).create(location, text)
+
+    def exists(self, location: str) -> bool:
+        return self._at(location).exists(location)
+
+    def names(self, location: str) -> list[str]:
+        return self._at(location).names(location)
+
+    def delete(self, location: str) -> None:
+        self._at(location).delete(location)
+
+    def move(self, source: str, target: str) -> None:
+        self._at(source).move(source, target)

@@ -1,0 +1,284 @@
+"""The session protocol on a real classic Spark session."""
+
+from __future__ import annotations
+
+import pytest
+
+import planproof.session
+from planproof.conf import SETTINGS, Conf
+from planproof.origin import AnalysisError
+from planproof.session import SparkFailure
+from planproof.session.classic import CONF_KEYS
+from planproof.types import LONG, STRING, Array, Struct, Varchar
+
+
+def test_open_returns_a_planproof_session_as_it_is(session):
+    assert planproof.session.open(session) is session
+
+
+def test_open_refuses_what_is_no_session():
+    with pytest.raises(SparkFailure, match="neither a SparkSession nor a planproof session"):
+        planproof.session.open(object())
+
+
+def test_every_setting_of_conf_is_read_in_sparks_spelling():
+    assert {key.lower() for key in CONF_KEYS} == set(SETTINGS)
+
+
+def test_conf_follows_the_session(session, ansi):
+    assert session.conf == Conf()
+    ansi(False)
+    assert session.conf == Conf(ansi=False)
+
+
+def test_settings_are_restored_and_unset_again(session, spark):
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    contains = spark._jsparkSession.sessionState().conf().contains
+    assert not contains("spark.sql.groupByAliases")
+    with session.settings({"spark.sql.caseSensitive": "false", "spark.sql.groupByAliases": "false"}):
+        assert not session.conf.case_sensitive
+        assert not session.conf.group_by_aliases
+    assert session.conf.case_sensitive
+    assert not contains("spark.sql.groupByAliases")
+
+
+def test_settings_that_cannot_be_set_leave_the_others_as_they_were(session):
+    before = session.conf
+    with (
+        pytest.raises((SparkFailure, AnalysisError), match="warehouse"),
+        session.settings({"spark.sql.ansi.enabled": "false", "spark.sql.warehouse.dir": "/x"}),
+    ):
+        pass
+    assert session.conf == before
+
+
+def test_settings_are_restored_after_an_error(session):
+    with pytest.raises(RuntimeError), session.settings({"spark.sql.ansi.enabled": "false"}):
+        raise RuntimeError
+    assert session.conf.ansi
+
+
+def test_planes_have_flags_relations_and_duplicates(session):
+    planes = session.planes("select r.id, r.id, id + 1 as n, array(id, null) as xs from range(3) as r")
+    assert [str(f) for f in planes.analyzed] == [
+        "id bigint NOT NULL",
+        "id bigint NOT NULL",
+        "n bigint NOT NULL",
+        "xs array<bigint> NOT NULL",
+    ]
+    assert planes.analyzed[3].type == Array(LONG, True)
+    assert planes.relations == ("r", "r", None, None)
+    assert planes.optimized == planes.executed == planes.analyzed
+    assert not planes.python_fed
+    assert planes.unplanned is None
+
+
+def test_the_optimizer_tightens_a_flag_and_the_analyzer_does_not(session):
+    planes = session.planes("select id, if(true, 1, null) as k from range(5)")
+    assert [f.nullable for f in planes.analyzed] == [False, True]
+    assert [f.nullable for f in planes.optimized] == [False, False]
+
+
+def test_declared_lengths_stand_beside_the_strings_that_a_query_sees(session, spark, database):
+    spark.sql(f"create table `{database}`.t (a varchar(4), s struct<x: char(2), y: int>) using parquet")
+    planes = session.planes(f"select a, s, upper(a) u from `{database}`.t")
+    assert [f.type.simple for f in planes.analyzed] == ["string", "struct<x:string,y:int>", "string"]
+    assert [f.type.simple for f in planes.declared] == ["varchar(4)", "struct<x:char(2),y:int>", "string"]
+
+
+def test_python_functions_and_python_data_are_told(session, spark):
+    from pyspark.sql.types import IntegerType, StructField, StructType
+
+    spark.udf.register("plus_one", lambda x: x + 1, "int")
+    assert session.planes("select plus_one(1) as a").python_fed
+    spark.createDataFrame([(1,)], StructType([StructField("a", IntegerType(), False)])).createOrReplaceTempView("fed")
+    try:
+        assert session.planes("select a from fed").python_fed
+    finally:
+        spark.catalog.dropTempView("fed")
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition", "line", "column"),
+    [
+        ("select id,\n  nosuch\nfrom range(3)", "UNRESOLVED_COLUMN.WITH_SUGGESTION", 2, 3),
+        ("with q as (select 1 as a)\nselect a,\n  nope from q", "UNRESOLVED_COLUMN.WITH_SUGGESTION", 3, 3),
+        ("select *\nfrom nosuch.t", "TABLE_OR_VIEW_NOT_FOUND", 2, 6),
+        ("select 1\nfrom range(2) x y", "PARSE_SYNTAX_ERROR", 2, 17),
+        ("select 'é😀', nope from range(2)", "UNRESOLVED_COLUMN.WITH_SUGGESTION", 1, 14),
+        ("", "PARSE_EMPTY_STATEMENT", 1, 1),
+    ],
+)
+def test_rejections_carry_condition_and_place(session, capfd, sql, condition, line, column):
+    with pytest.raises(AnalysisError) as raised:
+        session.planes(sql)
+    error = raised.value
+    assert (error.condition, error.origin.line, error.origin.column) == (condition, line, column)
+    assert "SQLSTATE" not in error.message
+    assert "Project" not in error.message
+    assert "SQLQueryContextLogger" not in capfd.readouterr().err
+
+
+def test_an_internal_error_of_the_analyzer_is_a_rejection(session):
+    with pytest.raises(AnalysisError) as raised:
+        session.planes("select x -> x + 1")
+    assert raised.value.condition == "INTERNAL_ERROR"
+
+
+def test_an_error_inside_a_view_has_no_place_in_the_query(session, spark, database):
+    spark.sql(f"create table `{database}`.t (a int) using parquet")
+    spark.sql(f"create view `{database}`.v as select a from `{database}`.t")
+    spark.sql(f"drop table `{database}`.t")
+    with pytest.raises(AnalysisError, match=f"in view spark_catalog.{database}.v") as raised:
+        session.planes(f"select * from `{database}`.v")
+    assert raised.value.origin is None
+    assert session.table(f"`{database}`.v").schema.names == ("a",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "drop table `{0}`.kept",
+        "insert into `{0}`.kept select 2",
+        "from range(3) insert into `{0}`.kept select id",
+        "create table `{0}`.made using parquet as select 1 as a",
+        "begin drop table `{0}`.kept; end",
+        "set spark.sql.ansi.enabled=false",
+    ],
+)
+def test_planes_never_run_a_command(session, spark, database, command):
+    spark.sql(f"create table `{database}`.kept using parquet as select 1L as a")
+    with pytest.raises(AnalysisError) as raised:
+        session.planes(command.format(database))
+    assert raised.value.condition == "NOT_A_QUERY"
+    assert session.rows(f"select a from `{database}`.kept") == [(1,)]
+    assert session.table(f"{database}.made") is None
+    assert session.conf.ansi
+
+
+def test_a_query_that_cannot_be_planned_is_still_analyzed(session):
+    planes = session.planes("select 1 / 0 as a")
+    assert planes.analyzed.names == ("a",)
+    assert planes.optimized is None
+    assert planes.executed is None
+    assert planes.unplanned.startswith("[DIVIDE_BY_ZERO] Division by zero.")
+
+
+def test_a_failing_run_is_a_failure_and_no_rejection(session, capfd):
+    with pytest.raises(SparkFailure) as raised:
+        session.rows("select cast(a as int) from values ('x') as t(a)")
+    assert raised.value.condition == "CAST_INVALID_INPUT"
+    assert not raised.value.transient
+    assert "SQLQueryContextLogger" not in capfd.readouterr().err
+
+
+def test_a_dropped_connection_is_transient():
+    from planproof.session.failures import translated
+
+    with pytest.raises(SparkFailure) as raised, translated():
+        raise ConnectionRefusedError("connection refused")
+    assert raised.value.transient
+
+
+def test_rows_and_batches(session):
+    assert session.rows("select id, id = 1 from range(2)") == [(0, False), (1, True)]
+    table = session.batches("select id, cast(null as string) s from range(5)", limit=2)
+    assert table.num_rows == 2
+    assert [f.nullable for f in table.schema] == [False, True]
+
+
+def test_a_stored_table(session, spark, database, tmp_path):
+    where = tmp_path / "with space & %41"
+    spark.sql(
+        f"create table `{database}`.`1_t` (a int not null, b varchar(4), p string) using parquet "
+        f"partitioned by (p) location '{where.as_uri()}' comment 'hello' tblproperties ('k' = 'v')"
+    )
+    spark.sql(f"insert into `{database}`.`1_t` values (1, 'x', 'a b'), (2, 'y', 'c')")
+    found = session.table(f"{database}.`1_t`")
+    assert [str(f) for f in found.schema] == ["a int", "b varchar(4)", "p string"]
+    assert found.schema[1].type == Varchar(4)
+    assert (found.kind, found.format, found.partition_by, found.managed) == ("table", "parquet", ("p",), False)
+    assert (found.properties["k"], found.comment) == ("v", "hello")
+    assert session.local_path(found.location) == str(where)
+    files = session.files(found.location)
+    assert len(files) == 2
+    assert all(f.startswith(f"{where}/p=") and f.endswith(".parquet") for f in files)
+
+
+def test_views_keep_their_flags(session, spark, database):
+    spark.sql(f"create view `{database}`.v as select id, cast(null as int) n from range(3)")
+    found = session.table(f"{database}.v")
+    assert (found.kind, found.location, found.format) == ("view", None, None)
+    assert [f.nullable for f in found.schema] == [False, True]
+    spark.sql("create or replace temporary view tv as select struct(1 as a) s")
+    try:
+        found = session.table("tv")
+        assert found.kind == "temporary view"
+        assert isinstance(found.schema[0].type, Struct)
+    finally:
+        spark.catalog.dropTempView("tv")
+
+
+@pytest.mark.parametrize("name", ["nosuch", "nosuch.t", "spark_catalog.default.nosuch", "a.b.c"])
+def test_a_table_that_is_not_there_is_none(session, name):
+    assert session.table(name) is None
+
+
+def test_a_table_of_another_catalog(session, spark, tmp_path):
+    catalog = "spark.sql.catalog.elsewhere"
+    with session.settings(
+        {
+            catalog: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+            f"{catalog}.url": f"jdbc:derby:memory:{tmp_path.name};create=true",
+            f"{catalog}.driver": "org.apache.derby.jdbc.EmbeddedDriver",
+        }
+    ):
+        spark.sql("create schema if not exists elsewhere.APP")
+        spark.sql("create table elsewhere.APP.t (a int, b string)")
+        found = session.table("elsewhere.APP.t")
+        assert (found.schema[0].name, found.schema[0].type.simple) == ("a", "int")
+        assert found.kind == "table"
+        assert session.table("elsewhere.APP.nosuch") is None
+
+
+def test_namespace_follows_use(session, spark, database):
+    assert session.namespace == ("spark_catalog", "default")
+    spark.sql(f"use `{database}`")
+    assert session.namespace == ("spark_catalog", database)
+
+
+def test_hidden_files_are_left_out_and_partition_folders_are_not(session, tmp_path):
+    for name in ("_SUCCESS", ".x.crc", "_temporary/0/a.parquet", ".stage/b.parquet", "_p=1/c.parquet", "d.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert session.files(tmp_path.as_uri()) == [str(tmp_path / "_p=1/c.parquet"), str(tmp_path / "d.parquet")]
+    with pytest.raises(SparkFailure, match="s3://bucket"):
+        session.files("s3://bucket/x")
+
+
+def test_strings_are_the_types_that_queries_see(spark, database, session):
+    from planproof.session.sources import live_catalog
+
+    spark.sql(f"create table `{database}`.t (a varchar(4), p int) using parquet partitioned by (p)")
+    spark.sql(f"use `{database}`")
+    catalog = live_catalog(session)
+    relation = catalog.find(("t",))
+    assert relation.schema[0].type == STRING
+    assert relation.schema[0].relation == "t"
+    assert (relation.kind, relation.format, relation.partition_by) == ("table", "parquet", ("p",))
+    assert catalog.find((database, "t")).schema == relation.schema
+    assert catalog.find(("nosuch",)) is None
+
+
+def test_flags_of_a_view_are_evidence_and_those_of_a_temporary_view_are_not(spark, database, session):
+    from planproof.session.sources import live_catalog
+
+    spark.sql(f"create view `{database}`.v as select id from range(3)")
+    spark.sql("create or replace temporary view tv as select id from range(3)")
+    try:
+        catalog = live_catalog(session)
+        kept, temporary = catalog.find((database, "v")).schema[0], catalog.find(("tv",)).schema[0]
+        assert (kept.nullable, kept.evidence) == (False, "the source's flag")
+        assert (temporary.nullable, temporary.evidence) == (False, None)
+    finally:
+        spark.catalog.dropTempView("tv")
