@@ -1,1 +1,43 @@
+"""Expressions: nodes, traversal, output names."""
 
+from planproof.expr.nodes import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    InSubquery,
+    Lambda,
+    Literal,
+    Outer,
+    ScalarSubquery,
+    Sort,
+    Variable,
+    Window,
+    column_of,
+    fresh_id,
+)
+
+__all__ = [
+    "Alias",
+    "Call",
+    "Cast",
+    "Column",
+    "Exists",
+    "Expr",
+    "GetField",
+    "GetFieldOfElements",
+    "InSubquery",
+    "Lambda",
+    "Literal",
+    "Outer",
+    "ScalarSubquery",
+    "Sort",
+    "Variable",
+    "Window",
+    "column_of",
+    "fresh_id",
+]

@@ -1,0 +1,342 @@
+"""Expressions: typed, bound, immutable.
+
+Every node knows its `type`, whether it is `nullable` (exactly Spark's flag) and its `evidence`: why it holds no null
+although the flag may say otherwise (None: nothing is known). Columns and lambda variables are bound by id; their names
+are for people and for output names only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from planproof.types import BOOLEAN, DataType, Struct
+
+if TYPE_CHECKING:
+    from planproof.functions.signature import Function
+    from planproof.plan.nodes import Plan
+
+Span = tuple[int, int]
+
+_ids = itertools.count(1)
+
+
+def fresh_id() -> int:
+    """An id that no other column or variable of this process has."""
+    return next(_ids)
+
+
+class Expr:
+    """What all expressions share. The fields `type` and `nullable` are set when a node is built."""
+
+    __slots__ = ()
+
+    type: DataType
+    nullable: bool
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return ()
+
+    @property
+    def evidence(self) -> str | None:
+        return None if self.nullable else "its nullability flag"
+
+    def walk(self) -> Iterator[Expr]:
+        """This node and all below it, lambda bodies included, outermost first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant. `value` is a Python value that tells equal literals apart; `text` is its spelling in output names."""
+
+    value: Any
+    type: DataType
+    text: str
+    sql: str | None = None
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A column of a plan's schema. Two columns are the same column where their ids are equal.
+
+    `qualifier` holds Spark's qualifier, outermost part first; its last part is the field's relation.
+    """
+
+    id: int
+    name: str = field(compare=False)
+    type: DataType = field(compare=False)
+    nullable: bool = field(compare=False)
+    qualifier: tuple[str, ...] = field(default=(), compare=False)
+    known: str | None = field(default=None, compare=False)
+
+    @property
+    def evidence(self) -> str | None:
+        return self.known or (None if self.nullable else "its nullability flag")
+
+    @property
+    def relation(self) -> str | None:
+        return self.qualifier[-1] if self.qualifier else None
+
+
+@dataclass(frozen=True, slots=True)
+class Outer(Expr):
+    """A column of an enclosing query, seen from a correlated subquery."""
+
+    column: Column
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.column.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.column.nullable
+
+    @property
+    def evidence(self) -> str | None:
+        return self.column.evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Expr):
+    """A lambda variable, bound by id. It is no part of any plan's schema."""
+
+    id: int
+    name: str = field(compare=False)
+    type: DataType = field(compare=False)
+    nullable: bool = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expr):
+    """A lambda: its type and nullability are its body's."""
+
+    parameters: tuple[Variable, ...]
+    body: Expr
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.body.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.body.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A function or operator applied to arguments that already have the types that it expects.
+
+    `shown` is the name as Spark prints it (an alias of the function keeps its spelling). `distinct`, `filter` and
+    `ignore_nulls` belong to aggregate and window functions.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+    type: DataType
+    nullable: bool
+    shown: str
+    distinct: bool = False
+    filter: Expr | None = None
+    ignore_nulls: bool = False
+    order: tuple[Expr, ...] = ()
+    known: str | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        extra = (self.filter,) if self.filter is not None else ()
+        return self.args + extra + self.order
+
+    @property
+    def evidence(self) -> str | None:
+        return self.known or (None if self.nullable else "its nullability flag")
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added."""
+
+    child: Expr
+    type: DataType
+    mode: str
+    nullable: bool
+    written: bool = False
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+    @property
+    def evidence(self) -> str | None:
+        if not self.nullable:
+            return "its nullability flag"
+        # Under ANSI a failing cast raises, so the result is null exactly where the child is.
+        return self.child.evidence if self.mode == "ansi" else None
+
+
+@dataclass(frozen=True, slots=True)
+class GetField(Expr):
+    """`struct.field`, by ordinal."""
+
+    child: Expr
+    ordinal: int
+    type: DataType
+    nullable: bool
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        struct = self.child.type
+        assert isinstance(struct, Struct)
+        return struct.fields[self.ordinal].name
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class GetFieldOfElements(Expr):
+    """`array_of_structs.field`: an array of the field's values."""
+
+    child: Expr
+    ordinal: int
+    name: str
+    type: DataType
+    nullable: bool
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias(Expr):
+    """A named output expression; `id` is the id of the column that it becomes. `explicit`: the query wrote the name."""
+
+    child: Expr
+    name: str
+    id: int
+    explicit: bool = True
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.child.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.child.nullable
+
+    @property
+    def evidence(self) -> str | None:
+        return self.child.evidence
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(Expr):
+    """A sort key."""
+
+    child: Expr
+    ascending: bool
+    nulls_first: bool
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.child.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.child.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Expr):
+    """A function over a window. `frame` is the frame as Spark prints it, or None for the default."""
+
+    call: Expr
+    partition: tuple[Expr, ...]
+    order: tuple[Sort, ...]
+    frame: str
+    bounds: tuple[Expr, ...] = ()
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.call.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.call.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.call, *self.partition, *self.order, *self.bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSubquery(Expr):
+    """A subquery used as a value: always nullable, for it may have no row."""
+
+    plan: Plan
+    type: DataType
+    nullable: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.plan.output[0].name
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Expr):
+    plan: Plan
+    type: DataType = BOOLEAN
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InSubquery(Expr):
+    """`(values) IN (query)`."""
+
+    values: tuple[Expr, ...]
+    plan: Plan
+    nullable: bool
+    type: DataType = BOOLEAN
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.values
+
+
+def column_of(expr: Expr) -> Column:
+    """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
+    if isinstance(expr, Column):
+        return expr
+    if isinstance(expr, Alias):
+        known = expr.child.evidence if expr.child.nullable else None
+        return Column(expr.id, expr.name, expr.type, expr.nullable, (), known)
+    raise TypeError(f"{type(expr).__name__} is no output expression")

@@ -1,0 +1,101 @@
+"""The name that Spark gives to an expression that has no alias.
+
+Source: `toPrettySQL` and `usePrettyExpression`: columns lose their qualifier, casts that the query did not write vanish,
+string literals lose their quotes, every lambda variable is `namedlambdavariable()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof.expr import nodes as x
+
+_Printer = Callable[[Any], str]
+
+
+def pretty(expr: x.Expr) -> str:
+    """Spark's output name of an unaliased expression.
+
+    >>> from planproof.types import INT
+    >>> pretty(x.Column(1, "a", INT, True, ("t",)))
+    'a'
+    """
+    return _PRINTERS[type(expr)](expr)
+
+
+def _args(call: x.Call) -> str:
+    text = ", ".join(pretty(a) for a in call.args)
+    return f"DISTINCT {text}" if call.distinct else text
+
+
+def _call(call: x.Call) -> str:
+    show = call.function.show
+    text = show(call, pretty) if show is not None else f"{call.shown}({_args(call)})"
+    if call.filter is not None:
+        text += f" FILTER (WHERE {pretty(call.filter)})"
+    return text + " IGNORE NULLS" if call.ignore_nulls and call.function.show is None else text
+
+
+def _cast(cast: x.Cast) -> str:
+    if not cast.written:
+        return pretty(cast.child)
+    return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({pretty(cast.child)} AS {cast.type.sql})"
+
+
+def _lambda(node: x.Lambda) -> str:
+    parts = [pretty(node.body), *(pretty(p) for p in node.parameters)]
+    return f"lambdafunction({', '.join(parts)})"
+
+
+def _sort(sort: x.Sort) -> str:
+    order = "ASC" if sort.ascending else "DESC"
+    return f"{pretty(sort.child)} {order} NULLS {'FIRST' if sort.nulls_first else 'LAST'}"
+
+
+def _window(window: x.Window) -> str:
+    parts = []
+    if window.partition:
+        parts.append("PARTITION BY " + ", ".join(pretty(p) for p in window.partition))
+    if window.order:
+        parts.append("ORDER BY " + ", ".join(pretty(o) for o in window.order))
+    return f"{pretty(window.call)} OVER ({' '.join([*parts, window.frame])})"
+
+
+def _subquery(name: str) -> Callable[[x.ScalarSubquery | x.Exists], str]:
+    def show(node: x.ScalarSubquery | x.Exists) -> str:
+        outer = dict.fromkeys(o.column.id for o in outer_references(node.plan))
+        names = {o.column.id: o.column.name for o in outer_references(node.plan)}
+        return f"{name}({', '.join(names[i] for i in outer)})"
+
+    return show
+
+
+def _in_subquery(node: x.InSubquery) -> str:
+    values = ", ".join(pretty(v) for v in node.values)
+    left = values if len(node.values) == 1 else f"named_struct({values})"
+    return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan))}))"
+
+
+def outer_references(plan: Any) -> list[x.Outer]:
+    """The columns of enclosing queries that a subquery's plan uses, in the order in which it uses them."""
+    return [e for e in plan.all_expressions() if isinstance(e, x.Outer)]
+
+
+_PRINTERS: dict[type, _Printer] = {
+    x.Literal: lambda e: e.text,
+    x.Column: lambda e: e.name,
+    x.Outer: lambda e: f"outer({'.'.join((*e.column.qualifier, e.column.name))})",
+    x.Variable: lambda e: "namedlambdavariable()",
+    x.Lambda: _lambda,
+    x.Call: _call,
+    x.Cast: _cast,
+    x.GetField: lambda e: f"{pretty(e.child)}.{e.name}",
+    x.GetFieldOfElements: lambda e: f"{pretty(e.child)}.{e.name}",
+    x.Alias: lambda e: f"{pretty(e.child)} AS {e.name}",
+    x.Sort: _sort,
+    x.Window: _window,
+    x.ScalarSubquery: _subquery("scalarsubquery"),
+    x.Exists: _subquery("exists"),
+    x.InSubquery: _in_subquery,
+}

@@ -1,0 +1,167 @@
+"""Applies a function to bound arguments: arity, coercion, checks, type, nullability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Cast, Expr, Lambda, Literal
+from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
+from planproof.types import VOID, DataType, same_type
+from planproof.types.casts import can_cast, can_up_cast, force_nullable
+from planproof.types.coercion import common, implicit
+from planproof.types.kinds import accepts, concrete, spelling
+from planproof.types.nodes import BINARY, INTEGRAL, Decimal, is_string
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
+    """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
+    how = mode or ("ansi" if conf.ansi else "legacy")
+    return Cast(child, target, how, cast_nullable(child, target, how), written)
+
+
+def cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
+    source = child.type
+    if mode != "try":
+        return child.nullable or force_nullable(source, target)
+    if is_string(source) and target == BINARY:
+        return child.nullable
+    if isinstance(source, Decimal) and target in INTEGRAL:
+        return True
+    return child.nullable or not can_up_cast(source, target)
+
+
+def cast_unless_same(child: Expr, target: DataType, conf: Conf) -> Expr:
+    """The child itself where its type differs at most in nested flags."""
+    if same_type(child.type, target):
+        return child
+    if isinstance(child, Literal) and child.type == VOID:
+        return Literal(None, target, child.text)
+    return cast(child, target, conf)
+
+
+def cast_unless_equal(child: Expr, target: DataType, conf: Conf) -> Expr:
+    return child if child.type == target else cast(child, target, conf)
+
+
+def to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
+    """The arguments cast to their common type; as they are where they have none, or differ only in nested flags."""
+    types = [a.type for a in args]
+    if all(same_type(t, types[0]) for t in types[1:]):
+        return list(args)
+    target = common(types, ansi=conf.ansi)
+    return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
+
+
+def _with_defaults(function: Function, args: list[Expr]) -> list[Expr]:
+    for place in function.inputs[len(args) :]:
+        if not isinstance(place, Optional) or place.default is None:
+            break
+        args.append(place.default)
+    return args
+
+
+def check_arity(function: Function, count: int) -> None:
+    """Raises `Mismatch` with Spark's condition where `count` arguments are too few or too many."""
+    least, most = function.arity()
+    if count < least or (most is not None and count > most):
+        wanted = str(least) if least == most else f"[{least}, {most}]" if most is not None else f"> {least - 1}"
+        raise Mismatch(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{function.name}` requires {wanted} parameters but the actual number is {count}.",
+        )
+
+
+def coerced(function: Function, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+    """The arguments with defaults filled in and implicit casts added; lambdas pass through.
+
+    A lambda's parameters are typed from the result, so this runs before the lambda is bound.
+    """
+    given = _with_defaults(function, list(args))
+    if function.coerces is not None:
+        given = function.coerces(given, conf)
+    if function.coerce is Coerce.COMMON:
+        return to_common(given, conf)
+    if function.coerce is Coerce.NONE:
+        return given
+    return [
+        arg if isinstance(arg, Lambda) else _met(arg, place, function.coerce, conf)
+        for arg, place in zip(given, map(kind_of, function.expected(len(given))))
+    ]
+
+
+def _met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
+    if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
+        return arg
+    if how is Coerce.EXPECTS:
+        aim = concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
+        return Literal(None, aim, "NULL") if aim is not None else arg
+    target = implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
+    return arg if target is None else cast_unless_equal(arg, target, conf)
+
+
+def _check(function: Function, args: Sequence[Expr], conf: Conf) -> None:
+    if function.coerce in (Coerce.IMPLICIT, Coerce.EXPECTS):
+        for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
+            expected = kind_of(place)
+            if expected is not None and not accepts(expected, arg.type):
+                raise unexpected(index, arg, spelling(expected))
+            if isinstance(place, LambdaOf) != isinstance(arg, Lambda):
+                raise Mismatch("UNEXPECTED_INPUT_TYPE", f"argument {index + 1} of `{function.name}` must be a lambda")
+    elif function.coerce is Coerce.COMMON and args and not all(same_type(a.type, args[0].type) for a in args[1:]):
+        raise different_types(function.name, args)
+    refused = function.check(args, conf) if function.check else None
+    if refused is not None:
+        raise refused
+
+
+def unexpected(index: int, arg: Expr, wanted: str) -> Mismatch:
+    """DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for the argument at `index`."""
+    quoted = wanted if wanted.startswith("(") else f'"{wanted}"'
+    return Mismatch(
+        "UNEXPECTED_INPUT_TYPE",
+        f"The {_ORDINALS[index] if index < 10 else index + 1} parameter requires the {quoted} type, "
+        f'however it has the type "{arg.type.sql}".',
+    )
+
+
+def different_types(name: str, args: Sequence[Expr]) -> Mismatch:
+    """DATATYPE_MISMATCH.DATA_DIFF_TYPES."""
+    types = ", ".join(f'"{a.type.sql}"' for a in args)
+    return Mismatch("DATA_DIFF_TYPES", f"Input to `{name}` should all be the same type, but it's ({types}).")
+
+
+def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | None = None) -> Call:
+    """The call of `function` on `args`, coerced, checked and typed. Raises `Mismatch`.
+
+    Lambda arguments must already be bound against `coerced` leading arguments.
+    """
+    check_arity(function, len(args))
+    ready = tuple(coerced(function, args, conf))
+    _check(function, ready, conf)
+    data_type = function.returns(ready, conf) if callable(function.returns) else function.returns
+    nullable = function.nullable(ready, conf)
+    known = None
+    if nullable:
+        known = function.evidence(ready) if function.evidence else _inherited(function, ready, conf)
+    return Call(function, ready, data_type, nullable, shown or function.name, known=known)
+
+
+def _inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:
+    """Evidence of a null-in-null-out function: all arguments are known to hold no null, and only they make it nullable."""
+    from planproof.functions.signature import EITHER
+
+    if function.nullable is not EITHER or function.category is Category.AGGREGATE:
+        return None
+    reasons = [a.evidence for a in args]
+    return next((r for a, r in zip(args, reasons) if a.nullable), None) if all(reasons) else None
+
+
+def with_span(call: Call, span: tuple[int, int] | None) -> Call:
+    return replace(call, span=span)
+
+
+__all__ = ["apply", "can_cast", "cast", "cast_unless_equal", "cast_unless_same", "check_arity", "coerced", "to_common"]

@@ -1,0 +1,8 @@
+"""One table per family of Spark's functions."""
+
+from planproof.functions.families import lambdas, operators
+from planproof.functions.families.line import Table
+
+FAMILIES: tuple[Table, ...] = (operators.TABLE, lambdas.TABLE)
+
+__all__ = ["FAMILIES"]

@@ -1,0 +1,527 @@
+"""Operators and the conditional syntax. Source: `arithmetic.scala`, `predicates.scala`, `conditionalExpressions.scala`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Expr
+from planproof.functions import arithmetic as a
+from planproof.functions.bind import cast, cast_unless_same, different_types, to_common, unexpected
+from planproof.functions.families.line import Table, binary, fn, lines
+from planproof.functions.signature import (
+    ALWAYS,
+    ANSI_RAISES,
+    EITHER,
+    NEVER,
+    PURE,
+    Args,
+    Coerce,
+    Many,
+    Mismatch,
+    Optional,
+)
+from planproof.types import (
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DOUBLE,
+    LONG,
+    STRING,
+    VOID,
+    Array,
+    DataType,
+    Decimal,
+    Interval,
+    Map,
+    is_integral,
+    is_numeric,
+    is_string,
+    same_type,
+)
+from planproof.types.coercion import common, merged_flags, wider
+from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
+
+Pretty = Callable[[Expr], str]
+
+
+def _same_operands(
+    symbol: str, fits: Callable[[DataType], bool], wanted: str
+) -> Callable[[Args, Conf], Mismatch | None]:
+    """`BinaryOperator.checkInputDataTypes`: both of one type, and of a type that the operator knows."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        left, right = args[0].type, args[1].type
+        decimals = isinstance(left, Decimal) and isinstance(right, Decimal)
+        if not decimals and not same_type(left, right):
+            return Mismatch(
+                "BINARY_OP_DIFF_TYPES",
+                f'the left and right operands of `{symbol}` have incompatible types ("{left.sql}" and "{right.sql}").',
+            )
+        if not fits(left):
+            return Mismatch(
+                "BINARY_OP_WRONG_TYPE", f'the binary operator `{symbol}` requires {wanted}, not "{left.sql}".'
+            )
+        return None
+
+    return check
+
+
+def _summable(t: DataType) -> bool:
+    return is_numeric(t) or isinstance(t, Interval) or t == CALENDAR_INTERVAL
+
+
+def _divisible(t: DataType) -> bool:
+    return t == LONG or isinstance(t, Decimal | Interval)
+
+
+def _arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
+    def returns(args: Args, conf: Conf) -> DataType:
+        left, right = args[0].type, args[1].type
+        if isinstance(left, Decimal) and isinstance(right, Decimal):
+            return rule(left, right, conf)
+        return left
+
+    return returns
+
+
+def _may_overflow(args: Args, conf: Conf) -> bool:
+    """With ANSI off a decimal that overflows becomes null."""
+    return EITHER(args, conf) or (not conf.ansi and isinstance(args[0].type, Decimal))
+
+
+def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, alias: str = "") -> Table:
+    check = _same_operands(symbol, is_orderable, "an orderable type")
+    if symbol in ("=", "<=>"):
+        check = _same_operands(symbol, _comparable, "a type that can be compared")
+    names = f"{symbol} {alias}".strip()
+    return fn(
+        names,
+        (ANY, ANY),
+        BOOLEAN,
+        nullable,
+        coerces=coerces,
+        coerce=Coerce.NONE,
+        check=check,
+        show=binary(symbol),
+        effects=PURE,
+    )
+
+
+def _comparable(t: DataType) -> bool:
+    return not isinstance(t, Map) and all(_comparable(c) for c in t.children) and is_orderable(t)
+
+
+def _is_boolean(t: DataType) -> bool:
+    return t == BOOLEAN
+
+
+def _bits(symbol: str) -> Table:
+    check = _same_operands(symbol, is_integral, "an integral type")
+    return fn(
+        symbol,
+        (ANY, ANY),
+        lambda args, conf: args[0].type,
+        EITHER,
+        coerces=_bit_operands,
+        coerce=Coerce.NONE,
+        check=check,
+        show=binary(symbol),
+        effects=PURE,
+    )
+
+
+def _bit_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    return a.meet(a.promote_strings(args, conf, comparison=False), conf)
+
+
+def _negated_type(args: Args, conf: Conf) -> Mismatch | None:
+    return (
+        None
+        if _summable(args[0].type)
+        else unexpected(0, args[0], '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")')
+    )
+
+
+def _number(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A string under a sign is a double."""
+    given = args[0]
+    if is_string(given.type) or given.type == VOID:
+        return [cast_unless_same(given, DOUBLE, conf)]
+    return args
+
+
+def _negation(call: Call, pretty: Pretty) -> str:
+    return f"(- {pretty(call.args[0])})" if call.shown == "-" else f"negative({pretty(call.args[0])})"
+
+
+def _positive(call: Call, pretty: Pretty) -> str:
+    return f"(+ {pretty(call.args[0])})"
+
+
+def _suffix(words: str) -> Callable[[Call, Pretty], str]:
+    return lambda call, pretty: f"({pretty(call.args[0])} {words})"
+
+
+def _not(call: Call, pretty: Pretty) -> str:
+    return f"(NOT {pretty(call.args[0])})"
+
+
+def _in(call: Call, pretty: Pretty) -> str:
+    value, *items = (pretty(x) for x in call.args)
+    return f"({value} IN ({', '.join(items)}))"
+
+
+def _members(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
+    if all(x.type == args[0].type for x in args):
+        return args
+    target = common([x.type for x in args], ansi=conf.ansi)
+    return args if target is None else [cast_unless_same(x, target, conf) for x in args]
+
+
+def _same_members(args: Args, conf: Conf) -> Mismatch | None:
+    if any(not same_type(x.type, args[0].type) for x in args[1:]):
+        return different_types("in", args)
+    return (
+        None
+        if _comparable(args[0].type)
+        else Mismatch("INVALID_ORDERING_TYPE", f'"{args[0].type.sql}" cannot be compared.')
+    )
+
+
+def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    predicate, left, right = args
+    if predicate.type == VOID:
+        predicate = cast_unless_same(predicate, BOOLEAN, conf)
+    if not same_type(left.type, right.type):
+        target = wider(left.type, right.type, ansi=conf.ansi)
+        if target is not None:
+            left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
+    return [predicate, left, right]
+
+
+def _if_check(args: Args, conf: Conf) -> Mismatch | None:
+    predicate, left, right = args
+    if predicate.type != BOOLEAN:
+        return unexpected(0, predicate, "BOOLEAN")
+    return None if same_type(left.type, right.type) else different_types("if", (left, right))
+
+
+def merged(args: Args) -> DataType:
+    """The one type of branches that differ at most in nested flags, at its loosest."""
+    found = merged_flags([x.type for x in args])
+    return args[0].type if found is None else found
+
+
+def _if_type(args: Args, conf: Conf) -> DataType:
+    return merged(args[1:])
+
+
+def _if_nullable(args: Args, conf: Conf) -> bool:
+    return args[1].nullable or args[2].nullable
+
+
+def _if(call: Call, pretty: Pretty) -> str:
+    return f"(IF({', '.join(pretty(x) for x in call.args)}))"
+
+
+def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
+    """Conditions and values of `CASE`, whose arguments alternate; a last odd one is the ELSE value."""
+    pairs = len(args) // 2
+    values = [args[2 * i + 1] for i in range(pairs)]
+    return [args[2 * i] for i in range(pairs)], values + list(args[2 * pairs :])
+
+
+def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    conditions, values = case_values(args)
+    values = to_common(values, conf)
+    ready: list[Expr] = []
+    for i, condition in enumerate(conditions):
+        typed = cast_unless_same(condition, BOOLEAN, conf) if condition.type == VOID else condition
+        ready += [typed, values[i]]
+    return ready + values[len(conditions) :]
+
+
+def _case_check(args: Args, conf: Conf) -> Mismatch | None:
+    conditions, values = case_values(args)
+    for i, condition in enumerate(conditions):
+        if condition.type != BOOLEAN:
+            return unexpected(2 * i, condition, "BOOLEAN")
+    return None if all(same_type(v.type, values[0].type) for v in values) else different_types("casewhen", values)
+
+
+def _case_type(args: Args, conf: Conf) -> DataType:
+    return merged(case_values(args)[1])
+
+
+def _case_nullable(args: Args, conf: Conf) -> bool:
+    return len(args) % 2 == 0 or any(v.nullable for v in case_values(args)[1])
+
+
+def _case(call: Call, pretty: Pretty) -> str:
+    conditions, values = case_values(call.args)
+    branches = "".join(f" WHEN {pretty(c)} THEN {pretty(v)}" for c, v in zip(conditions, values))
+    otherwise = f" ELSE {pretty(values[-1])}" if len(values) > len(conditions) else ""
+    return f"CASE{branches}{otherwise} END"
+
+
+def _like(word: str) -> Callable[[Call, Pretty], str]:
+    def show(call: Call, pretty: Pretty) -> str:
+        text, pattern, *escape = (pretty(x) for x in call.args)
+        return f"{text} {word} {pattern}" + (f" ESCAPE '{escape[0]}'" if escape and escape[0] != "\\" else "")
+
+    return show
+
+
+def _item_type(args: Args, conf: Conf) -> DataType:
+    found = args[0].type
+    assert isinstance(found, Array)
+    return found.element
+
+
+def _item(call: Call, pretty: Pretty) -> str:
+    return f"{pretty(call.args[0])}[{pretty(call.args[1])}]"
+
+
+def _item_nullable(args: Args, conf: Conf) -> bool:
+    """`GetArrayItem.nullable`: certain only for a literal index inside a literal array."""
+    array, index = args
+    if isinstance(array, Call) and array.function.name == "array" and _literal_int(index) is not None:
+        at = _literal_int(index)
+        assert at is not None
+        return at < 0 or at >= len(array.args) or array.args[at].nullable
+    return True
+
+
+def _literal_int(arg: Expr) -> int | None:
+    value = getattr(arg, "value", None)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
+    found, key = args
+    if isinstance(found.type, Map) and key.type != found.type.key:
+        if same_type(key.type, found.type.key):
+            return args
+        return [found, cast(key, found.type.key, conf)] if _key_fits(key, found.type, conf) else args
+    return args
+
+
+def _key_fits(key: Expr, found: Map, conf: Conf) -> bool:
+    from planproof.types.coercion import implicit
+
+    return implicit(key.type, found.key, ansi=conf.ansi) is not None
+
+
+def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
+    found = args[0].type
+    assert isinstance(found, Map)
+    return None if same_type(args[1].type, found.key) else unexpected(1, args[1], found.key.sql)
+
+
+def _value_type(args: Args, conf: Conf) -> DataType:
+    found = args[0].type
+    assert isinstance(found, Map)
+    return found.value
+
+
+_NUMBERS = "a numeric or interval type"
+_PAIR = (ANY, ANY)
+
+TABLE: Table = lines(
+    fn(
+        "+",
+        _PAIR,
+        _arithmetic_type(a.sum_decimal),
+        _may_overflow,
+        coerces=a.arithmetic,
+        coerce=Coerce.NONE,
+        check=_same_operands("+", _summable, _NUMBERS),
+        show=binary("+"),
+        effects=ANSI_RAISES,
+    ),
+    fn(
+        "-",
+        _PAIR,
+        _arithmetic_type(a.sum_decimal),
+        _may_overflow,
+        coerces=a.arithmetic,
+        coerce=Coerce.NONE,
+        check=_same_operands("-", _summable, _NUMBERS),
+        show=binary("-"),
+        effects=ANSI_RAISES,
+    ),
+    fn(
+        "*",
+        _PAIR,
+        _arithmetic_type(a.product_decimal),
+        _may_overflow,
+        coerces=a.arithmetic,
+        coerce=Coerce.NONE,
+        check=_same_operands("*", is_numeric, "a numeric type"),
+        show=binary("*"),
+        effects=ANSI_RAISES,
+    ),
+    fn(
+        "/",
+        _PAIR,
+        _arithmetic_type(a.quotient_decimal),
+        ALWAYS,
+        coerces=a.division,
+        coerce=Coerce.NONE,
+        check=_same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"),
+        show=binary("/"),
+        effects=ANSI_RAISES,
+    ),
+    fn(
+        "% mod",
+        _PAIR,
+        _arithmetic_type(a.remainder_decimal),
+        ALWAYS,
+        coerces=a.arithmetic,
+        coerce=Coerce.NONE,
+        check=_same_operands("%", is_numeric, "a numeric type"),
+        show=binary("%"),
+        effects=ANSI_RAISES,
+    ),
+    fn(
+        "div",
+        _PAIR,
+        LONG,
+        ALWAYS,
+        coerces=a.integral_division,
+        coerce=Coerce.NONE,
+        check=_same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"),
+        show=binary("div"),
+        effects=ANSI_RAISES,
+    ),
+    _compared("=", coerces=a.equality, alias="=="),
+    _compared("<=>", nullable=NEVER, coerces=a.equality),
+    _compared("<"),
+    _compared("<="),
+    _compared(">"),
+    _compared(">="),
+    fn(
+        "and",
+        _PAIR,
+        BOOLEAN,
+        EITHER,
+        coerces=a.logic,
+        coerce=Coerce.NONE,
+        check=_same_operands("and", _is_boolean, "BOOLEAN"),
+        show=binary("AND"),
+        effects=PURE,
+    ),
+    fn(
+        "or",
+        _PAIR,
+        BOOLEAN,
+        EITHER,
+        coerces=a.logic,
+        coerce=Coerce.NONE,
+        check=_same_operands("or", _is_boolean, "BOOLEAN"),
+        show=binary("OR"),
+        effects=PURE,
+    ),
+    fn("not !", (BOOLEAN,), BOOLEAN, EITHER, show=_not, effects=PURE),
+    _bits("&"),
+    _bits("|"),
+    _bits("^"),
+    fn(
+        "~",
+        (INTEGRAL,),
+        lambda args, conf: args[0].type,
+        EITHER,
+        show=lambda call, pretty: f"~{pretty(call.args[0])}",
+        effects=PURE,
+    ),
+    fn(
+        "negative",
+        (ANY,),
+        lambda args, conf: args[0].type,
+        EITHER,
+        coerces=_number,
+        coerce=Coerce.NONE,
+        check=_negated_type,
+        show=_negation,
+        effects=ANSI_RAISES,
+    ),
+    fn(
+        "positive",
+        (ANY,),
+        lambda args, conf: args[0].type,
+        EITHER,
+        coerces=_number,
+        coerce=Coerce.NONE,
+        check=_negated_type,
+        show=_positive,
+        effects=PURE,
+    ),
+    fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), effects=PURE),
+    fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), effects=PURE),
+    fn(
+        "in",
+        (ANY, Many(ANY)),
+        BOOLEAN,
+        EITHER,
+        coerces=_members,
+        coerce=Coerce.NONE,
+        check=_same_members,
+        show=_in,
+        effects=PURE,
+    ),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(STRING)), BOOLEAN, EITHER, show=_like("LIKE"), effects=PURE),
+    fn(
+        "ilike",
+        (ANY_STRING, ANY_STRING, Optional(STRING)),
+        BOOLEAN,
+        EITHER,
+        show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})",
+        effects=PURE,
+    ),
+    fn(
+        "rlike regexp regexp_like",
+        (ANY_STRING, ANY_STRING),
+        BOOLEAN,
+        EITHER,
+        show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})",
+        alias=True,
+    ),
+    fn(
+        "if",
+        (ANY, ANY, ANY),
+        _if_type,
+        _if_nullable,
+        coerces=_if_operands,
+        coerce=Coerce.NONE,
+        check=_if_check,
+        show=_if,
+        lazy=(1, 2),
+        effects=PURE,
+    ),
+    fn(
+        "when",
+        (ANY, ANY, Many(ANY)),
+        _case_type,
+        _case_nullable,
+        coerces=_case_operands,
+        coerce=Coerce.NONE,
+        check=_case_check,
+        show=_case,
+        lazy=(1,),
+        effects=PURE,
+    ),
+    fn("getarrayitem", (ANY, INTEGRAL), _item_type, _item_nullable, show=_item, effects=ANSI_RAISES),
+    fn(
+        "getmapvalue",
+        (ANY, ANY),
+        _value_type,
+        ALWAYS,
+        coerces=_map_key,
+        coerce=Coerce.NONE,
+        check=_map_key_check,
+        show=_item,
+        effects=PURE,
+    ),
+)

@@ -1,0 +1,213 @@
+"""What a function is: one literal line of signature, nullability and effects, and its Spark half.
+
+A line reads like Spark's class: `inputs` are its `inputTypes`, `coerce` says how arguments meet them, `returns` is its
+`dataType`, `nullable` its `nullable`, `effects` what may go wrong when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Expr
+from planproof.types import DataType
+from planproof.types.kinds import Expected, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """`raises`: `never`, `ansi` (only in ANSI mode) or `always` (in both); `volatile`: two calls may differ."""
+
+    raises: str = "always"
+    volatile: bool = True
+
+
+UNSTATED = Effects()
+PURE = Effects("never", False)
+ANSI_RAISES = Effects("ansi", False)
+RAISES = Effects("always", False)
+VOLATILE = Effects("never", True)
+
+Args = Sequence[Expr]
+TypeRule = Callable[[Args, Conf], DataType]
+NullRule = Callable[[Args, Conf], bool]
+
+
+def EITHER(args: Args, conf: Conf) -> bool:
+    """Null in, null out: nullable where any argument is."""
+    return any(a.nullable for a in args)
+
+
+def NEVER(args: Args, conf: Conf) -> bool:
+    return False
+
+
+def ALWAYS(args: Args, conf: Conf) -> bool:
+    return True
+
+
+def EVERY(args: Args, conf: Conf) -> bool:
+    """Nullable only where all arguments are, as in coalesce."""
+    return all(a.nullable for a in args)
+
+
+def FIRST(args: Args, conf: Conf) -> bool:
+    return args[0].nullable
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """An argument that may be left out. `default` is then put in its place, and printed; None leaves the place empty."""
+
+    expected: Expected
+    default: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """The rest of the arguments: at least `least` of them, all of one expectation."""
+
+    expected: Expected
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaOf:
+    """A lambda argument. `takes` lists how many parameters it may have; their types come from `Function.variables`."""
+
+    takes: tuple[int, ...] = (1,)
+    optional: bool = False
+
+
+Input = Expected | Optional | Many | LambdaOf
+Variables = Callable[[Args, int], Sequence[tuple[DataType, bool]]]
+"""Of the bound leading arguments and a lambda's position: (type, nullable) of each parameter that it may take."""
+
+
+class Coerce(Enum):
+    """How arguments meet `inputs`.
+
+    IMPLICIT: cast where implicit casts allow (`ImplicitCastInputTypes`). EXPECTS: never cast, only a bare NULL takes the
+    type (`ExpectsInputTypes`). NONE: arguments are taken as they are. COMMON: all are cast to their common type.
+    """
+
+    IMPLICIT = "implicit"
+    EXPECTS = "expects"
+    NONE = "none"
+    COMMON = "common"
+
+
+class Category(Enum):
+    SCALAR = "scalar"
+    AGGREGATE = "aggregate"
+    WINDOW = "window"
+    GENERATOR = "generator"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch(Exception):
+    """The arguments do not fit. `condition` is Spark's sub-condition of DATATYPE_MISMATCH, or a full condition."""
+
+    condition: str
+    message: str = ""
+
+    @property
+    def full_condition(self) -> str:
+        return (
+            self.condition
+            if "." in self.condition or self.condition in _WHOLE
+            else f"DATATYPE_MISMATCH.{self.condition}"
+        )
+
+
+_WHOLE = {"WRONG_NUM_ARGS", "NON_FOLDABLE_ARGUMENT", "INVALID_PARAMETER_VALUE"}
+
+Check = Callable[[Args, Conf], "Mismatch | None"]
+Adjust = Callable[[list[Expr], Conf], list[Expr]]
+Show = Callable[[Any, Callable[[Expr], str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function: the logical half (everything but `spark`) and the Spark half.
+
+    `spark` is the builtin's name in Spark, or the callable that a user handed over. `coerces` runs in place of `coerce`
+    where the function has rules of its own; `check` refuses argument types; `show` prints a call in output names;
+    `names` are the parameter names for named arguments; `foldable` marks what Spark can fold (a call over literals).
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    returns: DataType | TypeRule
+    nullable: NullRule = EITHER
+    effects: Effects = UNSTATED
+    coerce: Coerce = Coerce.IMPLICIT
+    category: Category = Category.SCALAR
+    coerces: Adjust | None = None
+    check: Check | None = None
+    variables: Variables | None = None
+    show: Show | None = None
+    lazy: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    foldable: bool = True
+    alias: bool = False
+    since: str = "1.0"
+    until: str | None = None
+    spark: str | Callable[..., Any] | None = None
+    evidence: Callable[[Args], str | None] | None = None
+    columns: Callable[[Args, Conf], Sequence[tuple[str, DataType, bool]]] | None = field(default=None)
+
+    def __repr__(self) -> str:
+        return f"Function({self.name})"
+
+    def arity(self) -> tuple[int, int | None]:
+        """The least and the greatest number of arguments; None where there is no greatest."""
+        least = sum(i.least if isinstance(i, Many) else not _may_be_left_out(i) for i in self.inputs)
+        return least, None if any(isinstance(i, Many) for i in self.inputs) else len(self.inputs)
+
+    def expected(self, count: int) -> list[Input]:
+        """The input that each of `count` arguments meets."""
+        inputs = list(self.inputs)
+        if inputs and isinstance(inputs[-1], Many):
+            inputs[-1:] = [inputs[-1]] * (count - len(inputs) + 1)
+        return inputs[:count]
+
+
+def _may_be_left_out(given: Input) -> bool:
+    return isinstance(given, Optional) or (isinstance(given, LambdaOf) and given.optional)
+
+
+def kind_of(given: Input) -> Expected | None:
+    """What the argument at this place is expected to be; None for a lambda."""
+    if isinstance(given, LambdaOf):
+        return None
+    return given.expected if isinstance(given, Optional | Many) else given
+
+
+__all__ = [
+    "ALWAYS",
+    "ANSI_RAISES",
+    "EITHER",
+    "EVERY",
+    "FIRST",
+    "NEVER",
+    "PURE",
+    "RAISES",
+    "UNSTATED",
+    "VOLATILE",
+    "Args",
+    "Category",
+    "Coerce",
+    "Effects",
+    "Function",
+    "Kind",
+    "LambdaOf",
+    "Many",
+    "Mismatch",
+    "Optional",
+    "kind_of",
+]
