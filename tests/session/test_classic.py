@@ -191,7 +191,7 @@ def test_a_stored_table(session, spark, database, tmp_path):
     where = tmp_path / "with space & %41"
     spark.sql(
         f"create table `{database}`.`1_t` (a int not null, b varchar(4), p string) using parquet "
-        f"partitioned by (p) location '{where.as_uri()}' comment 'hello' tblproperties ('k' = 'v')"
+        f"partitioned by (p) location 'file:{where}' comment 'hello' tblproperties ('k' = 'v')"
     )
     spark.sql(f"insert into `{database}`.`1_t` values (1, 'x', 'a b'), (2, 'y', 'c')")
     found = session.table(f"{database}.`1_t`")
