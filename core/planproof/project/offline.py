@@ -1,0 +1,199 @@
+"""The offline check: every selected model against planes 1 to 3, with schemas and evidence propagated through `ref()`.
+
+Nothing here reaches Spark. What cannot be read offline is unproved by name, never guessed: a relation that is missing
+from the catalog is no error of the query, as a hook or another job may make it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import planproof
+from planproof.catalog import Catalog
+from planproof.conf import SETTINGS, Conf
+from planproof.contract import Contract
+from planproof.origin import AnalysisError, Unknown
+from planproof.project.compiled import relocate
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import contract_of, settings_of
+from planproof.project.reading import Reading
+from planproof.project.selection import selected
+from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
+from planproof.project.stored import stored_contract, stored_output
+from planproof.report.model import Report
+
+if TYPE_CHECKING:
+    from planproof.plan import Plan
+
+DBT_CONF = Conf(ansi=False)
+"""dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
+
+# Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
+_MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "UNRESOLVED_TABLE_VALUED_FUNCTION", "UNRESOLVED_VARIABLE")
+_SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.I | re.S)
+
+
+def check_project(
+    project: Project,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    conf: Conf | None = None,
+    *,
+    frozen: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    progress: Callable[[Report], None] | None = None,
+) -> list[Report]:
+    """One report per selected model, in DAG order. Ancestors that are not selected are planned, not reported.
+
+    `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
+    `overrides` settings that go before the models' own. `progress` is told each report as it is made. Raises
+    `ProjectError` where the project cannot be read, or a selected model is not compiled.
+    """
+    chosen = selected(project, select, exclude)
+    uncompiled = [node.unique_id for node in chosen if node.sql is None and not node.is_python]
+    if uncompiled:
+        raise ProjectError(f"not compiled: {', '.join(uncompiled[:5])}; run `dbt compile` on the selected models")
+    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
+    wanted = {node.unique_id for node in chosen}
+    needed = wanted | project.ancestors(wanted)
+    reports = []
+    for key, node in project.nodes.items():
+        if key not in needed:
+            continue
+        report = check.visit(node)
+        if report is not None and key in wanted:
+            reports.append(report)
+            if progress is not None:
+                progress(report)
+    return reports
+
+
+@dataclass(slots=True)
+class OfflineCheck:
+    """The state of one check: the catalog grows by every node that was visited."""
+
+    project: Project
+    conf: Conf
+    frozen: Frozen
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    catalog: Catalog = field(default_factory=Catalog)
+    unread: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    incomplete: dict[str, str] = field(default_factory=dict)
+
+    def visit(self, node: ProjectNode) -> Report | None:
+        """Registers the node's stored schema for its children; for a model, its report."""
+        if node.kind == "model":
+            return self._model(node)
+        if node.kind == "snapshot":
+            self.unread[node.unique_id] = f"{node.relation} is a snapshot, whose schema only dbt and Spark know"
+            return None
+        known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+        if isinstance(known, Unread):
+            self.unread[node.unique_id] = known.reason
+        else:
+            self._register(node, known)
+        return None
+
+    def plan(self, node: ProjectNode) -> Plan:
+        """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
+        conf = self._conf(node)
+        for parent in self.project.stored_parents(node):
+            if parent.unique_id in self.unread:
+                raise Unknown(f"the schema of {parent.relation}: {self.unread[parent.unique_id]}")
+        return planproof.plan(node.sql or "", self.catalog, conf=conf)
+
+    # --- one model --------------------------------------------------------------------------------------------------
+
+    def _model(self, node: ProjectNode) -> Report:
+        started = time.perf_counter()
+        contract, settings = contract_of(node.raw), settings_of(node.raw, overrides=self.overrides)
+        made = Reading(node, contract, settings, self._inputs(node))
+        try:
+            self._read(node, made)
+        except Exception as error:  # One model's failure is ours and must not hide the others' reports.
+            made.failed(error)
+            self.unread[node.unique_id] = "planproof itself failed on it"
+        report = replace(made.report(), seconds=round(time.perf_counter() - started, 3))
+        return relocate(report, node.raw, self.project.directory)
+
+    def _inputs(self, node: ProjectNode) -> dict[str, str]:
+        """The relations that the model reads, and where each one's schema is from."""
+        parents = self.project.stored_parents(node)
+        for parent in parents:
+            if parent.unique_id in self.incomplete:
+                self.incomplete[node.unique_id] = self.incomplete[parent.unique_id]
+        return {
+            parent.relation: self.origins.get(parent.unique_id) or self.unread.get(parent.unique_id, "")
+            for parent in parents
+        }
+
+    def _read(self, node: ProjectNode, made: Reading) -> None:
+        contract = made.contract
+        if node.is_python:
+            made.unproved("a Python model, whose schema only its run shows")
+            return self._stand_in(node, contract)
+        if node.materialized == "incremental" and contract is not None:
+            # A compile against an existing table reads the table itself (`{{ this }}`).
+            self._register(node, stored_contract(node, contract, "its own contract"))
+        try:
+            plan = self.plan(node)
+        except Unknown as unknown:
+            made.unproved(unknown.construct, unknown.origin)
+        except AnalysisError as error:
+            made.rejected(error, self._doubt(node, error))
+        else:
+            made.planned(plan, self.incomplete.get(node.unique_id))
+            if node.materialized != "ephemeral":
+                self._register(node, stored_output(node, plan.schema, contract))
+            return None
+        return self._stand_in(node, contract)
+
+    def _doubt(self, node: ProjectNode, error: AnalysisError) -> str | None:
+        """Why Spark may accept the query although it is rejected here."""
+        if error.condition.split(".")[0] in _MISSING:
+            if node.materialized == "incremental" and node.name.lower() in error.message.lower():
+                return "it reads itself; give it a contract, or compile with --full-refresh"
+            return "a hook, a macro or another job may provide it"
+        if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
+            return "its hooks may change what the query means"
+        if error.condition.startswith("UNRESOLVED_COLUMN") and node.unique_id in self.incomplete:
+            return f"{self.incomplete[node.unique_id]} may have more columns than the manifest declares"
+        return None
+
+    def _conf(self, node: ProjectNode) -> Conf:
+        """The settings under which the model runs: hooks and headers may SET some. Raises `Unknown`."""
+        header = str((node.raw.get("config") or {}).get("sql_header") or "")
+        conf = self.conf
+        for text in (*self.project.operations, *node.hooks(), *header.split(";")):
+            match = _SET.match(text)
+            if match is None or match[1].lower() not in SETTINGS:
+                continue
+            if "{{" in match[2] or "{%" in match[2]:
+                raise Unknown(f"the value of {match[1]}, which a hook sets from a template")
+            conf = conf.with_setting(match[1], match[2].strip("'\""))
+        return conf
+
+    # --- what children see ------------------------------------------------------------------------------------------
+
+    def _register(self, node: ProjectNode, known: Known) -> None:
+        if not known.complete:
+            self.incomplete[node.unique_id] = f"the source {node.relation}"
+        self.unread.pop(node.unique_id, None)
+        self.origins[node.unique_id] = known.origin
+        self.catalog.add(node.relation, known.columns, kind=known.kind, evidence=known.evidence)
+
+    def _stand_in(self, node: ProjectNode, contract: Contract | None) -> None:
+        """The contract's schema in place of one that could not be read; the children's reports name it."""
+        if node.materialized == "ephemeral":
+            return
+        if contract is not None:
+            return self._register(node, stored_contract(node, contract, "its contract stands for it: not read offline"))
+        self.unread[node.unique_id] = "not read offline, and without a contract that could stand for it"
+        self.catalog.drop(node.relation)

@@ -1,0 +1,70 @@
+"""What a model's children find when it is stored: order, flags and evidence after the write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planproof.contract import Contract
+from planproof.project.manifest import ProjectNode
+from planproof.project.nodes import Node
+from planproof.project.sources import Known
+from planproof.schema import LogicalField, LogicalSchema
+from planproof.types import DataType, as_nullable
+
+Column = tuple[str, DataType, bool]
+
+
+def stored_output(node: ProjectNode, schema: LogicalSchema, contract: Contract | None) -> Known:
+    """The stored form of a planned model.
+
+    A V1 table forgets every flag, nested ones too, and keeps its partition columns last; a view keeps the flags of its
+    query. dbt stores a table in the order of its enforced contract. Evidence outlives the flags, except in an
+    incremental table, whose older rows this query did not make.
+    """
+    if node.materialized == "view":
+        columns = tuple((f.name, f.type, f.nullable) for f in schema)
+        return Known(columns, "planned", _evidence(schema.fields), "view")
+    fields = _ordered(node, schema, contract)
+    evidence = {} if node.materialized == "incremental" else _evidence(fields)
+    return Known(_forgetful(fields), "planned", {**_promised(node, contract), **evidence})
+
+
+def stored_contract(node: ProjectNode, contract: Contract, origin: str) -> Known:
+    """The stored form of a model of which only the contract is known. Flags are forgotten for a view too."""
+    fields = tuple(LogicalField(None, f.name, f.type, f.nullable) for f in contract.schema)
+    schema = LogicalSchema(fields)
+    return Known(_forgetful(_ordered(node, schema, contract)), origin, _promised(node, contract))
+
+
+def _promised(node: ProjectNode, contract: Contract | None) -> dict[str, str]:
+    """A table is published only after its promised NOT NULLs were counted; a view's rows change after that."""
+    if contract is None or node.materialized != "table":
+        return {}
+    why = f"the contract of {node.relation}, counted before it is published"
+    return {f.name: why for f in contract.schema if not f.nullable}
+
+
+def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None) -> Sequence[LogicalField]:
+    fields = list(schema.fields)
+    by_name = {f.name.lower(): f for f in fields}
+    if contract is not None and set(by_name) == {f.name.lower() for f in contract.schema}:
+        fields = [by_name[f.name.lower()] for f in contract.schema]
+    partition_by = _partition_by(node.raw)
+    last = [f for name in partition_by for f in fields if f.name.lower() == name]
+    return [f for f in fields if f.name.lower() not in partition_by] + last
+
+
+def _partition_by(raw: Node) -> list[str]:
+    given: Any = (raw.get("config") or {}).get("partition_by")
+    names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    return [str(name).lower() for name in names]
+
+
+def _forgetful(fields: Sequence[LogicalField]) -> tuple[Column, ...]:
+    return tuple((f.name, as_nullable(f.type), True) for f in fields)
+
+
+def _evidence(fields: Sequence[LogicalField]) -> dict[str, str]:
+    found = {f.name: f.evidence or (None if f.nullable else "the query's flag") for f in fields}
+    return {name: why for name, why in found.items() if why}
