@@ -99,8 +99,8 @@ class Rewrite:
 class Report:
     """What one model's check, publish or audit found out.
 
-    `outcome` is `checked`, `published`, `rejected` (nothing was published; the target is as it was), `audited` or
-    `failed` (could not run: `error` says why).
+    `outcome` is `checked`, `published`, `rejected` (nothing was published; the target is as it was), `audited`,
+    `failed` (could not run) or `skipped` (was not run); for the last two `error` says why.
     """
 
     model: str
@@ -121,7 +121,7 @@ class Report:
     def verdict(self) -> Verdict:
         """violated, else unproved, else proved: a warning alone is proved."""
         verdicts = {f.verdict for f in self.findings}
-        if Verdict.VIOLATED in verdicts or self.outcome == "failed":
+        if Verdict.VIOLATED in verdicts or self.outcome in ("failed", "skipped"):
             return Verdict.VIOLATED if Verdict.VIOLATED in verdicts else Verdict.UNPROVED
         return Verdict.UNPROVED if Verdict.UNPROVED in verdicts else Verdict.PROVED
 

@@ -1,0 +1,107 @@
+"""What one command found out about many models."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from planproof.report.model import Report, Verdict, worst
+
+PACKAGES = ("planproof", "sqlglot", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The reports of one command. `started` is ISO 8601 in UTC, `seconds` wall-clock time."""
+
+    command: str
+    reports: tuple[Report, ...] = ()
+    project: str = ""
+    started: str = ""
+    seconds: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(self.reports)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many reports have which outcome and which verdict."""
+        return Counter([r.outcome for r in self.reports] + [r.verdict.value for r in self.reports])
+
+    def failing(self, fail_on: str | None = None) -> tuple[Report, ...]:
+        """The reports at or above `fail_on`; unless it is given, each model's own setting decides."""
+        return tuple(r for r in self.reports if fails(r, fail_on))
+
+    def exit_code(self, fail_on: str | None = None) -> int:
+        """0 nothing at or above `fail_on`, 1 findings, 2 something could not run. Findings go before crashes."""
+        if self.failing(fail_on):
+            return 1
+        return 2 if any(r.outcome == "failed" for r in self.reports) else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "command": self.command,
+            "project": self.project,
+            "started": self.started,
+            "seconds": self.seconds,
+            "verdict": self.verdict.value,
+            "versions": dict(self.versions),
+            "remarks": list(self.remarks),
+            "reports": [report.to_dict() for report in self.reports],
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        return json.dumps(self.to_dict(), indent=indent, default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunReport:
+        """The report that `to_json` wrote. Raises ValueError for another format."""
+        form = json.loads(text)
+        if not isinstance(form, Mapping) or form.get("format") != FORMAT:
+            raise ValueError(f"not a run report of planproof in format {FORMAT}")
+        return cls(
+            form["command"],
+            tuple(Report.from_dict(report) for report in form["reports"]),
+            form["project"],
+            form["started"],
+            form["seconds"],
+            form["versions"],
+            tuple(form["remarks"]),
+        )
+
+
+def fails(report: Report, fail_on: str | None = None) -> bool:
+    """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too."""
+    least = fail_on or str(report.details.get("fail_on") or "violated")
+    return report.fails(least) or (report.outcome == "rejected" and least != "never")
+
+
+def run_report(
+    command: str, reports: Sequence[Report], started: datetime, *, project: str = "", remarks: Iterable[str] = ()
+) -> RunReport:
+    """The report of a command that began at `started` (aware) and ends now."""
+    seconds = (datetime.now(timezone.utc) - started).total_seconds()
+    began = started.astimezone(timezone.utc).isoformat(timespec="seconds")
+    return RunReport(command, tuple(reports), project, began, round(seconds, 3), versions(), tuple(remarks))
+
+
+def versions() -> dict[str, str]:
+    """The installed versions of what a result depends on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,225 @@
+"""Reports for a terminal. Names, types and messages are untrusted: they never become markup or escape sequences."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from planproof.codes import CODES
+from planproof.origin import Origin
+from planproof.report.model import Finding, Report, Verdict
+
+WIDTH = 110
+_COUNTED = ("batches", "files")
+_SHOWN = 6
+
+MARKS = {
+    "proved": ("✓", "green"),
+    "published": ("✓", "green"),
+    "violated": ("✗", "bold red"),
+    "unproved": ("?", "yellow"),
+    "failed": ("!", "bold red"),
+    "skipped": ("-", "dim"),
+}
+
+
+def plain(reports: Iterable[Report], width: int = WIDTH) -> str:
+    """The text of `show` without colour."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    show(list(reports), console)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def show(reports: Sequence[Report], console: Console, *, lines: bool = True, seconds: float | None = None) -> None:
+    """One line per model, a panel per model that was stopped, what is unproved or a hazard, and a summary.
+
+    `lines` is False where `line` was printed for each report already.
+    """
+    width = max((len(r.model) for r in reports), default=0)
+    if lines:
+        for report in reports:
+            console.print(line(report, width), soft_wrap=True)
+    for report in reports:
+        if stopped(report):
+            console.print()
+            console.print(panel(report))
+    for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
+        remarks = list(_remarks(reports, verdict))
+        if remarks:
+            console.print()
+            console.print(Text(title, "bold"))
+            for remark in remarks:
+                console.print(Padding(remark, (0, 0, 0, 2)))
+    console.print()
+    console.print(summary(reports, seconds))
+
+
+def stopped(report: Report) -> bool:
+    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
+
+
+def line(report: Report, width: int = 0) -> Text:
+    """One model: mark, name, kind, rows, seconds, what was proved or counted."""
+    mark, style = MARKS[_state(report)]
+    text = Text.assemble((f" {mark} ", style), f"{clean(report.model):<{width}}  ")
+    text.append(f"{clean(str(report.details.get('materialized') or '')):<11}", "dim")
+    text.append(f"{f'{report.rows:,} rows' if report.rows is not None else '':>15}")
+    text.append(f"{f'{report.seconds:.1f} s' if report.seconds is not None else '':>9}  ", "dim")
+    return text.append_text(_said(report))
+
+
+def _state(report: Report) -> str:
+    if report.outcome in ("failed", "skipped"):
+        return report.outcome
+    if report.outcome == "rejected":
+        return "violated"
+    return report.verdict.value
+
+
+def _said(report: Report) -> Text:
+    violated, unproved = len(report.of(Verdict.VIOLATED)), len(report.of(Verdict.UNPROVED))
+    if report.outcome in ("failed", "skipped"):
+        return Text(clean(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim")
+    parts = [] if report.outcome in ("checked", "audited") else [report.outcome]
+    parts += [f"{violated} violated"] if violated else []
+    parts += [f"{unproved} unproved"] if unproved else []
+    parts += [_proved(report)]
+    applied = [r.rule for r in report.rewrites if r.applied]
+    suggested = [r.rule for r in report.rewrites if not r.applied]
+    parts += [f"rewritten by {', '.join(sorted(set(applied)))}"] if applied else []
+    parts += [f"could be rewritten by {', '.join(sorted(set(suggested)))}"] if suggested else []
+    return Text(clean(", ".join(part for part in parts if part)))
+
+
+def _proved(report: Report) -> str:
+    proved = report.of(Verdict.PROVED)
+    counted = sum(f.plane in _COUNTED for f in proved)
+    parts = [f"{len(proved) - counted} proved"] if len(proved) > counted else []
+    parts += [f"{counted} counted"] if counted else []
+    if parts:
+        return " + ".join(parts)
+    if report.verdict is not Verdict.PROVED:
+        return ""
+    return "contract holds" if report.details.get("contract", True) else "no contract"
+
+
+def panel(report: Report) -> Panel:
+    """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table."""
+    parts: list[RenderableType] = []
+    shown = report.of(Verdict.VIOLATED) or (report.of(Verdict.UNPROVED) if report.outcome == "rejected" else [])
+    if shown:
+        parts += [_findings(shown), Text()]
+        parts += [*_reasons(report, shown), Text()]
+    if report.error:
+        parts += [Text(clean(report.error)), Text()]
+    parts.append(Text(fate(report), "bold"))
+    title = {"failed": "could not run", "rejected": "was not published"}.get(report.outcome, "breaks its promise")
+    heading = Text.assemble((f" {MARKS['violated'][0]} ", "bold red"), (f"{clean(report.model)} {title} ", "bold"))
+    return Panel(Group(*parts), title=heading, title_align="left", border_style="red", padding=(1, 2))
+
+
+def fate(report: Report) -> str:
+    """What became of the table that was published before."""
+    if report.outcome == "published":
+        return "It was published, as fail_on allows it."
+    if report.outcome in ("checked", "audited"):
+        return "Nothing was written."
+    rows = report.details.get("previous_rows")
+    if isinstance(rows, int):
+        return f"The table published before is still there, with its {rows:,} row{'' if rows == 1 else 's'}."
+    if report.details.get("previous") is False:
+        return "Nothing was published: no table of this name existed before, and none exists now."
+    return "Nothing was published: the target is as it was."
+
+
+def _findings(findings: Sequence[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("column", "promised", "found", "plane"):
+        table.add_column(heading, overflow="fold")
+    for f in findings:
+        table.add_row(*(Text(clean(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
+    return table
+
+
+def where(origin: Origin) -> str:
+    """`file:line:column`, as editors and terminals open it."""
+    place = f"{origin.file}:{origin.line}:{origin.column}" if origin.file else f"SQL:{origin.line}:{origin.column}"
+    return f"{place} (about)" if origin.approximate else place
+
+
+def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
+    quoted: set[str] = set()
+    for f in findings:
+        yield Text.assemble((f"{f.code} ", "bold"), clean(f.message or CODES[f.code].title))
+        if f.origin is not None:
+            yield Text.assemble(("      at ", "dim"), (clean(where(f.origin)), "cyan"))
+        excerpt = quote(report, f.origin)
+        if excerpt is not None and excerpt.plain not in quoted:
+            quoted.add(excerpt.plain)
+            yield excerpt
+    yield Text()
+    for step in dict.fromkeys(f.next_step for f in findings):
+        yield Text.assemble(("next  ", "dim"), step)
+
+
+def quote(report: Report, origin: Origin | None) -> Text | None:
+    """The source line at an origin with a caret below it, where the report holds the line."""
+    if origin is None:
+        return None
+    known = report.details.get("lines") or {}
+    source = known.get(f"{origin.file}:{origin.line}")
+    if source is None and origin.file is None and report.sql is not None:
+        rows = report.sql.splitlines()
+        source = rows[origin.line - 1] if 0 < origin.line <= len(rows) else None
+    if not isinstance(source, str):
+        return None
+    at, source = origin.column - 1, clean(source.replace("\t", " "))
+    cut = max(0, at - 60)
+    shown = f"{'…' if cut else ''}{source[cut : cut + 90]}"
+    gutter = f"  {origin.line:>5} │ "
+    text = Text.assemble((gutter, "dim"), shown, no_wrap=True)
+    if not origin.approximate and at <= len(source):
+        blank = " " * (len(gutter) - 2) + "│ " + " " * (at - cut + (1 if cut else 0))
+        text.append(f"\n{blank}").append("^", "bold red")
+    return text
+
+
+def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
+    """The findings of one verdict, those that many models share said once."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for report in reports:
+        if verdict is Verdict.UNPROVED and report.outcome == "rejected":
+            continue
+        for f in report.of(verdict):
+            place = f" at {where(f.origin)}" if f.origin else ""
+            seen.setdefault((f.code, f"{f.message or CODES[f.code].title}{place}"), []).append(report.model)
+    for (code, message), models in seen.items():
+        named = models[0] if len(models) == 1 else f"{models[0]} and {len(models) - 1} more"
+        yield Text.assemble((f"{code} ", "bold"), (f"{clean(named)}: ", "cyan"), clean(message))
+
+
+def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
+    """How many models came to which end."""
+    outcomes = Counter(r.outcome for r in reports)
+    verdicts = Counter(r.verdict.value for r in reports if r.outcome in ("checked", "audited"))
+    parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
+    ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
+    parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]
+    parts += [f"{verdicts[v.value]} {v.value}" for v in Verdict if verdicts[v.value]]
+    if seconds is not None:
+        parts.append(f"{seconds:.1f} s")
+    bad = any(stopped(r) for r in reports)
+    return Text(" · ".join(parts), "bold red" if bad else "bold green")
+
+
+def clean(text: str) -> str:
+    """Text that a terminal shows as it is: escape sequences and other control characters are made visible."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
