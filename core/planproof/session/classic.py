@@ -249,6 +249,18 @@ class ClassicSession:
     def local_path(self, uri: str) -> str | None:
         return local_path(uri)
 
+    def tag(self, tag: str) -> None:
+        with translated():
+            self.spark.sparkContext.addJobTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        # `interruptTag` of the session would reach the calling thread's jobs only.
+        with translated():
+            self.spark.sparkContext.cancelJobsWithTag(tag)
+
+    def stop(self) -> None:
+        self.spark.stop()
+
 
 def _items(sequence: Any) -> list[Any]:
     return [sequence.apply(i) for i in range(sequence.size())]

@@ -100,3 +100,12 @@ class Session(Protocol):
 
     def local_path(self, uri: str) -> str | None:
         """The path of a `file:` URI on this machine, or None where only Spark's own client reaches it."""
+
+    def tag(self, tag: str) -> None:
+        """Puts the Spark jobs that the calling thread starts from now on under `tag`."""
+
+    def cancel(self, tag: str) -> None:
+        """Cancels every running Spark job under `tag`, from any thread. Jobs that start later are not affected."""
+
+    def stop(self) -> None:
+        """Ends the Spark behind this session, for everybody in this process who uses it."""

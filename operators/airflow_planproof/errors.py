@@ -1,0 +1,39 @@
+"""How a task ends when it does not succeed: broken contract, wrong arguments, or Spark's trouble.
+
+Airflow retries by the type: a subclass of `AirflowFailException` fails the task at once, whatever `retries` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+try:
+    from airflow.sdk.exceptions import AirflowFailException
+except ImportError:  # Airflow 2
+    from airflow.exceptions import AirflowFailException
+
+if TYPE_CHECKING:
+    from planproof.report import Report
+
+
+class PlanproofViolation(AirflowFailException):
+    """A contract is broken. Running the same models again would break it again, so the task is never retried."""
+
+    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
+        super().__init__(message)
+        self.reports = tuple(reports)
+
+
+class PlanproofCannotRun(AirflowFailException):
+    """The arguments, the project or the environment are wrong; a retry would find them so again."""
+
+
+class PlanproofRunFailed(AirflowException):
+    """Spark failed, and no contract is known to be broken: Airflow retries as the task says."""
+
+    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
+        super().__init__(message)
+        self.reports = tuple(reports)

@@ -1,0 +1,93 @@
+"""What a failed task says: enough to correct the model without opening another page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planproof.report import Finding, Report
+
+MOST_FINDINGS = 10
+"""Findings named per model; the report in XCom holds all of them."""
+
+
+def violation(failing: Sequence[Report], reports: Sequence[Report], fail_on: str) -> str:
+    """The message of a task in which `failing`, a part of `reports`, broke their contracts."""
+    lines = [f"planproof: {_count(len(failing), 'model')} of {len(reports)} did not keep its promise (fail_on: {fail_on})"]
+    for report in failing:
+        lines += ["", f"{report.model}: {_fate(report)}", *_findings(report)]
+    lines += _skipped(reports)
+    return "\n".join(lines)
+
+
+def failure(failed: Sequence[Report], reports: Sequence[Report]) -> str:
+    """The message of a task in which Spark failed and no contract is known to be broken."""
+    lines = [f"planproof: {_count(len(failed), 'model')} of {len(reports)} could not run"]
+    for report in failed:
+        lines += ["", f"{report.model}: {report.error or 'no reason given'}", *_findings(report)]
+    lines += _skipped(reports)
+    return "\n".join(lines)
+
+
+def summary(reports: Iterable[Report]) -> list[str]:
+    """One line per model, for the task's log."""
+    return [
+        f"{r.verdict.value:<9} {r.outcome:<10} {r.model}"
+        + (f"  {r.rows:,} rows" if r.rows is not None else "")
+        + (f"  {r.seconds:.1f} s" if r.seconds is not None else "")
+        for r in reports
+    ]
+
+
+def _fate(report: Report) -> str:
+    if report.outcome == "rejected":
+        return "not published; the table is as it was"
+    return {"checked": "checked", "audited": "what is stored breaks its contract"}.get(report.outcome, report.outcome)
+
+
+def _findings(report: Report) -> list[str]:
+    found = sorted((f for f in report.findings if f.verdict.value != "proved"), key=_severity, reverse=True)
+    lines: list[str] = []
+    for finding in found[:MOST_FINDINGS]:
+        lines += _finding(finding)
+    if len(found) > MOST_FINDINGS:
+        lines.append(f"  ... and {len(found) - MOST_FINDINGS} more in the report (XCom key planproof_report)")
+    return lines
+
+
+def _severity(finding: Finding) -> int:
+    return ("proved", "warning", "unproved", "violated").index(finding.verdict.value)
+
+
+def _finding(finding: Finding) -> list[str]:
+    head = f"  {finding.code} {finding.verdict.value}"
+    if finding.field:
+        head += f" column {finding.field}"
+    if finding.promised is not None or finding.found is not None:
+        head += f": promised {finding.promised or 'nothing'}, found {finding.found or 'nothing'}"
+    lines = [head]
+    if finding.message:
+        lines.append(f"    {finding.message}")
+    if finding.origin:
+        lines.append(f"    at {finding.origin}")
+    lines.append(f"    next: {finding.next_step}")
+    return lines
+
+
+def _skipped(reports: Iterable[Report]) -> list[str]:
+    names = [r.model for r in reports if r.outcome == "skipped"]
+    return ["", f"skipped, because a parent was stopped: {', '.join(names)}"] if names else []
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def as_xcom(form: Any) -> Any:
+    """`form` with JSON's types only: tuples as lists, everything else that JSON does not know as text."""
+    if isinstance(form, dict):
+        return {str(key): as_xcom(value) for key, value in form.items()}
+    if isinstance(form, (list, tuple, set, frozenset)):
+        return [as_xcom(item) for item in form]
+    return form if form is None or isinstance(form, (bool, int, float, str)) else str(form)

@@ -1,0 +1,156 @@
+"""What the operators share: one settings table, one way to report, one way to fail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import BaseOperator
+
+from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+    from planproof.report import Report
+
+    from airflow_planproof.work import SparkWork
+
+XCOM_KEY = "planproof_report"
+
+
+class PlanproofOperator(BaseOperator):
+    """Checks models and ends as their contracts say; a subclass says how to obtain the reports.
+
+    The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success.
+
+    :param fail_on: the least verdict that fails the task: `violated`, `unproved`, `warning` or `never`. Where it is not
+        given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
+    :param enforce: the terms of a contract that count: `types`, `nullability`, `order`, `extra_columns`.
+    :param allow: codes that are accepted, such as `PP101`.
+    :param planning: `warn` or `strict`.
+    :param unproved: `count` or `allow`: what a declared term is that the audit could not decide.
+    :param rewrite: `off`, `suggest` or `on`.
+    :param batches: `off`, `sample` or `all`.
+    :param keep_rejected: keeps the staged data of a model that was rejected.
+    :param env: environment variables for dbt's `env_var()` and Spark, set while the task runs.
+
+    Settings overrule the models' `meta.planproof`; one that is not given leaves it in force.
+    """
+
+    ui_color = "#dfe8f3"
+    template_fields: Sequence[str] = ("env",)
+
+    def __init__(
+        self,
+        *,
+        fail_on: str | None = None,
+        enforce: Sequence[str] | None = None,
+        allow: Sequence[str] | None = None,
+        planning: str | None = None,
+        unproved: str | None = None,
+        rewrite: str | None = None,
+        batches: str | None = None,
+        keep_rejected: bool | None = None,
+        env: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        given = {
+            "fail_on": fail_on,
+            "enforce": enforce,
+            "allow": allow,
+            "planning": planning,
+            "unproved": unproved,
+            "rewrite": rewrite,
+            "batches": batches,
+            "keep_rejected": keep_rejected,
+        }
+        self.settings = {key: value for key, value in given.items() if value is not None}
+        self.env = dict(env or {})
+        self._work: SparkWork[Any] | None = None
+        _validate(self.settings, self.task_id)
+
+    def reports(self, context: Context) -> list[Report]:
+        """The reports of this task's models; called by `execute`."""
+        raise NotImplementedError
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        with _environment(self.env), _failing_at_once():
+            reports = self.reports(context)
+        return self.conclude(context, reports)
+
+    def conclude(self, context: Context, reports: Sequence[Report]) -> dict[str, Any]:
+        """Pushes the report, then returns it, or raises what the verdict asks for."""
+        from planproof.report.run import RunReport
+
+        from airflow_planproof import message
+
+        for line in message.summary(reports):
+            self.log.info(line)
+        form: dict[str, Any] = message.as_xcom(RunReport(tuple(reports)).to_dict())
+        context["ti"].xcom_push(key=XCOM_KEY, value=form)
+        failing = [r for r in reports if r.fails(self.fail_on(r))]
+        if failing:
+            raise PlanproofViolation(message.violation(failing, reports), reports)
+        failed = [r for r in reports if r.outcome == "failed"]
+        if failed:
+            raise PlanproofRunFailed(message.failure(failed, reports), reports)
+        return form
+
+    def fail_on(self, report: Report) -> str:
+        """The least verdict that fails this report's model."""
+        return str(self.settings.get("fail_on") or report.details.get("fail_on") or "violated")
+
+    def in_thread(self, function: Callable[[SparkWork[Any]], Any]) -> Any:
+        """Runs Spark work beside the main thread, which waits and stays open for a timeout and a kill."""
+        from airflow_planproof.work import SparkWork
+
+        self._work = SparkWork(function)
+        try:
+            return self._work.run()
+        finally:
+            # A timeout leaves here while the thread still works: `on_kill` is called next and needs the work.
+            if self._work.done:
+                self._work = None
+
+    def on_kill(self) -> None:
+        """Cancels the Spark job; Airflow calls this when the task is killed or its `execution_timeout` is over."""
+        if self._work is not None:
+            ended = self._work.cancel()
+            self.log.info("Spark work was cancelled%s", "" if ended else ", but it has not ended yet")
+
+
+def _validate(settings: Mapping[str, Any], task_id: str) -> None:
+    """A wrong setting is an error of the DAG file, so it is said when the file is parsed."""
+    from planproof.settings import Settings
+
+    Settings.of(settings, f"task {task_id}")
+
+
+@contextmanager
+def _environment(env: Mapping[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in env}
+    os.environ.update({key: str(value) for key, value in env.items()})
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+
+@contextmanager
+def _failing_at_once() -> Iterator[None]:
+    """Turns what a retry cannot mend into `PlanproofCannotRun`; everything else passes and is Airflow's to retry."""
+    from planproof.contract import ContractError
+    from planproof.project.errors import ProjectError
+    from planproof.settings import SettingsError
+
+    try:
+        yield
+    except (ProjectError, ContractError, SettingsError) as error:
+        raise PlanproofCannotRun(f"planproof could not run: {error}") from error
