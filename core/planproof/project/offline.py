@@ -74,6 +74,18 @@ def check_project(
     return reports
 
 
+def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> Plan:
+    """The model's logical plan over its planned ancestors. Raises `Unknown`, `AnalysisError` and `ProjectError`."""
+    if node.sql is None:
+        raise ProjectError(f"{node.place}: not compiled; run `dbt compile`")
+    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project))
+    ancestors = project.ancestors([node.unique_id])
+    for key, other in project.nodes.items():
+        if key in ancestors:
+            check.visit(other)
+    return check.plan(node)
+
+
 @dataclass(slots=True)
 class OfflineCheck:
     """The state of one check: the catalog grows by every node that was visited."""

@@ -21,8 +21,8 @@ FORMAT = 1
 class RunReport:
     """The reports of one command. `started` is ISO 8601 in UTC, `seconds` wall-clock time."""
 
-    command: str
     reports: tuple[Report, ...] = ()
+    command: str = ""
     project: str = ""
     started: str = ""
     seconds: float = 0.0
@@ -71,8 +71,8 @@ class RunReport:
         if not isinstance(form, Mapping) or form.get("format") != FORMAT:
             raise ValueError(f"not a run report of planproof in format {FORMAT}")
         return cls(
-            form["command"],
             tuple(Report.from_dict(report) for report in form["reports"]),
+            form["command"],
             form["project"],
             form["started"],
             form["seconds"],
@@ -93,7 +93,7 @@ def run_report(
     """The report of a command that began at `started` (aware) and ends now."""
     seconds = (datetime.now(timezone.utc) - started).total_seconds()
     began = started.astimezone(timezone.utc).isoformat(timespec="seconds")
-    return RunReport(command, tuple(reports), project, began, round(seconds, 3), versions(), tuple(remarks))
+    return RunReport(tuple(reports), command, project, began, round(seconds, 3), versions(), tuple(remarks))
 
 
 def versions() -> dict[str, str]:

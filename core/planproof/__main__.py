@@ -1,0 +1,3 @@
+from planproof.cli import main
+
+main()

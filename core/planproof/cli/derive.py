@@ -1,0 +1,49 @@
+"""`planproof derive`: cases as JSONL to derived schemas as JSONL, without Java and without pyspark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from planproof.project.cases import derived
+
+
+@click.command()
+@click.argument("cases", type=click.File(encoding="utf-8"))
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file in place of stdout.")
+def derive(cases: IO[str], output: Path | None) -> None:
+    """Derives the schema of each query in CASES (a JSONL file, or - for standard input).
+
+    One line per case: {"id", "schema"}, or {"id", "error", "line", "column"} where Spark rejects it, or
+    {"id", "unknown"} for what planproof does not know.
+    """
+    answers = (json.dumps(answer, ensure_ascii=False) for answer in _answers(cases))
+    if output is None:
+        _write(answers, sys.stdout)
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("w", encoding="utf-8") as out:
+        _write(answers, out)
+
+
+def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        try:
+            case = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            yield {"id": None, "unknown": f"line {number} is no JSON: {error}"}
+            continue
+        yield derived(case) if isinstance(case, dict) else {"id": None, "unknown": f"line {number} is no JSON object"}
+
+
+def _write(answers: Iterable[str], out: IO[str]) -> None:
+    for answer in answers:
+        out.write(f"{answer}\n")
+    out.flush()

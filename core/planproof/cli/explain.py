@@ -1,0 +1,66 @@
+"""`planproof explain`: a model's logical plan, or the meaning of a code."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from pathlib import Path
+
+import click
+
+from planproof.cli import options
+from planproof.cli.check import conf_of
+from planproof.codes import CODES
+from planproof.origin import AnalysisError, Unknown
+from planproof.project import ProjectError
+from planproof.project.offline import explain_model
+
+
+@click.command()
+@click.argument("what", metavar="MODEL|PPnnn")
+@options.place
+@click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
+def explain(
+    what: str,
+    project_dir: Path,
+    manifest: Path | None,
+    profiles_dir: Path | None,
+    target: str | None,
+    as_json: bool,
+) -> None:
+    """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
+    if re.fullmatch(r"[Pp][Pp]\d+", what):
+        return _code(what.upper(), as_json)
+    place = options.Place(project_dir, manifest, profiles_dir, target)
+    project = place.project()
+    node = project.by_relation(what)
+    if node is None or node.kind != "model":
+        close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
+        raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
+    try:
+        plan = explain_model(project, node, conf_of(place, {}, None))
+    except Unknown as unknown:
+        raise ProjectError(f"{node.place}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
+    except AnalysisError as error:
+        raise ProjectError(f"{node.place}: Spark would reject it: {error}") from error
+    text = str(plan)
+    if as_json:
+        columns = [
+            {"name": f.name, "type": f.type.simple, "nullable": f.nullable, "evidence": f.evidence} for f in plan.schema
+        ]
+        click.echo(json.dumps({"model": node.relation, "plan": text, "schema": columns}, indent=2))
+        return None
+    click.echo(f"{node.relation} ({node.file})\n\n{text}")
+    return None
+
+
+def _code(name: str, as_json: bool) -> None:
+    code = CODES.get(name)
+    if code is None:
+        raise ProjectError(f"there is no code {name}; known: {', '.join(CODES)}")
+    if as_json:
+        form = {"code": code.id, "title": code.title, "meaning": code.meaning, "next_step": code.next_step}
+        click.echo(json.dumps(form, indent=2))
+        return
+    click.echo(f"{code.id}  {code.title}\n\n{code.meaning}\n\nnext  {code.next_step}")

@@ -1,0 +1,64 @@
+"""The group of commands, and what an error of any of them looks like."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from planproof.cli.audit import audit
+from planproof.cli.check import check
+from planproof.cli.derive import derive
+from planproof.cli.explain import explain
+from planproof.cli.recover import recover
+from planproof.cli.run import run
+from planproof.contract import ContractError
+from planproof.project.errors import ProjectError
+from planproof.session.protocol import SparkFailure
+from planproof.settings import SettingsError
+
+
+class CouldNotRun(click.ClickException):
+    """Exit code 2, as for a wrong option: nothing is known of the models."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Says every error in one line or two; only planproof's own carry a traceback, and only where it was asked for."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (ProjectError, ContractError, SettingsError) as error:
+            raise CouldNotRun(str(error)) from error
+        except SparkFailure as error:
+            raise CouldNotRun(f"Spark: {error}") from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt, BrokenPipeError):
+            raise
+        except Exception as error:
+            raise CouldNotRun(_ours(error)) from error
+
+
+def _ours(error: Exception) -> str:
+    if type(error).__name__ == "CompileFailed":
+        return f"dbt compile failed: {error}"
+    shown = traceback.format_exc() if os.environ.get("PLANPROOF_DEBUG") else ""
+    step = "" if shown else "; set PLANPROOF_DEBUG=1 for the traceback"
+    return f"{shown}internal error in planproof: {type(error).__name__}: {error}{step}"
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(version("planproof"), prog_name="planproof")
+def cli() -> None:
+    """Proves the schema of dbt models on Spark, and publishes a table only when its contract holds.
+
+    Exit codes: 0 nothing at or above fail_on, 1 findings, 2 could not run.
+    """
+
+
+for command in (check, run, audit, derive, explain, recover):
+    cli.add_command(command)

@@ -1,0 +1,107 @@
+"""The Spark settings of a dbt profile, read without dbt.
+
+profiles.yml may use `env_var('NAME', 'default')` and nothing else of dbt's Jinja.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from planproof.project.contracts import decoded
+from planproof.project.errors import ProjectError
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One target: dbt-spark's connection method, the schema, and the session's settings as dbt-spark sets them."""
+
+    name: str
+    target: str
+    method: str
+    schema: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    file: str | None = None
+
+
+def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None, target: str | None = None) -> Profile:
+    """The target that dbt would use: of `profiles_dir`, $DBT_PROFILES_DIR, the project's directory or ~/.dbt.
+
+    dbt-spark turns ANSI off whatever the profile says. Raises `ProjectError`.
+    """
+    file = _file(Path(project_dir), profiles_dir)
+    name = _profile_name(Path(project_dir))
+    profiles = decoded(file)
+    profile = profiles.get(name) if isinstance(profiles, Mapping) else None
+    if not isinstance(profile, Mapping):
+        raise ProjectError(f"{file}: there is no profile {name!r}, which dbt_project.yml names")
+    wanted = str(target or _rendered(profile.get("target") or "default", str(file)))
+    outputs = profile.get("outputs")
+    output = outputs.get(wanted) if isinstance(outputs, Mapping) else None
+    if not isinstance(output, Mapping):
+        known = ", ".join(map(str, outputs)) if isinstance(outputs, Mapping) else "none"
+        raise ProjectError(f"{file}: the profile {name!r} has no target {wanted!r}; it has: {known}")
+    kind = _rendered(output.get("type") or "", str(file))
+    if kind != "spark":
+        raise ProjectError(f"{file}: the target {wanted!r} is of type {kind!r}; planproof proves models on Spark")
+    given = output.get("server_side_parameters") or {}
+    if not isinstance(given, Mapping):
+        raise ProjectError(f"{file}: server_side_parameters of {wanted!r} is not a mapping")
+    settings = {str(key): _rendered(value, f"{file}: {key}") for key, value in given.items()}
+    return Profile(
+        name,
+        wanted,
+        str(_rendered(output.get("method") or "", str(file))),
+        str(_rendered(output.get("schema") or "default", str(file))),
+        {**settings, "spark.sql.ansi.enabled": "false"},
+        str(file),
+    )
+
+
+def _file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
+    if profiles_dir is not None:
+        places = [Path(profiles_dir)]
+    else:
+        from_environment = os.environ.get("DBT_PROFILES_DIR")
+        places = [Path(from_environment)] if from_environment else [Path.cwd(), project_dir, Path.home() / ".dbt"]
+    for place in places:
+        if (place / "profiles.yml").is_file():
+            return place / "profiles.yml"
+    raise ProjectError(f"there is no profiles.yml in {' or '.join(map(str, places))}; give --profiles-dir")
+
+
+def _profile_name(project_dir: Path) -> str:
+    file = project_dir / "dbt_project.yml"
+    form = decoded(file)
+    name = form.get("profile") if isinstance(form, Mapping) else None
+    if not isinstance(name, str):
+        raise ProjectError(f"{file}: names no profile")
+    return str(_rendered(name, str(file)))
+
+
+def _rendered(value: Any, where: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    if "{{" not in text and "{%" not in text:
+        return text
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals.clear()
+    environment.globals["env_var"] = lambda name, default=None: _env_var(name, default, where)
+    try:
+        return environment.from_string(text).render()
+    except TemplateError as error:
+        raise ProjectError(f"{where}: {text!r} cannot be rendered: {error}") from error
+
+
+def _env_var(name: str, default: str | None, where: str) -> str:
+    found = os.environ.get(name, default)
+    if found is None:
+        raise ProjectError(f"{where}: the environment variable {name} is not set")
+    return found

@@ -1,0 +1,144 @@
+"""The executor's loop: the selected models of a project through a guard, parents first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from planproof.contract import Model
+from planproof.project.compiled import relocate
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+from planproof.report.model import Report
+
+FRESH_ONLY = ("incremental",)
+"""Their compiled SQL depends on whether the table existed when dbt compiled it."""
+
+
+class Publisher(Protocol):
+    """The part of `Guard` that the loop needs."""
+
+    def publish(self, model: Model) -> Report: ...
+
+
+def refusals(nodes: Iterable[ProjectNode], *, fresh: bool) -> list[tuple[ProjectNode, str]]:
+    """The models that cannot be run, each with its reason. `fresh`: the manifest was compiled for this run."""
+    found: list[tuple[ProjectNode, str]] = []
+    for node in nodes:
+        reason = node.unsupported()
+        if reason is None and not fresh and node.materialized in FRESH_ONLY:
+            reason = (
+                f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against"
+            )
+        if reason is None and node.sql is None:
+            reason = "not compiled"
+        if reason is not None:
+            found.append((node, reason))
+    return found
+
+
+def runnable(nodes: Sequence[ProjectNode], *, fresh: bool) -> tuple[ProjectNode, ...]:
+    """The nodes that the loop runs; ephemeral ones are part of their children. Raises `ProjectError` for a refusal."""
+    refused = refusals(nodes, fresh=fresh)
+    if refused:
+        listed = "\n".join(f"  {node.name}: {reason}" for node, reason in refused)
+        names = " ".join(node.name for node, _ in refused)
+        step = "" if fresh else "run without --manifest, or "
+        raise ProjectError(
+            f"these models cannot be run by planproof, and nothing was run:\n{listed}\n"
+            f'{step}leave them to `dbt build`: --exclude "{names}"'
+        )
+    return tuple(node for node in nodes if node.materialized != "ephemeral")
+
+
+def run_project(
+    project: Project,
+    nodes: Sequence[ProjectNode],
+    guard: Publisher,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    output_names: Callable[[str], Sequence[str]] | None = None,
+    starting: Callable[[ProjectNode], None] | None = None,
+    finished: Callable[[Report], None] | None = None,
+) -> list[Report]:
+    """Publishes `nodes` (from `runnable`) in their order; below a model that was not published nothing is run.
+
+    `overrides` are settings before the models' own. `output_names` tells the column names of a query; with it, a table
+    is stored in its contract's order, as dbt stores it. Raises `ProjectError` before anything runs.
+    """
+    models = {node.unique_id: node.model(overrides=overrides) for node in nodes}
+    blocked: dict[str, str] = {}
+    reports: list[Report] = []
+    for node in nodes:
+        model = models[node.unique_id]
+        reason = _blocker(project, node, blocked)
+        if reason is None:
+            if starting is not None:
+                starting(node)
+            report = _published(guard, in_contract_order(model, output_names))
+        else:
+            report = Report(model.name, "skipped", sql=model.sql, error=reason)
+        report = _told(report, node, model, project)
+        if report.outcome != "published":
+            blocked[node.unique_id] = node.relation
+        reports.append(report)
+        if finished is not None:
+            finished(report)
+    return reports
+
+
+def in_contract_order(model: Model, output_names: Callable[[str], Sequence[str]] | None) -> Model:
+    """The model whose query yields the contract's columns in the contract's order.
+
+    dbt wraps a contracted table's query so (`get_select_subquery`); where the order agrees the text stays as it is.
+    """
+    if model.contract is None or output_names is None or model.materialized not in ("table", "incremental"):
+        return model
+    wanted = [f.name for f in model.contract.schema]
+    try:
+        names = [name.lower() for name in output_names(model.sql)]
+    except Exception:  # What is wrong with the query is the guard's to say.
+        return model
+    promised = [name.lower() for name in wanted]
+    if names == promised or sorted(names) != sorted(promised):
+        return model
+    columns = ", ".join("`" + name.replace("`", "``") + "`" for name in wanted)
+    return replace(model, sql=f"select {columns} from (\n{model.sql}\n) as model_subq")
+
+
+def _blocker(project: Project, node: ProjectNode, blocked: Mapping[str, str]) -> str | None:
+    for parent in project.stored_parents(node):
+        if parent.unique_id in blocked:
+            return f"its parent {blocked[parent.unique_id]} was not published"
+    return None
+
+
+def _published(guard: Publisher, model: Model) -> Report:
+    started = time.perf_counter()
+    try:
+        return guard.publish(model)
+    except Exception as error:  # One model that could not run must not hide the others' reports.
+        said = str(error) or type(error).__name__
+        return Report(
+            model.name,
+            "failed",
+            sql=model.sql,
+            seconds=round(time.perf_counter() - started, 3),
+            error=said,
+            details={"transient": bool(getattr(error, "transient", False)), "exception": type(error).__name__},
+        )
+
+
+def _told(report: Report, node: ProjectNode, model: Model, project: Project) -> Report:
+    details = {
+        **report.details,
+        "unique_id": node.unique_id,
+        "name": node.name,
+        "file": node.file,
+        "materialized": node.materialized,
+        "fail_on": model.settings.fail_on,
+        "contract": model.contract is not None,
+    }
+    return relocate(replace(report, details=details), node.raw, project.directory)
