@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
-from planproof.contract import Model
-from planproof.project.errors import ProjectError
-from planproof.project.nodes import model_of
-from planproof.project.places import in_source
-from planproof.report.model import Finding, Report, Verdict
 
 from dbt_planproof import log, statements
 from dbt_planproof.message import failure, remarks
 from dbt_planproof.record import Record
 from dbt_planproof.statements import Statement
+from planproof.contract import Model
+from planproof.project.compiled import relocate
+from planproof.project.errors import ProjectError
+from planproof.project.nodes import model_of
+from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
@@ -225,7 +225,7 @@ class Gate:
     def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report | None:
         """The guard's report, placed in the author's file; None where it broke and the model says `pass`."""
         try:
-            return self._placed(run, model, question(self._guard()))
+            return self._placed(run, question(self._guard()))
         except Exception as error:  # Whatever it is, it is ours: the node must not be published by it.
             log.debug(f"internal error in planproof\n{traceback.format_exc()}")
             said = f"internal error in planproof: {type(error).__name__}: {error}"
@@ -242,23 +242,8 @@ class Gate:
         path = self.record.add(report, self._target_path())
         raise Stopped(failure(report, run.node["name"], path)) from cause
 
-    def _placed(self, run: Run, model: Model, report: Report) -> Report:
-        file, raw = self._source(run.node)
-        findings = tuple(
-            replace(f, origin=in_source(f.origin, model.sql, run.compiled, raw, file)) if f.origin else f
-            for f in report.findings
-        )
-        return replace(report, findings=findings)
-
-    def _source(self, node: dict[str, Any]) -> tuple[str, str]:
-        """The model's file and its text; dbt's own copy has lost the blank lines at the top."""
-        file, raw = str(node.get("original_file_path") or ""), str(node.get("raw_code") or "")
-        for root in (self.adapter.config.project_root, node.get("root_path")):
-            path = Path(root or ".") / file
-            if path.is_file():
-                text = path.read_text("utf-8")
-                return file, text if raw in text else raw
-        return file, raw
+    def _placed(self, run: Run, report: Report) -> Report:
+        return relocate(report, run.node, self.adapter.config.project_root)
 
     def _guard(self) -> Guard:
         with self.lock:
@@ -287,7 +272,7 @@ def make_guard(spark: Any) -> Guard:
 
 
 def _delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
-    """An incremental's later run: the delta's query stands in the insert's text as a CTE of the temporary view's name."""
+    """An incremental's later run: the delta's query as a CTE that bears the temporary view's name, and the insert's."""
     overwrite = bool(statement.clauses["overwrite"])
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
         return None

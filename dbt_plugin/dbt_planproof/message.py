@@ -25,7 +25,7 @@ def failure(report: Report, name: str, path: Path) -> str:
         lines += [f"  {line}" for line in report.error.strip().splitlines()[:LINES]]
     steps = {f.code: f.next_step for f in shown[:LINES]}
     lines += [f"  next ({code}): {step}" for code, step in steps.items()]
-    lines.append(f"  report: {os.path.relpath(path)}")
+    lines.append(f"  report: {_short(path)}")
     return "\n".join(lines)
 
 
@@ -67,7 +67,7 @@ def _table(findings: Sequence[Finding]) -> list[str]:
         )
         for f in findings
     ]
-    cells = [head, *[tuple(_cut(cell) for cell in row[:-1]) + (row[-1],) for row in rows]]
+    cells = [head, *[(*map(_cut, row[:-1]), row[-1]) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
     said: list[str] = []
@@ -76,6 +76,12 @@ def _table(findings: Sequence[Finding]) -> list[str]:
         if f.message and line not in said:
             said.append(line)
     return lines + said
+
+
+def _short(path: Path) -> str:
+    """The path from here, unless it leads upwards."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
 
 
 def _cut(text: str) -> str:

@@ -1,7 +1,8 @@
 """The statements of dbt-spark that write a model, read back from their text.
 
-Only the shapes that dbt-spark's macros render are understood, clause by clause. Anything else is `other`: it is run as it
-is, never guessed at. Grammar: Spark's SqlBaseParser.g4 (createTableHeader, createTableClauses, insertInto, createView).
+Only the shapes that dbt-spark's macros render are understood, clause by clause. Anything else is `other`: it is run
+as it is, never guessed at. Grammar: Spark's SqlBaseParser.g4 (createTableHeader, createTableClauses, insertInto,
+createView).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _READS = ("select", "show", "describe", "desc", "explain", "set", "use")
 class Statement:
     """One statement. `kind`: table, view, temp_view, insert, add_columns, read or other.
 
-    `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's values:
-    using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite.
+    `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
+    values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite.
     """
 
     kind: str

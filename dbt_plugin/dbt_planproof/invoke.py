@@ -1,0 +1,61 @@
+"""dbt inside this process, for planproof's own executor: compile in the target, hand over the manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+class CompileFailed(Exception):
+    """`dbt compile` did not succeed; the message is dbt's."""
+
+
+def compile_project(
+    project_dir: str | Path,
+    profiles_dir: str | Path | None = None,
+    target: str | None = None,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    vars: Mapping[str, Any] | None = None,
+    full_refresh: bool = False,
+) -> dict[str, Any]:
+    """The manifest after `dbt compile` against the profile's target, with the selected nodes' `compiled_code`.
+
+    With dbt-spark's session method the SparkSession that dbt used goes on running, under the profile's settings. Raises
+    `CompileFailed`. dbt keeps its state in globals: one call at a time.
+    """
+    from dbt.cli.main import dbtRunner
+
+    written: list[str] = []
+
+    def note(event: Any) -> None:
+        if event.info.name == "ArtifactWritten" and event.data.artifact_type == "WritableManifest":
+            written.append(event.data.artifact_path)
+
+    args = ["compile", "--quiet", "--project-dir", str(project_dir)]
+    args += ["--profiles-dir", str(profiles_dir)] if profiles_dir else []
+    args += ["--target", target] if target else []
+    args += ["--vars", json.dumps(dict(vars))] if vars else []
+    args += ["--full-refresh"] if full_refresh else []
+    args += [word for name in select for word in ("--select", name)]
+    args += [word for name in exclude for word in ("--exclude", name)]
+    result = dbtRunner(callbacks=[note]).invoke(args)
+    if not result.success:
+        raise CompileFailed(_reason(result))
+    if not written:
+        raise CompileFailed("dbt compile wrote no manifest.json; is `write_json: false` set in the project's flags?")
+    manifest: dict[str, Any] = json.loads(Path(written[-1]).read_text("utf-8"))
+    return manifest
+
+
+def _reason(result: Any) -> str:
+    if result.exception is not None:
+        return str(result.exception)
+    failed = [
+        f"{r.node.unique_id}: {r.message}"
+        for r in getattr(result.result, "results", ())
+        if str(r.status) in ("error", "fail", "runtime error")
+    ]
+    return "\n".join(failed) or "dbt compile failed without saying why; see dbt's log"

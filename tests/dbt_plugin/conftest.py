@@ -1,0 +1,108 @@
+"""A dbt project on the run's Spark session, made in a temporary directory, and dbt itself in this process."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = itertools.count(1)
+
+
+class Dbt:
+    """A dbt project with its own database. `run("build")` gives dbt's result; `results` reads run_results.json."""
+
+    def __init__(self, root: Path, spark: SparkSession) -> None:
+        self.root, self.spark = root, spark
+        self.schema = f"p{next(_numbers)}_{os.getpid()}"
+        spark.sql(f"create database {self.schema}")
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text).lstrip("\n"), "utf-8")
+
+    def run(self, *args: str, guarded: bool = True) -> Any:
+        from dbt.cli.main import dbtRunner
+
+        before = os.environ.get("PLANPROOF")
+        os.environ["PLANPROOF"] = "on" if guarded else "off"
+        try:
+            where = ["--project-dir", str(self.root), "--profiles-dir", str(self.root)]
+            return dbtRunner().invoke([*args, *where])
+        finally:
+            if before is None:
+                del os.environ["PLANPROOF"]
+            else:
+                os.environ["PLANPROOF"] = before
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """Each node's result by its name."""
+        form = json.loads((self.root / "target/run_results.json").read_text("utf-8"))
+        return {r["unique_id"].split(".")[2]: r for r in form["results"]}
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        return {name: result["status"] for name, result in self.results.items()}
+
+    @property
+    def reports(self) -> dict[str, dict[str, Any]]:
+        """planproof's report of each model by the last part of its name."""
+        form = json.loads((self.root / "target/planproof/report.json").read_text("utf-8"))
+        return {r["model"].split(".")[-1]: r for r in form}
+
+    @property
+    def log(self) -> str:
+        return (self.root / "logs/dbt.log").read_text("utf-8")
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        """The rows of a relation of the project, sorted."""
+        self.spark.catalog.refreshTable(f"{self.schema}.{name}")
+        return sorted((tuple(r) for r in self.spark.table(f"{self.schema}.{name}").collect()), key=str)
+
+    def exists(self, name: str) -> bool:
+        return self.spark.catalog.tableExists(f"{self.schema}.{name}")
+
+
+@pytest.fixture(scope="module")
+def dbt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dbt]:
+    """An empty project: tests write models to it. Its profile is `method: session`, two threads."""
+    root = tmp_path_factory.mktemp("project")
+    project = Dbt(root, spark)
+    project.write(
+        {
+            "dbt_project.yml": """
+                name: shop
+                version: "1.0"
+                profile: shop
+                flags: {send_anonymous_usage_stats: false, use_colors: false}
+                """,
+            "profiles.yml": f"""
+                shop:
+                  target: dev
+                  outputs:
+                    dev:
+                      type: spark
+                      method: session
+                      host: NA
+                      schema: {project.schema}
+                      threads: 2
+                      server_side_parameters:
+                        spark.sql.shuffle.partitions: "2"
+                """,
+        }
+    )
+    yield project
+    spark.catalog.setCurrentDatabase("default")
+    spark.sql(f"drop database if exists {project.schema} cascade")

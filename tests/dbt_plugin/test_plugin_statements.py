@@ -1,0 +1,82 @@
+"""The statements that dbt-spark's macros render, and texts that must not be mistaken for them."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("dbt")
+
+from dbt_planproof.statements import Statement, read
+
+
+def test_a_table_with_every_clause() -> None:
+    found = read(
+        """
+        create table s.t
+      using parquet
+      options (compression "zstd" , a.b "1" )
+      tblproperties ('owner' = 'Ada\\'s' , 'as' = 'as' )
+      partitioned by (day,`as`)
+      clustered by (id) into 8 buckets
+      location '/data/as/t'
+      comment 'made as asked; (see docs) -- not a comment'
+      as
+      -- the query
+      with a as (select 1 as id) select * from a;"""
+    )
+    assert found.kind == "table"
+    assert found.relation == ("s", "t")
+    assert found.query == "with a as (select 1 as id) select * from a"
+    assert found.clauses == {
+        "using": "parquet",
+        "options": {"compression": "zstd", "a.b": "1"},
+        "tblproperties": {"owner": "Ada's", "as": "as"},
+        "partition_by": ("day", "as"),
+        "clustered_by": (("id",), 8),
+        "location": "/data/as/t",
+        "comment": "made as asked; (see docs) -- not a comment",
+    }
+
+
+def test_views_and_their_columns() -> None:
+    found = read("create or replace view `s`.`my``view` (`id` comment 'the number', b)\ncomment 'x' as\nselect 1, 2")
+    assert found == Statement(
+        "view", ("s", "my`view"), "select 1, 2", {"columns": (("id", "the number"), ("b", None)), "comment": "x"}
+    )
+    assert read("create or replace temporary view t__dbt_tmp as select 1").kind == "temp_view"
+
+
+def test_inserts() -> None:
+    assert read("insert into table s.t\n select `a`, `b` from x").clauses == {"overwrite": False}
+    found = read("insert overwrite table s.t partition (d) select a, d from x")
+    assert found.clauses == {"overwrite": True, "partition_by": ("d",)}
+    assert found.query == "select a, d from x"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        "   -- nothing",
+        "create table if not exists s.t as select 1",
+        "create or replace table s.t using delta as select 1",
+        "create table s.t (id int) using parquet",
+        "create table s.t partitioned by (days(d)) as select 1",
+        "create table s.t sorted by (a) as select 1",
+        "create view s.v as select 1",
+        "insert into table s.t values (1)",
+        "insert into s.t select 1",
+        "insert overwrite table s.t partition (d = 1) select 1",
+        "drop table s.t",
+        "alter table s.t rename to s.u",
+        "merge into s.t using x on true when matched then delete",
+        "create table s.t comment 'never closed as select 1",
+    ],
+)
+def test_other_statements_are_left_alone(sql: str) -> None:
+    assert read(sql) == Statement("other")
+
+
+@pytest.mark.parametrize("sql", ["select 1", "/* dbt */ SHOW tables in s", "-- x\ndescribe extended s.t", "set a = 1"])
+def test_reading_statements(sql: str) -> None:
+    assert read(sql).kind == "read"
