@@ -1,0 +1,213 @@
+"""Parquet footers: the schema as Spark's types, rows, and what the statistics say about nulls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from planproof.arrow.leaves import leaf_type, logical_form, refined
+from planproof.arrow.types import is_list, stored_type
+from planproof.claims.model import Path
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
+
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_SPARK_VERSION = b"org.apache.spark.version"
+
+
+class FooterError(ValueError):
+    """A file whose footer cannot be read; the message names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf column of one file.
+
+    `absent` counts the places without a value over all row groups: nulls, and for a nested leaf also the nulls and
+    empty lists of its parents. None where a row group has no statistics. `unit` is a timestamp's: `milliseconds`,
+    `microseconds`, `nanoseconds`, or None.
+    """
+
+    path: Path
+    physical: str
+    absent: int | None
+    unit: str | None = None
+    codec: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """One file's footer.
+
+    `schema` has Spark's types; a field is NOT NULL where the file says REQUIRED. `nulls` holds only exact counts, and a
+    count at a nested path counts nulls inside parents that are there.
+    """
+
+    path: str
+    schema: PhysicalSchema
+    rows: int
+    row_groups: int
+    nulls: Mapping[Path, int]
+    leaves: tuple[Leaf, ...]
+    created_by: str
+    spark: str | None = None
+    bytes: int | None = None
+
+    @property
+    def has_statistics(self) -> bool:
+        """True where every row group counts the absent values of every leaf."""
+        return all(leaf.absent is not None for leaf in self.leaves)
+
+    @property
+    def codecs(self) -> tuple[str, ...]:
+        return tuple(sorted({leaf.codec for leaf in self.leaves if leaf.codec}))
+
+
+@dataclass(slots=True)
+class _Node:
+    """A place in the file's tree above or at a leaf; `repeated` where a list or map stands above it."""
+
+    path: Path
+    nullable: bool
+    repeated: bool
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The walk over one file's columns: Arrow's structure, Parquet's leaves."""
+
+    metadata: Any
+    at: int = 0
+    leaves: list[Leaf] = field(default_factory=list)
+    chains: list[tuple[_Node, ...]] = field(default_factory=list)
+
+    def field(self, f: pa.Field, name: str, above: tuple[_Node, ...], repeated: bool) -> DataType:
+        path = (*above[-1].path, name) if above else (name,)
+        chain = (*above, _Node(path, f.nullable, repeated))
+        t = stored_type(f.type)
+        if is_list(t):
+            return Array(self.field(t.value_field, "element", chain, True), t.value_field.nullable)
+        if pa.types.is_map(t):
+            key = self.field(t.key_field, "key", chain, True)
+            return Map(key, self.field(t.item_field, "value", chain, True), t.item_field.nullable)
+        if pa.types.is_struct(t):
+            fields = [t.field(i) for i in range(t.num_fields)]
+            return Struct(
+                tuple(StructField(c.name, self.field(c, c.name, chain, repeated), c.nullable) for c in fields)
+            )
+        return self.leaf(chain)
+
+    def leaf(self, chain: tuple[_Node, ...]) -> DataType:
+        column = self.metadata.schema.column(self.at)
+        form = logical_form(column.logical_type)
+        chunks = [self.metadata.row_group(g).column(self.at) for g in range(self.metadata.num_row_groups)]
+        unit = form.get("timeUnit") if form["Type"] == "Timestamp" else None
+        codec = chunks[0].compression if chunks else ""
+        self.leaves.append(Leaf(chain[-1].path, column.physical_type, _absent(chunks), unit, codec))
+        self.chains.append(chain)
+        self.at += 1
+        return leaf_type(column.physical_type, form)
+
+
+def _absent(chunks: Iterable[Any]) -> int | None:
+    total = 0
+    for chunk in chunks:
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        if statistics is None or not statistics.has_null_count:
+            return None
+        total += statistics.null_count
+    return total
+
+
+def read_footers(paths: Iterable[str]) -> list[Footer]:
+    """The footers of Parquet files, in the order given. A path is local, or a URI that pyarrow opens.
+
+    Raises `FooterError`.
+    """
+    return [read_footer(path) for path in paths]
+
+
+def read_footer(path: str) -> Footer:
+    """The footer of one file; nothing else of it is read. Raises `FooterError`."""
+    try:
+        metadata = pq.read_metadata(path)
+        arrow = metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
+    tree = _Tree(metadata)
+    stated = _stated(metadata.metadata or {})
+    fields = []
+    for f in arrow:
+        found = tree.field(f, f.name, (), False)
+        known = stated.get(f.name)
+        fields.append(PhysicalField(f.name, refined(found, known) if known is not None else found, f.nullable))
+    created_by = metadata.created_by or ""
+    version = (metadata.metadata or {}).get(_SPARK_VERSION)
+    return Footer(
+        path,
+        PhysicalSchema(tuple(fields)),
+        metadata.num_rows,
+        metadata.num_row_groups,
+        _nulls(tree, created_by.startswith("parquet-mr")),
+        tuple(tree.leaves),
+        created_by,
+        version.decode() if version else None,
+        os.path.getsize(path) if os.path.isfile(path) else None,
+    )
+
+
+def _stated(metadata: Mapping[bytes, bytes]) -> dict[str, DataType]:
+    """The types by column name that Spark wrote beside the file's own schema; empty where there are none."""
+    text = metadata.get(_SPARK_SCHEMA)
+    if text is None:
+        return {}
+    try:
+        struct = from_json(text.decode())
+    except (ValueError, KeyError, TypeSyntaxError):
+        return {}
+    return {f.name: f.type for f in struct.fields} if isinstance(struct, Struct) else {}
+
+
+def _nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:
+    """Exact null counts per path.
+
+    A REQUIRED place has none. A leaf without absent values proves that nothing above it is null either, where the
+    writer counts absent parents (parquet-mr does; others are believed for top-level leaves only). A leaf's own count
+    is exact where nothing above it is repeated or can be null.
+    """
+    nulls: dict[Path, int] = {}
+    for chain, leaf in zip(tree.chains, tree.leaves):
+        nulls.update({node.path: 0 for node in chain if not node.nullable})
+        if leaf.absent == 0 and (counts_parents or len(chain) == 1):
+            nulls.update({node.path: 0 for node in chain})
+    for chain, leaf in zip(tree.chains, tree.leaves):
+        exact = not chain[-1].repeated and all(nulls.get(node.path) == 0 for node in chain[:-1])
+        believed = counts_parents or len(chain) == 1
+        if leaf.absent is not None and exact and believed and chain[-1].nullable:
+            nulls[leaf.path] = leaf.absent
+    return nulls
+
+
+def row_groups(paths: Iterable[str], limit: int | None = None) -> Iterator[tuple[str, int, Any]]:
+    """Every row group of the files as a pyarrow Table, with its file and number.
+
+    With a `limit`: the first and the last of each file, at most `limit` in all. Raises `FooterError`.
+    """
+    given = 0
+    for path in paths:
+        try:
+            with pq.ParquetFile(path) as file:
+                count = file.num_row_groups
+                wanted = range(count) if limit is None else sorted({0, count - 1} & set(range(count)))
+                for number in wanted:
+                    if limit is not None and given >= limit:
+                        return
+                    given += 1
+                    yield path, number, file.read_row_group(number)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise FooterError(f"{path}: cannot be decoded: {error}") from error

@@ -1,0 +1,115 @@
+"""Parquet leaf columns as Spark's types.
+
+Source: `org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter`, default settings (INT96 is a
+timestamp, a bare BINARY is binary, TIMESTAMP without a zone is timestamp_ntz).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from planproof.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    Array,
+    Atomic,
+    DataType,
+    Decimal,
+    Geo,
+    Interval,
+    Map,
+    String,
+    Struct,
+    StructField,
+    Time,
+)
+
+_PLAIN: dict[str, DataType] = {
+    "BOOLEAN": BOOLEAN,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "INT96": TIMESTAMP,
+    "INT32": INT,
+    "INT64": LONG,
+    "BYTE_ARRAY": BINARY,
+    "FIXED_LEN_BYTE_ARRAY": BINARY,
+}
+_SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INT, 64: LONG}
+_UNSIGNED: dict[int, DataType] = {8: SHORT, 16: INT, 32: LONG, 64: Decimal(20, 0)}
+_TEXT = ("String", "Enum", "JSON")
+
+
+def logical_form(logical_type: Any) -> Mapping[str, Any]:
+    """pyarrow's `ParquetLogicalType` as a mapping with `Type` and its parameters."""
+    form: Mapping[str, Any] = json.loads(logical_type.to_json())
+    return form
+
+
+def leaf_type(physical: str, form: Mapping[str, Any]) -> DataType:
+    """The Spark type of a leaf; one that Spark refuses to read becomes a type that equals none of Spark's."""
+    kind = form["Type"]
+    if kind in ("None", "Undefined", "Geometry", "Geography", "BSON"):
+        return _PLAIN[physical]
+    if kind in ("Null", "Unknown"):
+        return VOID
+    if kind == "Int":
+        widths = _SIGNED if form["isSigned"] else _UNSIGNED
+        return widths[form["bitWidth"]]
+    if kind == "Decimal":
+        return Decimal(form["precision"], form["scale"])
+    if kind == "Date" and physical == "INT32":
+        return DATE
+    if kind in _TEXT:
+        return STRING
+    return _moment(physical, form)
+
+
+def _moment(physical: str, form: Mapping[str, Any]) -> DataType:
+    unit = form.get("timeUnit")
+    if form["Type"] == "Timestamp" and unit in ("microseconds", "milliseconds"):
+        return TIMESTAMP if form["isAdjustedToUTC"] else TIMESTAMP_NTZ
+    if form["Type"] == "Time" and unit == "microseconds" and not form["isAdjustedToUTC"]:
+        return Time(6)
+    detail = f" {unit}" if unit else ""
+    name = f"parquet {physical} {form['Type']}{detail}"
+    return Atomic(name, name)
+
+
+def refined(found: DataType, stated: DataType) -> DataType:
+    """`found` (read from the file's structure) with what only the writer's own schema can tell: intervals, collations,
+    variants, geometry. Flags stay `found`'s, and a statement that the structure contradicts is not believed."""
+    if isinstance(found, Array) and isinstance(stated, Array):
+        return Array(refined(found.element, stated.element), found.contains_null)
+    if isinstance(found, Map) and isinstance(stated, Map):
+        return Map(refined(found.key, stated.key), refined(found.value, stated.value), found.value_contains_null)
+    if isinstance(found, Struct) and isinstance(stated, Struct) and found.names == stated.names:
+        return Struct(
+            tuple(StructField(f.name, refined(f.type, s.type), f.nullable) for f, s in zip(found.fields, stated.fields))
+        )
+    return stated if _only_the_writer_knows(found, stated) else found
+
+
+def _only_the_writer_knows(found: DataType, stated: DataType) -> bool:
+    if isinstance(stated, Interval):
+        return found == (INT if stated.year_month else LONG)
+    if isinstance(stated, String):
+        return found == STRING
+    if isinstance(stated, Geo):
+        return found == BINARY
+    if isinstance(stated, Time):
+        return isinstance(found, Time)
+    return stated == VARIANT and isinstance(found, Struct) and {"metadata", "value"} <= set(found.names)

@@ -1,0 +1,68 @@
+"""Batches that break their schema, and batches that do not."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from planproof.arrow.batches import faults
+
+ITEMS = pa.list_(pa.field("item", pa.struct([pa.field("q", pa.int32(), nullable=False)])))
+PRICES = pa.map_(pa.string(), pa.field("value", pa.int32(), nullable=False))
+
+
+def batch(values: list, t: pa.DataType, nullable: bool = True) -> pa.RecordBatch:
+    loose = pa.array(values, t)
+    return pa.record_batch([loose], schema=pa.schema([pa.field("c", t, nullable=nullable)]))
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        batch([1, 2], pa.int32(), nullable=False),
+        batch([1, None], pa.int32()),
+        # A null parent hides whatever stands below it.
+        batch([[{"q": 1}, None], None, []], ITEMS),
+        batch([[("a", 1)], None, []], PRICES),
+        batch([None, {"q": 1}], pa.struct([pa.field("q", pa.int32(), nullable=False)])),
+        batch([[1], [None, 2]], pa.list_(pa.int32())).slice(0, 1),
+    ],
+)
+def test_healthy_batches(healthy):
+    assert faults(healthy) == []
+    assert faults(pa.Table.from_batches([healthy, healthy])) == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "path", "nulls"),
+    [
+        (batch([1, None, None], pa.int32(), nullable=False), ("c",), 2),
+        (batch([[{"q": None}], [{"q": 1}]], ITEMS), ("c", "element", "q"), 1),
+        (batch([[("a", None)], [("b", 2)]], PRICES), ("c", "value"), 1),
+        (batch([[1], [None, 2]], pa.list_(pa.field("item", pa.int32(), nullable=False))), ("c", "element"), 1),
+    ],
+)
+def test_a_null_under_a_not_null_flag(broken, path, nulls):
+    [fault] = faults(broken)
+    assert (fault.path, fault.nulls) == (path, nulls)
+    [fault] = faults(pa.Table.from_batches([broken, broken]))
+    assert fault.nulls == 2 * nulls
+
+
+def test_only_the_slice_is_read():
+    nulls_outside = batch([[("a", None)], [("b", 2)]], PRICES).slice(1)
+    assert faults(nulls_outside) == []
+
+
+def test_broken_buffers():
+    broken = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x02\0\0\0"), pa.py_buffer(b"\xff\xff"))
+    [fault] = faults(pa.record_batch([broken], names=["s"]))
+    assert fault.path is None
+    assert "UTF" in fault.message.upper()
+
+
+def test_results_of_spark_are_healthy(session):
+    table = session.batches(
+        "select id, array(named_struct('q', id)) xs, map('k', id) m, if(id > 1, null, id) n from range(10)"
+    )
+    assert faults(table) == []
