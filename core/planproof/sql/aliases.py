@@ -1,0 +1,131 @@
+"""Where a name may follow without AS: Spark's keywords are names too, so the next tokens decide."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.sql.calls import ENDS
+from planproof.sql.expressions import ExpressionGrammar
+from planproof.sql.keywords import ALIAS_WORDS, WORDS
+
+_BY = frozenset(("BY",))
+_QUERY_STARTS = frozenset(("ALL", "DISTINCT", "SELECT", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "("))
+
+_CLAUSES: dict[str, frozenset[str]] = {
+    "GROUP": _BY,
+    "ORDER": _BY,
+    "SORT": _BY,
+    "CLUSTER": _BY,
+    "DISTRIBUTE": _BY,
+    "BIN": _BY,
+    "PARTITION": frozenset(("BY", "(")),
+    "FROM": WORDS | {"("},
+    "LATERAL": frozenset(("VIEW",)),
+    "UNION": _QUERY_STARTS,
+    "EXCEPT": _QUERY_STARTS,
+    "INTERSECT": _QUERY_STARTS,
+    "MINUS": _QUERY_STARTS,
+    "FOR": WORDS | {"("},
+    "USING": WORDS | {"STRING_LITERAL", "("},
+    "INSERT": frozenset(("INTO", "OVERWRITE", "WITH")),
+    "PIVOT": frozenset(("(",)),
+    "UNPIVOT": frozenset(("(", "INCLUDE", "EXCLUDE")),
+    "TABLESAMPLE": frozenset(("(", "SYSTEM", "BERNOULLI")),
+    "ASOF": frozenset(("JOIN",)),
+    "REPLACE": frozenset(("WHERE", "ON", "USING")),
+    "WHEN": frozenset(("MATCHED", "NOT", "!")),
+    "MATCH_CONDITION": frozenset(("(",)),
+    "APPROX": frozenset(("NEAREST",)),
+    "EXACT": frozenset(("NEAREST",)),
+    "WITH": frozenset(("(", "SCHEMA")),
+    "IDENTIFIED": _BY,
+    "VALUES": frozenset(("(",)),
+    "TABLE": WORDS,
+}
+"""A keyword to the tokens after it that make it the start of a clause, not a name."""
+
+_BEFORE_EXPRESSION = frozenset(("WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET", "SELECT", "WATERMARK"))
+_NOT_EXPRESSION = frozenset((*ENDS, ".", "="))
+_SET_ASSIGNMENT = frozenset(("=", "."))
+
+
+class AliasGrammar(ExpressionGrammar):
+    """Spark's rules `namedExpression` and `tableAlias`."""
+
+    def clause_follows(self) -> bool:
+        """Whether the keyword at hand begins a clause here, rather than being a name."""
+        kind, following = self.kind, self.peek()
+        openers = _CLAUSES.get(kind)
+        if openers is not None:
+            return following in openers
+        if kind in _BEFORE_EXPRESSION:
+            return following not in _NOT_EXPRESSION
+        if kind == "WINDOW":
+            return following in WORDS and self.peek(2) == "AS"
+        if kind == "SET":
+            return following in WORDS and self.peek(2) in _SET_ASSIGNMENT
+        return False
+
+    def named_expression(self) -> exp.Expr:
+        node = self.expression()
+        kind = self.kind
+        if kind == "AS":
+            self.advance()
+            if self.kind == "(":
+                return self._aliases(node)
+        elif kind == "(" and self.peek() in WORDS:
+            return self._aliases(node)
+        elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
+            return node
+        alias = self.captured_identifier()
+        start: int = node._meta["span"][0]  # type: ignore[index]
+        return self.placed(exp.Alias(this=node, alias=alias), start)
+
+    def _aliases(self, node: exp.Expr) -> exp.Expr:
+        start: int = node._meta["span"][0]  # type: ignore[index]
+        return self.placed(exp.Aliases(this=node, expressions=self.identifier_list()), start)
+
+    def named_expressions(self) -> list[exp.Expr]:
+        found = [self.named_expression()]
+        while self.skip(","):
+            found.append(self.named_expression())
+        return found
+
+    def table_alias(self) -> exp.TableAlias | None:
+        """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
+        start, kind = self.start, self.kind
+        if kind == "AS":
+            self.advance()
+        elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
+            return None
+        name = self.identifier(ALIAS_WORDS)
+        columns = self.identifier_list() if self.kind == "(" else []
+        return self.placed(exp.TableAlias(this=name, columns=columns), start)
+
+    def bare_alias(self) -> exp.Identifier | None:
+        """`[AS] name`, as after PIVOT; None where none stands."""
+        if self.skip("AS"):
+            return self.captured_identifier()
+        if self.kind not in ALIAS_WORDS or (self.kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
+            return None
+        return self.captured_identifier()
+
+    def ordered(self) -> list[exp.Expr]:
+        """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
+        found = [self._sort_item()]
+        while self.skip(","):
+            found.append(self._sort_item())
+        return found
+
+    def _sort_item(self) -> exp.Expr:
+        start = self.start
+        operand = self.expression()
+        desc = self.kind == "DESC"
+        if self.kind in ("ASC", "DESC"):
+            self.advance()
+        nulls_first = None
+        if self.kind == "NULLS" and self.peek() in ("FIRST", "LAST"):
+            self.advance()
+            nulls_first = self.kind == "FIRST"
+            self.advance()
+        return self.placed(exp.Ordered(this=operand, desc=desc, nulls_first=nulls_first), start)

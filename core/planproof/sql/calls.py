@@ -1,0 +1,302 @@
+"""The grammar of function calls: Spark's rule `functionCall`, and the calls that have a syntax of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.origin import AnalysisError
+from planproof.sql.keywords import WORDS
+from planproof.sql.literals import LiteralGrammar
+
+DATETIME_UNITS = frozenset(
+    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
+)
+"""Units that Spark's rule `datetimeUnit` names."""
+
+ENDS = frozenset(("EOF", ")", ",", ";", "]", "|>"))
+"""What cannot begin an expression and may follow a name."""
+
+
+class CallGrammar(LiteralGrammar):
+    """Calls. Every one becomes an exp.Anonymous: see the table in `planproof.sql`."""
+
+    def expression(self) -> exp.Expr:
+        raise NotImplementedError
+
+    def value(self, floor: int = 1) -> exp.Expr:
+        raise NotImplementedError
+
+    def query(self) -> exp.Expr:
+        raise NotImplementedError
+
+    def named_expression(self) -> exp.Expr:
+        raise NotImplementedError
+
+    def ordered(self) -> list[exp.Expr]:
+        raise NotImplementedError
+
+    def call(self, name: Any, start: int, parts: tuple[str, ...] | None = None) -> exp.Expr:
+        """A call, from its opening parenthesis on."""
+        self.advance()
+        node = exp.Anonymous(this=name)
+        args = node.args
+        if parts is not None:
+            args["parts"] = parts
+        if self.kind == ")":
+            args["expressions"] = []
+        else:
+            if self.kind in ("DISTINCT", "ALL") and self.peek() not in ENDS and self.peek() != ".":
+                args["distinct"] = self.kind == "DISTINCT"
+                self.advance()
+            self._set(node, "expressions", self.arguments())
+        self.take(")")
+        if self.kind in _TRAILERS:
+            self._trailers(node)
+        return self.placed(node, start)
+
+    def _set(self, node: exp.Expr, key: str, value: Any) -> None:
+        node.args[key] = value
+        node._set_parent(key, value)
+
+    def arguments(self) -> list[exp.Expr]:
+        found = [self.argument()]
+        while self.skip(","):
+            found.append(self.argument())
+        return found
+
+    def argument(self) -> exp.Expr:
+        if self.kinds[self.i + 1] != "=>" or self.kind not in WORDS:
+            return self.expression()
+        start = self.start
+        name = self.identifier()
+        self.advance()
+        return self.placed(exp.Kwarg(this=name, expression=self.expression()), start)
+
+    def _trailers(self, node: exp.Anonymous) -> None:
+        """What may follow a call's closing parenthesis, in Spark's order."""
+        if self.kind == "WITHIN" and self.peek() == "GROUP":
+            self.advance()
+            self.advance()
+            self.take("(")
+            self.take("ORDER")
+            self.take("BY")
+            self._set(node, "within_group", self.ordered())
+            self.take(")")
+        if self.kind == "FILTER" and self.peek() == "(" and self.peek(2) == "WHERE":
+            self.advance()
+            self.advance()
+            self.advance()
+            self._set(node, "filter", self.expression())
+            self.take(")")
+        if self.kind in ("IGNORE", "RESPECT") and self.peek() == "NULLS":
+            node.args["nulls"] = self.kind
+            self.advance()
+            self.advance()
+        if self.kind == "OVER" and (self.peek() == "(" or (self.peek() in WORDS and self.peek() != "FROM")):
+            self.advance()
+            self._set(node, "over", self.window_spec())
+
+    def window_spec(self) -> exp.Window:
+        """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
+        start = self.start
+        if self.kind != "(":
+            return self.placed(exp.Window(alias=self.identifier()), start)
+        self.advance()
+        if self.kind in WORDS and self.peek() == ")":
+            node = exp.Window(alias=self.identifier())
+            self.advance()
+            return self.placed(node, start)
+        parts: dict[str, Any] = {}
+        if self.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and self.peek() == "BY":
+            cluster = self.kind == "CLUSTER"
+            self.advance()
+            self.advance()
+            parts["partition_by"] = [self.expression()]
+            while self.skip(","):
+                parts["partition_by"].append(self.expression())
+            if cluster:
+                parts["cluster"] = True
+        if not parts.get("cluster") and self.kind in ("ORDER", "SORT") and self.peek() == "BY":
+            self.advance()
+            self.advance()
+            parts["order"] = self.ordered()
+        if self.kind in ("ROWS", "RANGE"):
+            parts["spec"] = self._frame()
+        self.take(")")
+        return self.placed(exp.Window(**parts), start)
+
+    def _frame(self) -> exp.WindowSpec:
+        start, kind = self.start, self.kind
+        self.advance()
+        between = self.skip("BETWEEN")
+        low, low_side = self._bound()
+        parts = {"kind": kind, "start": low, "start_side": low_side}
+        if between:
+            self.take("AND")
+            parts["end"], parts["end_side"] = self._bound()
+        return self.placed(exp.WindowSpec(**parts), start)
+
+    def _bound(self) -> tuple[Any, str | None]:
+        """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
+        if self.skip_all("CURRENT", "ROW"):
+            return "CURRENT ROW", None
+        bound: Any = "UNBOUNDED"
+        if self.kind == "UNBOUNDED" and self.peek() in ("PRECEDING", "FOLLOWING"):
+            self.advance()
+        else:
+            bound = self.expression()
+        side = self.kind
+        if side not in ("PRECEDING", "FOLLOWING"):
+            self.fail()
+        self.advance()
+        return bound, side
+
+    # Calls with a syntax of their own. Each gives None where the call at hand is an ordinary one after all.
+
+    def _form(self, start: int, name: str, form: str, **args: Any) -> exp.Expr:
+        self.take(")")
+        return self.placed(exp.Anonymous(this=name, form=form, **args), start)
+
+    def _enter(self) -> tuple[int, str]:
+        start, name = self.start, self.token()
+        self.advance()
+        self.advance()
+        return start, name
+
+    def _cast(self) -> exp.Expr | None:
+        kind = exp.TryCast if self.kind == "TRY_CAST" else exp.Cast
+        start, _ = self._enter()
+        operand = self.expression()
+        self.take("AS")
+        target = self.data_type()
+        self.take(")")
+        return self.placed(kind(this=operand, to=target), start)
+
+    def _struct(self) -> exp.Expr | None:
+        """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
+        if self.peek(2) == ")" or self.peek(3) == "=>" or self.peek(2) in ("DISTINCT", "ALL"):
+            return None
+        start, name = self._enter()
+        fields = [self.named_expression()]
+        while self.skip(","):
+            fields.append(self.named_expression())
+        return self._form(start, name, "struct", expressions=fields)
+
+    def _first(self) -> exp.Expr | None:
+        """`first(x IGNORE NULLS)`; what may follow an ordinary call may not follow this one."""
+        if self.peek(2) in ("DISTINCT", "ALL", ")"):
+            return None
+        start, name = self._enter()
+        operand = self.argument()
+        if not self.skip_all("IGNORE", "NULLS"):
+            return None
+        return self._form(start, name, "ignore_nulls", expressions=[operand], nulls="IGNORE")
+
+    def _extract(self) -> exp.Expr | None:
+        if self.peek(3) != "FROM" or self.peek(2) not in WORDS:
+            return None
+        start, name = self._enter()
+        field = self.identifier()
+        self.advance()
+        return self._form(start, name, "extract", expressions=[field, self.value()])
+
+    def _position(self) -> exp.Expr | None:
+        start, name = self._enter()
+        if self.kind in ENDS:
+            return None
+        part = self.value()
+        if not self.skip("IN"):
+            return None
+        return self._form(start, name, "position", expressions=[part, self.value()])
+
+    def _substring(self) -> exp.Expr | None:
+        start, name = self._enter()
+        if self.kind in ENDS:
+            return None
+        args = [self.value()]
+        if not self.skip("FROM"):
+            return None
+        args.append(self.value())
+        if self.skip("FOR") or self.skip(","):
+            args.append(self.value())
+        return self._form(start, name, "substring", expressions=args)
+
+    def _trim(self) -> exp.Expr | None:
+        start, name = self._enter()
+        side = None
+        if self.kind in ("BOTH", "LEADING", "TRAILING") and self.peek() not in (*ENDS, "."):
+            side = self.kind
+            self.advance()
+        elif self.kind in ENDS:
+            return None
+        args = [] if self.kind == "FROM" and self.peek() not in ENDS else [self.value()]
+        if not self.skip("FROM"):
+            return None
+        args.insert(0, self.value())
+        return self._form(start, name, "trim", expressions=args, side=side)
+
+    def _overlay(self) -> exp.Expr | None:
+        start, name = self._enter()
+        if self.kind in ENDS:
+            return None
+        args = [self.value()]
+        if not self.skip("PLACING"):
+            return None
+        args.append(self.value())
+        self.take("FROM")
+        args.append(self.value())
+        if self.skip("FOR"):
+            args.append(self.value())
+        return self._form(start, name, "overlay", expressions=args)
+
+    def _unit_call(self) -> exp.Expr | None:
+        """`dateadd(DAY, 1, x)`: a unit word and two values."""
+        unit_text = self.peek(2) == "STRING_LITERAL"
+        if not (unit_text or self.peek(2) in DATETIME_UNITS) or self.peek(3) != ",":
+            return None
+        form = "timestampadd" if self.kind in ("DATEADD", "DATE_ADD", "TIMESTAMPADD") else "timestampdiff"
+        start, name = self._enter()
+        unit, shown, at = self.kind, self.token(), self.start
+        self.advance()
+        self.advance()
+        args = [self.value()]
+        if not self.skip(","):
+            return None
+        args.append(self.value())
+        if self.kind != ")":
+            return None
+        if unit_text:
+            raise AnalysisError(
+                "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+                f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
+                "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "
+                f"but got the string literal {shown}.",
+                self.origin(at, at + len(shown)),
+            )
+        return self._form(start, name, form, expressions=args, unit=unit)
+
+
+_TRAILERS = frozenset(("WITHIN", "FILTER", "IGNORE", "RESPECT", "OVER"))
+
+SPECIAL_CALLS: dict[str, Callable[[CallGrammar], exp.Expr | None]] = {
+    "CAST": CallGrammar._cast,
+    "TRY_CAST": CallGrammar._cast,
+    "STRUCT": CallGrammar._struct,
+    "FIRST": CallGrammar._first,
+    "LAST": CallGrammar._first,
+    "ANY_VALUE": CallGrammar._first,
+    "EXTRACT": CallGrammar._extract,
+    "POSITION": CallGrammar._position,
+    "SUBSTR": CallGrammar._substring,
+    "SUBSTRING": CallGrammar._substring,
+    "TRIM": CallGrammar._trim,
+    "OVERLAY": CallGrammar._overlay,
+    **dict.fromkeys(
+        ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"],
+        CallGrammar._unit_call,
+    ),
+}
+"""Keyword to the reader of its own call syntax."""

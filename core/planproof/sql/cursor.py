@@ -1,0 +1,157 @@
+"""Where the parser stands in the tokens, and how it says that it cannot go on."""
+
+from __future__ import annotations
+
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
+
+from planproof.conf import Conf
+from planproof.origin import AnalysisError, Origin, Unknown, place
+from planproof.sql.keywords import WORDS
+from planproof.sql.strings import unescape, verbatim
+from planproof.sql.tokens import tokenize
+
+Node = TypeVar("Node", bound=exp.Expr)
+
+
+class Cursor:
+    """A place in one text's tokens. `kind` is the kind of the token at hand, `i` its index."""
+
+    def __init__(self, text: str, conf: Conf) -> None:
+        # Spark reads double quotes as identifiers only while ANSI mode is on too.
+        tokens = tokenize(text, double_quoted_identifiers=conf.double_quoted_identifiers and conf.ansi)
+        self.text, self.conf = text, conf
+        self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
+        self.i = 0
+        self.kind = self.kinds[0]
+
+    def advance(self) -> None:
+        if self.kind != "EOF":
+            self.i += 1
+            self.kind = self.kinds[self.i]
+
+    def back(self, to: int) -> None:
+        self.i = to
+        self.kind = self.kinds[to]
+
+    def peek(self, ahead: int = 1) -> str:
+        at = self.i + ahead
+        return self.kinds[at] if at < len(self.kinds) else "EOF"
+
+    def skip(self, kind: str) -> bool:
+        if self.kind == kind:
+            self.i += 1
+            self.kind = self.kinds[self.i]
+            return True
+        return False
+
+    def skip_all(self, *kinds: str) -> bool:
+        """Steps over these tokens if exactly they come next."""
+        at = self.i
+        if tuple(self.kinds[at : at + len(kinds)]) != kinds:
+            return False
+        self.back(at + len(kinds))
+        return True
+
+    def take(self, kind: str) -> None:
+        if self.kind != kind:
+            self.fail()
+        self.advance()
+
+    def token(self, at: int | None = None) -> str:
+        """The text of a token: of the one at hand, or of the one at an index."""
+        at = self.i if at is None else at
+        return self.text[self.starts[at] : self.stops[at]]
+
+    @property
+    def start(self) -> int:
+        return self.starts[self.i]
+
+    @property
+    def stop(self) -> int:
+        """The offset after the last token taken."""
+        return self.stops[self.i - 1]
+
+    def placed(self, node: Node, start: int) -> Node:
+        """The node, with its span: from `start` to the last token taken."""
+        node._meta = {"span": (start, self.stops[self.i - 1])}
+        return node
+
+    def origin(self, start: int | None = None, stop: int | None = None) -> Origin:
+        start = self.start if start is None else start
+        return place(self.text, start, self.stops[self.i] if stop is None else stop)
+
+    def fail(self) -> NoReturn:
+        """Raises Spark's syntax error at the token at hand."""
+        shown = "end of input" if self.kind == "EOF" else f"'{self.token()}'"
+        raise AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near {shown}.", self.origin())
+
+    def unknown(self, construct: str, start: int | None = None) -> NoReturn:
+        raise Unknown(construct, self.origin(start))
+
+    def string_value(self, at: int) -> str:
+        token = self.token(at)
+        return verbatim(token) if self.conf.escaped_string_literals else unescape(token)
+
+    def string(self) -> str:
+        """The value of one or more adjacent string tokens."""
+        if self.kind != "STRING_LITERAL":
+            if self.kind == "?" or (self.kind == ":" and self.peek() in WORDS):
+                self.unknown("a parameter marker in place of a string")
+            self.fail()
+        value = self.string_value(self.i)
+        self.advance()
+        while self.kind == "STRING_LITERAL":
+            value += self.string_value(self.i)
+            self.advance()
+        return value
+
+    def identifier(self, allowed: frozenset[str] = WORDS) -> exp.Identifier:
+        """One name: Spark's `identifier`, or `strictIdentifier` with `allowed=ALIAS_WORDS`."""
+        kind = self.kind
+        if kind not in allowed:
+            self.fail()
+        token = self.text[self.starts[self.i] : self.stops[self.i]]
+        if kind == "BACKQUOTED":
+            quote = token[0]
+            node = exp.Identifier(this=token[1:-1].replace(quote * 2, quote), quoted=True)
+        else:
+            if not token.isascii() or "/" in token:
+                self.bad_identifier(token)
+            node = exp.Identifier(this=token, quoted=False)
+        node._meta = {"span": (self.starts[self.i], self.stops[self.i])}
+        self.i += 1
+        self.kind = self.kinds[self.i]
+        return node
+
+    def bad_identifier(self, name: str) -> NoReturn:
+        raise AnalysisError(
+            "INVALID_IDENTIFIER",
+            f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`.",
+            self.origin(),
+        )
+
+    def captured_identifier(self) -> exp.Identifier:
+        """Spark's `errorCapturingIdentifier`: a name that an unquoted hyphen must not follow."""
+        start = self.start
+        found = self.identifier()
+        if self.kind == "-" and self.peek() in WORDS:
+            while self.kind == "-" and self.peek() in WORDS:
+                self.advance()
+                self.advance()
+            self.bad_identifier(self.text[start : self.stop])
+        return found
+
+    def identifiers(self) -> list[exp.Identifier]:
+        found = [self.captured_identifier()]
+        while self.skip(","):
+            found.append(self.captured_identifier())
+        return found
+
+    def identifier_list(self) -> list[exp.Identifier]:
+        """Names in parentheses."""
+        self.take("(")
+        found = self.identifiers()
+        self.take(")")
+        return found

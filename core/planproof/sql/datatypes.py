@@ -1,0 +1,163 @@
+"""The grammar of data types inside a statement: finds how far a type goes, then reads it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from planproof.origin import AnalysisError
+from planproof.sql.cursor import Cursor
+from planproof.sql.keywords import WORDS
+from planproof.sql.nodes import TypeName
+from planproof.types import DataType, TypeSyntaxError, parse_type
+
+_YEAR_MONTH = ("YEAR", "MONTH")
+_DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")
+_LENGTHS = {"CHAR", "CHARACTER", "VARCHAR", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME"}
+_PLAIN_WORDS = "BIGINT BINARY BOOLEAN BYTE DATE DOUBLE FLOAT INT INTEGER LONG REAL SHORT SMALLINT TINYINT VARIANT VOID"
+_PLAIN = frozenset(_PLAIN_WORDS.split())
+_OTHERS = "STRING DEC DECIMAL NUMERIC INTERVAL GEOGRAPHY GEOMETRY ARRAY MAP STRUCT"
+_NAMED = frozenset({*_PLAIN, *_LENGTHS, *_OTHERS.split()})
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str, timestamp_ntz: bool) -> DataType:
+    return parse_type(text, timestamp_ntz=timestamp_ntz)
+
+
+class TypeGrammar(Cursor):
+    """Spark's rule `dataType`."""
+
+    def data_type(self) -> TypeName:
+        """A type. Raises `AnalysisError` UNSUPPORTED_DATATYPE or INCOMPLETE_TYPE_DEFINITION where Spark does."""
+        first, start = self.i, self.start
+        self._type_extent()
+        text = self.text[start : self.stop]
+        if "--" in text or "/*" in text:
+            text = " ".join(self.token(at) for at in range(first, self.i))
+        try:
+            found = _read(text, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+        except TypeSyntaxError:
+            self.unknown(f"the type {text}", start)
+        return self.placed(TypeName(this=text, data_type=found), start)
+
+    def _type_extent(self) -> None:
+        kind = self.kind
+        if kind in _PLAIN:
+            self.advance()
+        elif kind in ("ARRAY", "MAP"):
+            self.advance()
+            self._open_angle(kind)
+            self._type_extent()
+            if kind == "MAP":
+                self.take(",")
+                self._type_extent()
+            self._close_angle()
+        elif kind == "STRUCT":
+            self._struct_extent()
+        elif kind in _LENGTHS:
+            self._length_extent()
+        elif kind == "INTERVAL":
+            self._interval_extent()
+        elif kind in WORDS:
+            self._named_extent()
+        else:
+            self.fail()
+
+    def _open_angle(self, kind: str) -> None:
+        if self.kind != "<":
+            shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
+                kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
+            )
+            raise AnalysisError(
+                f"INCOMPLETE_TYPE_DEFINITION.{kind}",
+                f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}',
+                self.origin(self.starts[self.i - 1], self.stop),
+            )
+        self.advance()
+
+    def _close_angle(self) -> None:
+        """One `>`; of a `>>` or `>>>` token only the first sign is taken."""
+        if self.kind in (">>", ">>>"):
+            at = self.starts[self.i]
+            self.kinds[self.i : self.i + 1] = [">", self.kind[1:]]
+            self.starts.insert(self.i + 1, at + 1)
+            self.stops.insert(self.i, at + 1)
+            self.kind = ">"
+        self.take(">")
+
+    def _struct_extent(self) -> None:
+        self.advance()
+        if self.skip("<>"):
+            return
+        if self.kind != "<":
+            raise AnalysisError(
+                "INCOMPLETE_TYPE_DEFINITION.STRUCT",
+                'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
+                'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
+                self.origin(self.starts[self.i - 1], self.stop),
+            )
+        self.advance()
+        if self.kind == ">":
+            self.advance()
+            return
+        while True:
+            self.identifier()
+            self.skip(":")
+            self._type_extent()
+            if self.kind in ("NOT", "!"):
+                self.advance()
+                self.take("NULL")
+            if self.skip("COMMENT"):
+                self.string()
+            if not self.skip(","):
+                break
+        self._close_angle()
+
+    def _lengths(self) -> None:
+        if self.kind == "(" and self.peek() in ("INTEGER_VALUE", "ANY"):
+            self.advance()
+            self.advance()
+            while self.skip(","):
+                self.take("INTEGER_VALUE")
+            self.take(")")
+        elif self.kind == "(" and self.peek() in ("?", ":"):
+            self.unknown("a parameter marker in a type")
+
+    def _length_extent(self) -> None:
+        kind = self.kind
+        self.advance()
+        self._lengths()
+        if kind in ("TIME", "TIMESTAMP"):
+            self.skip_all("WITH", "LOCAL", "TIME", "ZONE")
+            self.skip_all("WITHOUT", "TIME", "ZONE")
+        elif self.kind == "COLLATE":
+            self._collation_extent()
+
+    def _interval_extent(self) -> None:
+        self.advance()
+        for units, last in ((_YEAR_MONTH, ("MONTH",)), (_DAY_TIME, _DAY_TIME[1:])):
+            if self.kind in units:
+                self.advance()
+                if self.kind == "TO" and self.peek() in last:
+                    self.advance()
+                    self.advance()
+                return
+
+    def _collation_extent(self) -> None:
+        self.advance()
+        self.identifier()
+        while self.kind == "." and self.peek() in WORDS:
+            self.advance()
+            self.identifier()
+
+    def _named_extent(self) -> None:
+        kind, start, name = self.kind, self.start, self.token()
+        self.advance()
+        self._lengths()
+        if kind == "STRING" and self.kind == "COLLATE":
+            self._collation_extent()
+        if kind not in _NAMED:
+            shown = self.text[start : self.stop].upper() if not name.startswith("`") else name
+            raise AnalysisError(
+                "UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', self.origin(start, self.stop)
+            )

@@ -1,0 +1,179 @@
+"""The grammar of expressions: Spark's rules `expression`, `booleanExpression`, `predicate` and `valueExpression`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.sql.nodes import Pos, QuantifiedLike, UnsignedRightShift
+from planproof.sql.primary import PrimaryGrammar
+from planproof.sql.tokens import NUMBERS
+
+_BINARY: dict[str, tuple[int, type[exp.Expression]]] = {
+    "*": (7, exp.Mul),
+    "/": (7, exp.Div),
+    "%": (7, exp.Mod),
+    "DIV": (7, exp.IntDiv),
+    "+": (6, exp.Add),
+    "-": (6, exp.Sub),
+    "||": (6, exp.DPipe),
+    "<<": (5, exp.BitwiseLeftShift),
+    ">>": (5, exp.BitwiseRightShift),
+    ">>>": (5, UnsignedRightShift),
+    "&": (4, exp.BitwiseAnd),
+    "^": (3, exp.BitwiseXor),
+    "|": (2, exp.BitwiseOr),
+    "=": (1, exp.EQ),
+    "<=>": (1, exp.NullSafeEQ),
+    "<>": (1, exp.NEQ),
+    "!=": (1, exp.NEQ),
+    "<": (1, exp.LT),
+    "<=": (1, exp.LTE),
+    ">": (1, exp.GT),
+    ">=": (1, exp.GTE),
+}
+"""Binding strength, highest first, as in `valueExpression`; operators of one strength group to the left."""
+
+_UNARY: dict[str, type[exp.Expression]] = {"-": exp.Neg, "+": Pos, "~": exp.BitwiseNot}
+_PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
+_LIKES: dict[str, type[exp.Expression]] = {"LIKE": exp.Like, "ILIKE": exp.ILike}
+
+
+class ExpressionGrammar(PrimaryGrammar):
+    """Operators. A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark."""
+
+    def expression(self) -> exp.Expr:
+        left = self._conjunction()
+        while self.kind == "OR":
+            self.advance()
+            left = self._joined(exp.Or, left, self._conjunction())
+        return left
+
+    def _conjunction(self) -> exp.Expr:
+        left = self._negation()
+        while self.kind == "AND":
+            self.advance()
+            left = self._joined(exp.And, left, self._negation())
+        return left
+
+    def _joined(self, kind: type[exp.Expression], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        node = kind(this=left, expression=right)
+        node._meta = {"span": (left._meta["span"][0], self.stops[self.i - 1])}  # type: ignore[index]
+        return node
+
+    def _negation(self) -> exp.Expr:
+        kind = self.kind
+        if kind in ("NOT", "!"):
+            start = self.start
+            self.advance()
+            return self.placed(exp.Not(this=self._negation()), start)
+        if kind == "EXISTS" and self.peek() == "(" and self.query_at(self.i + 2):
+            start = self.start
+            self.advance()
+            self.advance()
+            node = exp.Exists(this=self.query())
+            self.take(")")
+            return self.placed(node, start)
+        left = self.value()
+        kind = self.kind
+        if kind in _PREDICATES or kind == "IS":
+            return self._predicate(left)
+        if kind in ("NOT", "!") and self.peek() in _PREDICATES:
+            return self._predicate(left)
+        return left
+
+    def value(self, floor: int = 1) -> exp.Expr:
+        """A value expression whose operators bind at least as strongly as `floor`."""
+        kind = self.kind
+        unary = _UNARY.get(kind)
+        if unary is not None and not (kind == "-" and self.kinds[self.i + 1] in NUMBERS):
+            start = self.start
+            self.advance()
+            left: exp.Expr = self.placed(unary(this=self.value(8)), start)
+        else:
+            left = self.primary()
+        while True:
+            operator = _BINARY.get(self.kind)
+            if operator is None or operator[0] < floor:
+                return left
+            self.i += 1
+            self.kind = self.kinds[self.i]
+            right = self.value(operator[0] + 1)
+            node = operator[1](this=left, expression=right)
+            node._meta = {"span": (left._meta["span"][0], self.stops[self.i - 1])}  # type: ignore[index]
+            left = node
+
+    def _predicate(self, left: exp.Expr) -> exp.Expr:
+        start: int = left._meta["span"][0]  # type: ignore[index]
+        if self.skip("IS"):
+            return self._is(left, start)
+        negated = self.kind in ("NOT", "!")
+        if negated:
+            self.advance()
+        kind = self.kind
+        self.advance()
+        if kind == "BETWEEN":
+            low = self.value()
+            self.take("AND")
+            node: exp.Expr = exp.Between(this=left, low=low, high=self.value())
+        elif kind == "IN":
+            node = self._in(left)
+        elif kind == "RLIKE":
+            node = exp.RegexpLike(this=left, expression=self.value())
+        elif self.kind in ("ANY", "SOME", "ALL") and self.peek() == "(":
+            return self._quantified_like(left, kind, negated, start)
+        else:
+            node = _LIKES[kind](this=left, expression=self.value())
+            if self.skip("ESCAPE"):
+                node.set("escape", self.string_literal())
+        self.placed(node, start)
+        return self.placed(exp.Not(this=node, inner=True), start) if negated else node
+
+    def _is(self, left: exp.Expr, start: int) -> exp.Expr:
+        negated = self.kind in ("NOT", "!")
+        if negated:
+            self.advance()
+        kind, at = self.kind, self.start
+        if kind == "DISTINCT":
+            self.advance()
+            self.take("FROM")
+            right = self.value()
+            distinct = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+            return self.placed(distinct(this=left, expression=right), start)
+        tests: dict[str, exp.Expr] = {
+            "NULL": exp.Null(),
+            "TRUE": exp.Boolean(this=True),
+            "FALSE": exp.Boolean(this=False),
+            "UNKNOWN": exp.Var(this="UNKNOWN"),
+        }
+        test = tests.get(kind)
+        if test is None:
+            self.fail()
+        self.advance()
+        self.placed(test, at)
+        return self.placed(exp.Is(this=left, expression=test, negate=negated), start)
+
+    def _in(self, left: exp.Expr) -> exp.Expr:
+        start = self.start
+        self.take("(")
+        if self.query_at(self.i):
+            query = exp.Subquery(this=self.query())
+            self.take(")")
+            return exp.In(this=left, query=self.placed(query, start))
+        members = [] if self.kind == ")" else self.expressions()
+        self.take(")")
+        return exp.In(this=left, expressions=members)
+
+    def _quantified_like(self, left: exp.Expr, kind: str, negated: bool, start: int) -> exp.Expr:
+        quantifier = "ALL" if self.kind == "ALL" else "ANY"
+        self.advance()
+        self.take("(")
+        patterns = self.expressions()
+        self.take(")")
+        node = QuantifiedLike(this=left, expressions=patterns, kind=kind, quantifier=quantifier, negated=negated)
+        return self.placed(node, start)
+
+    def expressions(self) -> list[exp.Expr]:
+        found = [self.expression()]
+        while self.skip(","):
+            found.append(self.expression())
+        return found

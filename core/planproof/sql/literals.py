@@ -1,0 +1,135 @@
+"""The grammar of constants: Spark's rules `constant`, `number`, `interval`, `literalType`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.origin import AnalysisError
+from planproof.sql.datatypes import TypeGrammar
+from planproof.sql.keywords import WORDS
+from planproof.sql.nodes import IntervalLiteral, IntervalPart, TypedLiteral
+from planproof.sql.tokens import NUMBERS
+
+_UNITS = ["NANOSECOND", "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"]
+INTERVAL_UNITS = frozenset({*_UNITS, *(f"{unit}S" for unit in _UNITS)})
+"""Units that Spark's rule `unitInMultiUnits` names."""
+
+_TO_UNITS = frozenset(("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR"))
+_VALUES = ("INTEGER_VALUE", "DECIMAL_VALUE", "STRING_LITERAL")
+_TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X"))
+
+
+class LiteralGrammar(TypeGrammar):
+    """Constants. A constant's token text is kept; nothing is rounded, widened or evaluated here."""
+
+    def number(self) -> exp.Literal:
+        """A number token, perhaps with a minus before it, which belongs to the literal: so `-128Y` is a tinyint."""
+        start = self.start
+        sign = "-" if self.skip("-") else ""
+        if self.kind not in NUMBERS:
+            self.fail()
+        node = exp.Literal(this=sign + self.token(), is_string=False, kind=self.kind)
+        self.advance()
+        return self.placed(node, start)
+
+    def string_literal(self) -> exp.Literal:
+        first, start = self.i, self.start
+        value = self.string()
+        node = exp.Literal(this=value, is_string=True)
+        node._meta = {"span": (start, self.stop), "tokens": tuple(self.token(at) for at in range(first, self.i))}
+        return node
+
+    def parameter(self) -> exp.Placeholder:
+        start = self.start
+        if self.skip("?"):
+            return self.placed(exp.Placeholder(), start)
+        self.take(":")
+        name = self.identifier()
+        return self.placed(exp.Placeholder(this=name.args["this"]), start)
+
+    def typed_literal(self) -> TypedLiteral:
+        """`WORD 'text'`: one string token, unlike a bare string literal."""
+        start = self.start
+        kind = self.token().upper()
+        if self.kind == "BACKQUOTED" or kind not in _TYPED:
+            raise AnalysisError(
+                "UNSUPPORTED_TYPED_LITERAL",
+                f'Literals of the type "{kind}" are not supported. '
+                'Supported types are "DATE", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X", "TIME".',
+                self.origin(),
+            )
+        self.advance()
+        value = self.string_value(self.i)
+        self.advance()
+        return self.placed(TypedLiteral(this=value, kind=kind), start)
+
+    def interval_follows(self) -> bool:
+        """Whether the word INTERVAL at hand begins an interval with units."""
+        ahead = 2 if self.peek() in ("+", "-") else 1
+        if self.peek(ahead) not in _VALUES:
+            return False
+        while self.peek(ahead) == "STRING_LITERAL" and self.peek(ahead + 1) == "STRING_LITERAL":
+            ahead += 1
+        return self.peek(ahead + 1) in INTERVAL_UNITS
+
+    def interval(self) -> IntervalLiteral:
+        start = self.start
+        self.take("INTERVAL")
+        parts = [self._interval_part()]
+        to = self._to_unit(parts)
+        while to is None and self._part_follows():
+            parts.append(self._interval_part())
+            to = self._to_unit(parts)
+        node = self.placed(IntervalLiteral(expressions=parts, to=to), start)
+        if to is not None and (len(parts) > 1 or self._part_follows()):
+            raise AnalysisError(
+                "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",
+                "Can only have a single from-to unit in the interval literal syntax",
+                self.origin(start, self.stop),
+            )
+        return node
+
+    def _to_unit(self, parts: list[IntervalPart]) -> str | None:
+        if self.kind == "TO" and self.peek() in _TO_UNITS and parts[-1].args["unit"] in _TO_UNITS:
+            self.advance()
+            unit = self.kind
+            self.advance()
+            return unit
+        return None
+
+    def _part_follows(self) -> bool:
+        ahead = 1 if self.kind in ("+", "-") else 0
+        return self.peek(ahead) in _VALUES and self.peek(ahead + 1) in INTERVAL_UNITS
+
+    def _interval_part(self) -> IntervalPart:
+        start = self.start
+        negative = self.kind == "-"
+        if self.kind in ("+", "-"):
+            self.advance()
+        if self.kind not in _VALUES:
+            self.fail()
+        value = self.string_literal() if self.kind == "STRING_LITERAL" else self.number()
+        unit = self.kind
+        if unit not in INTERVAL_UNITS:
+            self.fail()
+        self.advance()
+        return self.placed(IntervalPart(this=value, unit=unit, negative=negative), start)
+
+    def constant(self) -> exp.Expr:
+        """Spark's `constant`, where only a constant may stand."""
+        kind, start = self.kind, self.start
+        if kind == "STRING_LITERAL":
+            return self.string_literal()
+        if kind == "-" or kind in NUMBERS:
+            return self.number()
+        if kind in ("?", ":"):
+            return self.parameter()
+        if kind == "INTERVAL" and self.interval_follows():
+            return self.interval()
+        if kind in WORDS and self.peek() == "STRING_LITERAL":
+            return self.typed_literal()
+        if kind in ("NULL", "TRUE", "FALSE"):
+            self.advance()
+            node: exp.Expr = exp.Null() if kind == "NULL" else exp.Boolean(this=kind == "TRUE")
+            return self.placed(node, start)
+        self.fail()

@@ -1,0 +1,159 @@
+"""The grammar of pipe operators: Spark's rule `operatorPipeRightSide`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.sql.keywords import WORDS
+from planproof.sql.nodes import Pipe
+from planproof.sql.relations import RelationGrammar
+
+
+class PipeGrammar(RelationGrammar):
+    """`query |> operator`: each operator is one `Pipe` around the query before it; nothing is rewritten into CTEs."""
+
+    def query_primary(self) -> exp.Expr:
+        raise NotImplementedError
+
+    def quantifier(self) -> bool | None:
+        raise NotImplementedError
+
+    def where(self) -> exp.Where:
+        raise NotImplementedError
+
+    def group(self) -> exp.Group:
+        raise NotImplementedError
+
+    def hints(self) -> list[exp.Expr]:
+        raise NotImplementedError
+
+    def windows(self) -> list[exp.Expr]:
+        raise NotImplementedError
+
+    def organization(self, node: exp.Expr) -> None:
+        raise NotImplementedError
+
+    def pipe(self, before: exp.Expr) -> Pipe:
+        """The operator after `|>`."""
+        reader = _OPERATORS.get(self.kind)
+        if reader is None:
+            self.fail()
+        return reader(self, before)
+
+    def _select(self, before: exp.Expr) -> Pipe:
+        self.advance()
+        node = Pipe(this=before, kind="SELECT")
+        hints = self.hints()
+        if hints:
+            self._set(node, "hint", exp.Hint(expressions=hints))
+        distinct = self.quantifier()
+        if distinct is not None:
+            node.args["distinct"] = distinct
+        self._set(node, "expressions", self.named_expressions())
+        if self.kind == "GROUP" and self.peek() == "BY":
+            self._set(node, "group", self.group())
+        self._windows(node)
+        return node
+
+    def _windows(self, node: Pipe) -> None:
+        if self.kind == "WINDOW" and self.clause_follows():
+            self._set(node, "windows", self.windows())
+
+    def _extend(self, before: exp.Expr) -> Pipe:
+        self.advance()
+        return Pipe(this=before, kind="EXTEND", expressions=self.named_expressions())
+
+    def _assign(self, before: exp.Expr) -> Pipe:
+        self.advance()
+        found = [self._assignment()]
+        while self.skip(","):
+            found.append(self._assignment())
+        return Pipe(this=before, kind="SET", expressions=found)
+
+    def _assignment(self) -> exp.Expr:
+        start = self.start
+        name = self._column(self.multipart())
+        self.take("=")
+        return self.placed(exp.EQ(this=name, expression=self.expression()), start)
+
+    def _drop(self, before: exp.Expr) -> Pipe:
+        self.advance()
+        found = [self._column(self.multipart())]
+        while self.skip(","):
+            found.append(self._column(self.multipart()))
+        return Pipe(this=before, kind="DROP", expressions=found)
+
+    def _rename(self, before: exp.Expr) -> Pipe:
+        self.advance()
+        return Pipe(this=before, kind="AS", expression=self.captured_identifier())
+
+    def _filter(self, before: exp.Expr) -> Pipe:
+        node = Pipe(this=before, kind="WHERE", expression=self.where())
+        self._windows(node)
+        return node
+
+    def _aggregate(self, before: exp.Expr) -> Pipe:
+        self.advance()
+        found = []
+        if not (self.kind == "GROUP" and self.peek() == "BY") and self.kind in WORDS | _EXPRESSION_STARTS:
+            found = self.named_expressions()
+        node = Pipe(this=before, kind="AGGREGATE", expressions=found)
+        if self.kind == "GROUP" and self.peek() == "BY":
+            self._set(node, "group", self.group())
+        return node
+
+    def _combine(self, before: exp.Expr) -> Pipe:
+        kind = "EXCEPT" if self.kind == "MINUS" else self.kind
+        self.advance()
+        distinct = self.quantifier() is not False
+        return Pipe(this=before, kind=kind, expression=self.query_primary(), distinct=distinct)
+
+    def _join_pipe(self, before: exp.Expr) -> Pipe:
+        return Pipe(this=before, kind="JOIN", expression=self._right_side(self.join, before))
+
+    def _pivot_pipe(self, before: exp.Expr) -> Pipe:
+        return Pipe(this=before, kind="PIVOT", expression=self._right_side(self.pivot, before))
+
+    def _unpivot_pipe(self, before: exp.Expr) -> Pipe:
+        return Pipe(this=before, kind="UNPIVOT", expression=self._right_side(self.unpivot, before))
+
+    def _right_side(self, read: Callable[[Any], exp.Expr], before: exp.Expr) -> exp.Expr:
+        """A join or pivot of the pipe's input: its `this` is None, and its span starts at its own word."""
+        start = self.start
+        left = exp.Placeholder(kind="INPUT")
+        left._meta = {"span": (start, start)}
+        node = read(left)
+        node.args["this"] = None
+        return self.placed(node, start)
+
+    def _sample_pipe(self, before: exp.Expr) -> Pipe:
+        return Pipe(this=before, kind="TABLESAMPLE", expression=self.sample())
+
+    def _organize(self, before: exp.Expr) -> Pipe:
+        node = Pipe(this=before, kind="ORGANIZE")
+        self.organization(node)
+        return node
+
+
+_EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", "INTEGER_VALUE", "DECIMAL_VALUE"))
+
+_OPERATORS: dict[str, Callable[[PipeGrammar, exp.Expr], Pipe]] = {
+    "SELECT": PipeGrammar._select,
+    "EXTEND": PipeGrammar._extend,
+    "SET": PipeGrammar._assign,
+    "DROP": PipeGrammar._drop,
+    "AS": PipeGrammar._rename,
+    "WHERE": PipeGrammar._filter,
+    "AGGREGATE": PipeGrammar._aggregate,
+    "PIVOT": PipeGrammar._pivot_pipe,
+    "UNPIVOT": PipeGrammar._unpivot_pipe,
+    "TABLESAMPLE": PipeGrammar._sample_pipe,
+    **dict.fromkeys(("UNION", "EXCEPT", "MINUS", "INTERSECT"), PipeGrammar._combine),
+    **dict.fromkeys(
+        ["JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"], PipeGrammar._join_pipe
+    ),
+    **dict.fromkeys(["ORDER", "CLUSTER", "DISTRIBUTE", "SORT", "WINDOW", "LIMIT", "OFFSET"], PipeGrammar._organize),
+}

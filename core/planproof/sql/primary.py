@@ -1,0 +1,317 @@
+"""The grammar of operands: Spark's rule `primaryExpression`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.sql.calls import ENDS, SPECIAL_CALLS, CallGrammar
+from planproof.sql.keywords import WORDS
+from planproof.sql.nodes import IdentifierClause, VariantPath
+from planproof.sql.tokens import NUMBERS
+
+_QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"))
+_NOT_AFTER_QUERY_WORD = frozenset(
+    (*ENDS, ".", "=", "<", ">", "<>", "!=", "<=", ">=", "<=>", "/", "%", "||", "::", "[", "->")
+)
+_AFTER_QUERY = frozenset(
+    (
+        ")",
+        "EOF",
+        "UNION",
+        "EXCEPT",
+        "MINUS",
+        "INTERSECT",
+        "ORDER",
+        "SORT",
+        "CLUSTER",
+        "DISTRIBUTE",
+        "LIMIT",
+        "OFFSET",
+        "|>",
+    )
+)
+_COLUMN_KEYS = ("this", "table", "db", "catalog")
+
+
+class PrimaryGrammar(CallGrammar):
+    """Operands: constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may follow each."""
+
+    def primary(self) -> exp.Expr:
+        kind = self.kind
+        if kind in WORDS:
+            node = self._word(kind)
+        elif kind == "STRING_LITERAL":
+            node = self.string_literal()
+        elif kind in NUMBERS or kind == "-":
+            node = self.number()
+        elif kind == "(":
+            node = self._parenthesis()
+        elif kind == "*":
+            start = self.start
+            self.advance()
+            return self._star(start, [])
+        elif kind in ("?", ":"):
+            node = self.parameter()
+        else:
+            self.fail()
+        while self.kind in _POSTFIX:
+            longer = self._postfix(node)
+            if longer is None:
+                break
+            node = longer
+        return node
+
+    def _postfix(self, node: exp.Expr) -> exp.Expr | None:
+        kind = self.kind
+        start: int = node._meta["span"][0]  # type: ignore[index]
+        if kind == "[":
+            self.advance()
+            index = self.value()
+            self.take("]")
+            return self.placed(exp.Bracket(this=node, expressions=[index]), start)
+        if kind == ".":
+            self.advance()
+            return self.placed(exp.Dot(this=node, expression=self.identifier()), start)
+        if kind == "::":
+            self.advance()
+            return self.placed(exp.Cast(this=node, to=self.data_type(), colons=True), start)
+        if kind == "COLLATE":
+            if self.peek() not in WORDS:
+                return None
+            self.advance()
+            name = [self.captured_identifier()]
+            while self.skip("."):
+                name.append(self.captured_identifier())
+            return self.placed(exp.Collate(this=node, expression=self._column(name)), start)
+        if self.peek() not in WORDS and self.peek() != "[":
+            return None
+        return self._variant_path(node, start)
+
+    def _variant_path(self, node: exp.Expr, start: int) -> exp.Expr:
+        self.advance()
+        at = self.start
+        if self.kind in WORDS:
+            self.identifier()
+        else:
+            self._path_bracket(("STRING_LITERAL", "INTEGER_VALUE"))
+        while self.kind in (".", "["):
+            if self.skip("."):
+                self.identifier()
+            else:
+                self._path_bracket(("STRING_LITERAL", "INTEGER_VALUE", *WORDS))
+        return self.placed(VariantPath(this=node, path=self.text[at : self.stop]), start)
+
+    def _path_bracket(self, allowed: tuple[str, ...]) -> None:
+        self.take("[")
+        if self.kind not in allowed:
+            self.fail()
+        self.advance()
+        self.take("]")
+
+    def _word(self, kind: str) -> exp.Expr:
+        following = self.kinds[self.i + 1]
+        if kind in _SPECIAL:
+            special = self._special(kind, following)
+            if special is not None:
+                return special
+        start = self.starts[self.i]
+        if following == "(":
+            name = self.identifier()
+            text = name.args["this"]
+            return self.call(text, start, (text,) if name.args["quoted"] else None)
+        if following == "STRING_LITERAL":
+            return self.typed_literal()
+        if following == "->":
+            parameter = self.identifier()
+            self.advance()
+            return self.placed(exp.Lambda(this=self.expression(), expressions=[parameter]), start)
+        if following != ".":
+            return self.placed(exp.Column(this=self.identifier()), start)
+        return self.dotted([self.identifier()], start)
+
+    def dotted(self, parts: list[exp.Identifier], start: int) -> exp.Expr:
+        """What a name becomes that dots may follow: a column, a call, or a star of a relation or struct."""
+        while self.kind == ".":
+            following = self.peek()
+            if following == "*":
+                self.advance()
+                self.advance()
+                return self._star(start, parts)
+            if following not in WORDS:
+                break
+            self.advance()
+            parts.append(self.identifier())
+        if self.kind == "(":
+            names = tuple(part.args["this"] for part in parts)
+            return self.call(".".join(names), start, names)
+        return self.placed(self._column(parts), start)
+
+    def _column(self, parts: list[exp.Identifier]) -> exp.Expr:
+        """The first four parts are an exp.Column; each further part is an exp.Dot around it."""
+        node: exp.Expr = exp.Column(**dict(zip(_COLUMN_KEYS, reversed(parts[:4]))))
+        begin = parts[0]._meta["span"][0]  # type: ignore[index]
+        node._meta = {"span": (begin, parts[:4][-1]._meta["span"][1])}  # type: ignore[index]
+        for part in parts[4:]:
+            node = exp.Dot(this=node, expression=part)
+            node._meta = {"span": (begin, part._meta["span"][1])}  # type: ignore[index]
+        return node
+
+    def _star(self, start: int, qualifier: list[exp.Identifier]) -> exp.Expr:
+        node = exp.Star()
+        if qualifier:
+            self._set(node, "qualifier", qualifier)
+        if self.kind == "EXCEPT" and self.peek() == "(" and not self.query_at(self.i + 2):
+            self.advance()
+            self.advance()
+            names = [self.multipart()]
+            while self.skip(","):
+                names.append(self.multipart())
+            self.take(")")
+            self._set(node, "except_", [self._column(name) for name in names])
+        return self.placed(node, start)
+
+    def multipart(self) -> list[exp.Identifier]:
+        """A dotted name."""
+        parts = [self.captured_identifier()]
+        while self.kind == "." and self.peek() in WORDS:
+            self.advance()
+            parts.append(self.captured_identifier())
+        return parts
+
+    def _special(self, kind: str, following: str) -> exp.Expr | None:
+        """A keyword with a syntax of its own, or None where it is a name here."""
+        if following == "(":
+            reader = SPECIAL_CALLS.get(kind)
+            if reader is not None:
+                at = self.i
+                found = reader(self)
+                if found is None:
+                    self.back(at)
+                return found
+            if kind == "IDENTIFIER":
+                return self._identifier_clause()
+            if kind != "CASE":
+                return None
+        if kind in ("NULL", "TRUE", "FALSE"):
+            return None if following in (".", "STRING_LITERAL", "->") else self.constant()
+        if kind == "CASE":
+            return None if following in (*ENDS, ".", "FROM") else self._case()
+        if kind == "INTERVAL" and self.interval_follows():
+            return self.interval()
+        return None
+
+    def _case(self) -> exp.Expr:
+        start = self.start
+        self.advance()
+        operand = None if self.kind == "WHEN" else self.expression()
+        branches = []
+        while self.kind == "WHEN":
+            at = self.start
+            self.advance()
+            condition = self.expression()
+            self.take("THEN")
+            branches.append(self.placed(exp.If(this=condition, true=self.expression()), at))
+        if not branches:
+            self.fail()
+        default = self.expression() if self.skip("ELSE") else None
+        self.take("END")
+        return self.placed(exp.Case(this=operand, ifs=branches, default=default), start)
+
+    def identifier_clause(self) -> exp.Expr | list[exp.Identifier]:
+        """`IDENTIFIER(expr)`: the parts of the name where literals alone make it up, else an `IdentifierClause`."""
+        start = self.start
+        self.take("IDENTIFIER")
+        self.take("(")
+        argument = self.expression()
+        self.take(")")
+        text = constant_text(argument)
+        if text is None:
+            return self.placed(IdentifierClause(this=argument), start)
+        inner = type(self)(text, self.conf)
+        parts = inner.multipart()
+        if inner.kind != "EOF":
+            inner.fail()
+        for part in parts:
+            self.placed(part, start)
+        return parts
+
+    def _identifier_clause(self) -> exp.Expr:
+        start = self.start
+        found = self.identifier_clause()
+        if isinstance(found, list):
+            return self.dotted(found, start)
+        return self.call(found, start) if self.kind == "(" else found
+
+    def _parenthesis(self) -> exp.Expr:
+        start = self.start
+        if self.query_at(self.i + 1):
+            self.advance()
+            subquery = exp.Subquery(this=self.query())
+            self.take(")")
+            return self.placed(subquery, start)
+        if self.kinds[self.i + 1] in WORDS and self.kinds[self.i + 2] == "," and self._parameters_follow():
+            parameters = self.identifier_list()
+            self.take("->")
+            return self.placed(exp.Lambda(this=self.expression(), expressions=parameters), start)
+        self.advance()
+        first = self.named_expression()
+        if self.kind == ",":
+            members = [first]
+            while self.skip(","):
+                members.append(self.named_expression())
+            self.take(")")
+            return self.placed(exp.Tuple(expressions=members), start)
+        if isinstance(first, (exp.Alias, exp.Aliases)):
+            self.fail()
+        self.take(")")
+        return self.placed(exp.Paren(this=first), start)
+
+    def _parameters_follow(self) -> bool:
+        kinds, at = self.kinds, self.i + 2
+        while kinds[at] == "," and kinds[at + 1] in WORDS:
+            at += 2
+        return kinds[at] == ")" and kinds[at + 1] == "->"
+
+    def query_at(self, at: int) -> bool:
+        """Whether a query, not an expression, begins at the token with this index."""
+        kinds = self.kinds
+        kind = kinds[at]
+        if kind == "(":
+            return self.query_at(at + 1) and kinds[self._closing(at) + 1] in _AFTER_QUERY
+        if kind not in _QUERY_WORDS:
+            return False
+        following = kinds[at + 1]
+        if kind in ("SELECT", "VALUES"):
+            return following not in _NOT_AFTER_QUERY_WORD
+        if kind == "FROM":
+            return following in WORDS or following == "("
+        return following in WORDS or (following == "STRING_LITERAL" and kind != "TABLE")
+
+    def _closing(self, at: int) -> int:
+        """The index of the parenthesis that closes the one at `at`; the last token but one where none does."""
+        depth = 0
+        for index in range(at, len(self.kinds)):
+            kind = self.kinds[index]
+            if kind == "(":
+                depth += 1
+            elif kind == ")":
+                depth -= 1
+                if depth == 0:
+                    return index
+        return len(self.kinds) - 2
+
+
+_POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
+_SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
+
+
+def constant_text(node: exp.Expr) -> str | None:
+    """The text that string literals and `||` of them make up; None for anything else."""
+    if isinstance(node, exp.Literal) and node.args["is_string"]:
+        return str(node.args["this"])
+    if isinstance(node, exp.Paren):
+        return constant_text(node.args["this"])
+    if isinstance(node, exp.DPipe):
+        left, right = constant_text(node.args["this"]), constant_text(node.args["expression"])
+        return None if left is None or right is None else left + right
+    return None

@@ -1,0 +1,404 @@
+"""The grammar of relations: Spark's rules `relation`, `relationPrimary`, `joinRelation`, `lateralView`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.sql.aliases import AliasGrammar
+from planproof.sql.keywords import WORDS
+from planproof.sql.nodes import (
+    Grouped,
+    Joined,
+    LateralView,
+    Pivoted,
+    TableArgument,
+    TableFunction,
+    Unpivoted,
+    UnpivotSet,
+)
+
+_JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
+_TABLE_KEYS = ("this", "db", "catalog")
+
+
+class RelationGrammar(AliasGrammar):
+    """What stands in FROM. Relations side by side form one tree that leans left, as Spark's plan does."""
+
+    def from_clause(self) -> exp.From:
+        """FROM and all that Spark's `fromClause` takes: commas, joins, lateral views, a pivot, an unpivot."""
+        start = self.start
+        self.take("FROM")
+        tree = self._relation(None)
+        while self.skip(","):
+            tree = self._relation(tree)
+        tree = self.lateral_views(tree, start)
+        while self.kind in ("PIVOT", "UNPIVOT") and self.clause_follows():
+            tree = self._pivoting(tree)
+        return self.placed(exp.From(this=tree), start)
+
+    def lateral_views(self, tree: Any, start: int) -> Any:
+        while self.kind == "LATERAL" and self.peek() == "VIEW":
+            self.advance()
+            self.advance()
+            outer = self.kind == "OUTER" and self.peek() in WORDS
+            if outer:
+                self.advance()
+            at = self.start
+            call = self.dotted([self.identifier()], at)
+            if not isinstance(call, exp.Anonymous):
+                self.fail()
+            at = self.start
+            name = self.identifier()
+            columns = []
+            if self.skip("AS") or (self.kind in WORDS and not self._after_lateral_view()):
+                columns.append(self.identifier())
+                while self.kind == "," and self.peek() in WORDS:
+                    self.advance()
+                    columns.append(self.identifier())
+            alias = self.placed(exp.TableAlias(this=name, columns=columns), at)
+            tree = self.placed(LateralView(this=tree, call=call, outer=outer, alias=alias), start)
+        return tree
+
+    def _after_lateral_view(self) -> bool:
+        return self.kind in _JOIN_WORDS or (self.kind != "IDENTIFIER_TOKEN" and self.clause_follows())
+
+    def _relation(self, left: exp.Expr | None) -> exp.Expr:
+        """One entry of a FROM list with its joins; joined to what stands before it, as Spark does."""
+        lateral = self.kind == "LATERAL" and self.peek() != "VIEW"
+        if lateral:
+            self.advance()
+        start = self.start if left is None else left._meta["span"][0]  # type: ignore[index]
+        tree = self.relation_primary()
+        if left is not None:
+            tree = self.placed(Joined(this=left, expression=tree, kind="INNER", comma=True, lateral=lateral), start)
+        elif lateral:
+            tree = self.placed(Joined(this=None, expression=tree, kind="INNER", comma=True, lateral=True), start)
+        while True:
+            if self.kind in _JOIN_WORDS and self.join_follows():
+                tree = self.join(tree)
+            elif self.kind in ("PIVOT", "UNPIVOT") and self.clause_follows():
+                tree = self._pivoting(tree)
+            elif self.kind == "BIN" and self.peek() == "BY":
+                self.unknown("BIN BY")
+            else:
+                return tree
+
+    def join_follows(self) -> bool:
+        return self.kind != "ASOF" or self.peek() == "JOIN"
+
+    def join(self, left: exp.Expr) -> Joined:
+        """A join, from its first word on."""
+        start: int = left._meta["span"][0]  # type: ignore[index]
+        natural = self.skip("NATURAL")
+        kind = self._join_kind()
+        if self.kind == "ASOF":
+            self.unknown("ASOF JOIN")
+        self.take("JOIN")
+        lateral = self.skip("LATERAL")
+        right = self.relation_primary()
+        node = Joined(this=left, expression=right, kind=kind, natural=natural, lateral=lateral)
+        if natural:
+            pass
+        elif self.skip("ON"):
+            self._set(node, "on", self.expression())
+        elif self.kind == "USING":
+            self.advance()
+            self._set(node, "using", self.identifier_list())
+        elif self.kind in ("APPROX", "EXACT") and self.peek() == "NEAREST":
+            self.unknown("NEAREST BY")
+        return self.placed(node, start)
+
+    def _join_kind(self) -> str:
+        kind = self.kind
+        if kind in ("JOIN", "ASOF"):
+            return "INNER"
+        self.advance()
+        if kind in ("SEMI", "ANTI"):
+            return f"LEFT {kind}"
+        if kind == "LEFT" and self.kind in ("SEMI", "ANTI"):
+            kind = f"LEFT {self.kind}"
+            self.advance()
+        elif kind in ("LEFT", "RIGHT", "FULL"):
+            self.skip("OUTER")
+        return kind
+
+    def relation_primary(self) -> exp.Expr:
+        kind, start = self.kind, self.start
+        if kind == "(":
+            return self._parenthesized_relation(start)
+        if kind == "VALUES" and not self._name_ends(1) and not (self.peek() == "(" and self.peek(2) == ")"):
+            return self.inline_table()
+        if kind == "UNNEST" and self.peek() == "(":
+            return self._unnest(start)
+        if kind == "JSON_TABLE" and self.peek() == "(":
+            self.unknown("JSON_TABLE")
+        if kind == "STREAM" and (self.peek() == "(" or self.peek() in WORDS) and not self._name_ends(1):
+            self.unknown("STREAM")
+        if kind == "IDENTIFIER" and self.peek() == "(":
+            return self._identifier_relation(start)
+        if kind not in WORDS:
+            self.fail()
+        return self._named_relation(self.multipart(), start)
+
+    def _name_ends(self, ahead: int) -> bool:
+        """Whether the word at hand is a whole relation name, judging by what follows."""
+        following = self.peek(ahead)
+        return following in (".", ")", ",", "EOF", ";", "AS") or following in _JOIN_WORDS or following == "WHERE"
+
+    def _identifier_relation(self, start: int) -> exp.Expr:
+        found = self.identifier_clause()
+        if isinstance(found, list):
+            while self.skip("."):
+                found.append(self.captured_identifier())
+            return self._named_relation(found, start)
+        if self.kind == "(":
+            return self._table_function(found, start, None)
+        return self._table(exp.Table(this=found), start)
+
+    def _named_relation(self, parts: list[exp.Identifier], start: int) -> exp.Expr:
+        if self.kind == "(":
+            names = tuple(part.args["this"] for part in parts)
+            plain = len(parts) == 1 and not parts[0].args["quoted"]
+            return self._table_function(".".join(names), start, None if plain else names)
+        if self.kind == "@":
+            self.unknown("time travel by @")
+        return self._table(self.table_name(parts), start)
+
+    def table_name(self, parts: list[exp.Identifier]) -> exp.Table:
+        """A dotted name as an exp.Table; parts beyond the third stand as exp.Dots in `this`."""
+        outer, rest = parts[:2], parts[2:]
+        if len(parts) <= 3:
+            node = exp.Table(**dict(zip(_TABLE_KEYS, reversed(parts))))
+        else:
+            name: exp.Expr = rest[0]
+            for part in rest[1:]:
+                name = exp.Dot(this=name, expression=part)
+            node = exp.Table(this=name, db=outer[1], catalog=outer[0])
+        return self.placed(node, parts[0]._meta["span"][0])  # type: ignore[index]
+
+    def _table(self, node: exp.Table, start: int) -> exp.Table:
+        """What may follow a table's name."""
+        if self.kind == "CHANGES" and self.peek() == "FROM":
+            self.unknown("CHANGES")
+        version = self._time_travel()
+        if version is not None:
+            self._set(node, "version", version)
+        if self.kind == "WITH" and self.peek() == "(":
+            node.args["options"] = self.properties_text()
+        self._sample_and_alias(node)
+        return self.placed(node, start)
+
+    def properties_text(self) -> str:
+        """`WITH (key = value, ...)`, as text: it changes no schema here."""
+        self.advance()
+        start, at = self.start, self._closing(self.i)
+        self.back(at)
+        self.take(")")
+        return self.text[start : self.stop]
+
+    def _time_travel(self) -> exp.Version | None:
+        ahead = 1 if self.kind == "FOR" else 0
+        word = self.peek(ahead)
+        if word not in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"):
+            return None
+        if self.peek(ahead + 1) != "AS" or self.peek(ahead + 2) != "OF":
+            return None
+        start = self.start
+        self.back(self.i + ahead + 3)
+        kind = "VERSION" if word.endswith("VERSION") else "TIMESTAMP"
+        if kind == "VERSION":
+            at: exp.Expr = self.string_literal() if self.kind == "STRING_LITERAL" else self.number()
+        else:
+            at = self.value()
+        return self.placed(exp.Version(this=kind, kind="AS OF", expression=at), start)
+
+    def _sample_and_alias(self, node: exp.Expr) -> None:
+        if self.kind == "TABLESAMPLE" and self.clause_follows():
+            self._set(node, "sample", self.sample())
+        if self.kind == "WATERMARK" and self.clause_follows():
+            self.unknown("WATERMARK")
+        alias = self.table_alias()
+        if alias is not None:
+            self._set(node, "alias", alias)
+
+    def sample(self) -> exp.TableSample:
+        """TABLESAMPLE: it changes no schema, so only its size and seed are kept."""
+        start = self.start
+        self.take("TABLESAMPLE")
+        method = self.kind if self.kind in ("SYSTEM", "BERNOULLI") else None
+        if method:
+            self.advance()
+        self.take("(")
+        parts: dict[str, Any] = {"method": method}
+        if self.kind == "BUCKET":
+            self.advance()
+            parts["bucket_numerator"] = self.number()
+            self.take("OUT")
+            self.take("OF")
+            parts["bucket_denominator"] = self.number()
+            if self.skip("ON"):
+                parts["bucket_field"] = self.value()
+        elif self.kind != ")":
+            size = self.expression()
+            key = {"PERCENT": "percent", "ROWS": "rows"}.get(self.kind, "size")
+            if key != "size":
+                self.advance()
+            parts[key] = size
+        self.take(")")
+        if self.kind == "REPEATABLE" and self.peek() == "(":
+            self.advance()
+            self.advance()
+            parts["seed"] = self.number()
+            self.take(")")
+        return self.placed(exp.TableSample(**parts), start)
+
+    def _parenthesized_relation(self, start: int) -> exp.Expr:
+        query = self.query_at(self.i + 1)
+        self.advance()
+        if query:
+            node: exp.Expr = exp.Subquery(this=self.query())
+        else:
+            node = Grouped(this=self._relation(None))
+        self.take(")")
+        self._sample_and_alias(node)
+        return self.placed(node, start)
+
+    def inline_table(self) -> exp.Values:
+        start = self.start
+        self.take("VALUES")
+        rows = self.expressions()
+        node = exp.Values(expressions=rows)
+        alias = self.table_alias()
+        if alias is not None:
+            self._set(node, "alias", alias)
+        return self.placed(node, start)
+
+    def _unnest(self, start: int) -> exp.Expr:
+        self.advance()
+        self.advance()
+        node = exp.Unnest(expressions=self.expressions())
+        self.take(")")
+        node.args["offset"] = self.skip_all("WITH", "ORDINALITY")
+        alias = self.table_alias()
+        if alias is not None:
+            self._set(node, "alias", alias)
+        return self.placed(node, start)
+
+    def _table_function(self, name: Any, start: int, parts: tuple[str, ...] | None) -> TableFunction:
+        self.advance()
+        call = exp.Anonymous(this=name)
+        if parts is not None:
+            call.args["parts"] = parts
+        arguments = []
+        if self.kind != ")":
+            arguments.append(self._table_function_argument())
+            while self.skip(","):
+                arguments.append(self._table_function_argument())
+        self._set(call, "expressions", arguments)
+        self.take(")")
+        node = TableFunction(this=self.placed(call, start))
+        if (self.kind, self.peek()) in (("IDENTIFIED", "BY"), ("WATERMARK", "(")):
+            self.unknown(self.kind)
+        alias = self.table_alias()
+        if alias is not None:
+            self._set(node, "alias", alias)
+        return self.placed(node, start)
+
+    def _table_function_argument(self) -> exp.Expr:
+        if self.kind == "TABLE" and (self.peek() == "(" or self.peek() in WORDS):
+            return self._table_argument()
+        if self.peek() == "=>" and self.peek(2) == "TABLE" and (self.peek(3) == "(" or self.peek(3) in WORDS):
+            start = self.start
+            name = self.identifier()
+            self.advance()
+            return self.placed(exp.Kwarg(this=name, expression=self._table_argument()), start)
+        return self.argument()
+
+    def _table_argument(self) -> TableArgument:
+        start = self.start
+        self.advance()
+        if self.skip("("):
+            relation = self.query() if self.query_at(self.i) else self.table_name(self.multipart())
+            self.take(")")
+        else:
+            relation = self.table_name(self.multipart())
+        node = TableArgument(this=relation)
+        if self.skip_all("WITH", "SINGLE", "PARTITION"):
+            node.args["single"] = True
+        elif self.skip_all("PARTITION", "BY") or self.skip_all("DISTRIBUTE", "BY"):
+            self._set(node, "partition_by", self._maybe_parenthesized(self.expression))
+        if self.skip_all("ORDER", "BY") or self.skip_all("SORT", "BY"):
+            self._set(node, "order", self._maybe_parenthesized(self._sort_item))
+        return self.placed(node, start)
+
+    def _maybe_parenthesized(self, read: Any) -> list[exp.Expr]:
+        grouped = self.kind == "(" and self.kinds[self._closing(self.i) + 1] in (",", ")", "ORDER", "SORT")
+        if not grouped:
+            return [read()]
+        self.advance()
+        found = [read()]
+        while self.skip(","):
+            found.append(read())
+        self.take(")")
+        return found
+
+    def _pivoting(self, tree: exp.Expr) -> exp.Expr:
+        return self.pivot(tree) if self.kind == "PIVOT" else self.unpivot(tree)
+
+    def pivot(self, tree: exp.Expr) -> Pivoted:
+        start: int = tree._meta["span"][0]  # type: ignore[index]
+        self.take("PIVOT")
+        self.take("(")
+        aggregates = self.named_expressions()
+        self.take("FOR")
+        columns = self.identifier_list() if self.kind == "(" else [self.captured_identifier()]
+        self.take("IN")
+        self.take("(")
+        values = self.named_expressions()
+        self.take(")")
+        self.take(")")
+        node = Pivoted(this=tree, aggregates=aggregates, columns=columns, values=values)
+        alias = self.bare_alias()
+        if alias is not None:
+            self._set(node, "alias", alias)
+        return self.placed(node, start)
+
+    def unpivot(self, tree: exp.Expr) -> Unpivoted:
+        start: int = tree._meta["span"][0]  # type: ignore[index]
+        self.take("UNPIVOT")
+        include_nulls = self.skip_all("INCLUDE", "NULLS")
+        if not include_nulls:
+            self.skip_all("EXCLUDE", "NULLS")
+        self.take("(")
+        multi = self.kind == "("
+        values = self.identifier_list() if multi else [self.identifier()]
+        self.take("FOR")
+        name = self.identifier()
+        self.take("IN")
+        self.take("(")
+        columns = [self._unpivot_set(multi)]
+        while self.skip(","):
+            columns.append(self._unpivot_set(multi))
+        self.take(")")
+        self.take(")")
+        node = Unpivoted(this=tree, values=values, name=name, columns=columns, multi=multi, include_nulls=include_nulls)
+        alias = self.bare_alias()
+        if alias is not None:
+            self._set(node, "alias", alias)
+        return self.placed(node, start)
+
+    def _unpivot_set(self, multi: bool) -> UnpivotSet:
+        start = self.start
+        if multi:
+            self.take("(")
+        columns = [self._column(self.multipart())]
+        while multi and self.skip(","):
+            columns.append(self._column(self.multipart()))
+        if multi:
+            self.take(")")
+        alias = None
+        if self.skip("AS") or self.kind in WORDS:
+            alias = self.captured_identifier()
+        return self.placed(UnpivotSet(expressions=columns, alias=alias), start)
