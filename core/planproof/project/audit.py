@@ -1,0 +1,94 @@
+"""What is stored now against what was promised: which tables and paths, with which contract."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from planproof.contract import Contract
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import contract_of, settings_of
+from planproof.project.selection import selected
+from planproof.report.model import Report
+
+
+class Auditor(Protocol):
+    """The part of `Guard` that an audit needs."""
+
+    def audit(self, name_or_path: str, contract: Contract) -> Report: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A table's name or a path, and its contract. `details` go into the report."""
+
+    name: str
+    contract: Contract
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def promises(
+    project: Project,
+    names: Sequence[str] = (),
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> list[Promise]:
+    """The contracts of the models called `names`, else of every selected model that has one.
+
+    Raises `ProjectError` for a name without a contract, and where nothing is left.
+    """
+    nodes = [_named(project, name) for name in names] or [
+        node for node in selected(project, select, exclude) if node.materialized != "ephemeral"
+    ]
+    found = [(node, contract_of(node.raw)) for node in nodes]
+    bare = [node.name for node, contract in found if contract is None]
+    if names and bare:
+        raise ProjectError(f"{', '.join(bare)}: no enforced contract in the project; give one beside the name")
+    made = [Promise(node.relation, c, _details(node, overrides)) for node, c in found if c is not None]
+    if not made:
+        raise ProjectError("none of the selected models has an enforced contract; give one beside the table's name")
+    return made
+
+
+def audit_all(
+    guard: Auditor, wanted: Iterable[Promise], finished: Callable[[Report], None] | None = None
+) -> list[Report]:
+    """One report per promise; what could not be read is a report too."""
+    reports = []
+    for promise in wanted:
+        report = _audited(guard, promise)
+        reports.append(report)
+        if finished is not None:
+            finished(report)
+    return reports
+
+
+def _named(project: Project, name: str) -> ProjectNode:
+    node = project.by_relation(name)
+    if node is None:
+        raise ProjectError(f"{name}: the project has no such model; give a contract for other tables and paths")
+    return node
+
+
+def _details(node: ProjectNode, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        "unique_id": node.unique_id,
+        "name": node.name,
+        "materialized": node.materialized,
+        "fail_on": settings_of(node.raw, overrides=overrides).fail_on,
+        "contract": True,
+    }
+
+
+def _audited(guard: Auditor, promise: Promise) -> Report:
+    started = time.perf_counter()
+    try:
+        report = guard.audit(promise.name, promise.contract)
+    except Exception as error:  # One table that cannot be read must not hide the others' reports.
+        report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
+    seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)
+    return replace(report, seconds=seconds, details={**report.details, **promise.details})
