@@ -14,6 +14,8 @@ def guarded(plain: type) -> type:
     """
 
     class SparkAdapter(plain):  # type: ignore[misc]
+        planproof_gated = True
+
         def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
             super().__init__(config, *args, **kwargs)
             self.planproof = Gate(self)

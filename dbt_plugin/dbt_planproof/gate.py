@@ -72,8 +72,8 @@ class Gate:
         except ProjectError as error:
             raise Stopped(f"planproof: {error}") from error
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        target = (str(relation.schema).lower(), str(relation.identifier).lower())
-        self.local.run = Run(model, form, target, node.compiled_code.strip())
+        if not self._versioned_elsewhere(relation):
+            self.local.run = Run(model, form, _names(relation), node.compiled_code.strip())
 
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
@@ -134,6 +134,11 @@ class Gate:
             and (config.get("file_format") or "parquet") == "parquet"
             and (config.materialized != "incremental" or (config.get("incremental_strategy") or "append") in STRATEGIES)
         )
+
+    def _versioned_elsewhere(self, relation: Any) -> bool:
+        """Whether the target exists in a format that keeps its own log: dbt replaces it in that format's way."""
+        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+        return existing is not None and (existing.is_delta or existing.is_iceberg or existing.is_hudi)
 
     def _open(self) -> Run | None:
         run: Run | None = getattr(self.local, "run", None)
@@ -202,13 +207,14 @@ class Gate:
         run.checked = True
         model = replace(run.model, sql=sql)
         report = self._asked(run, model, lambda guard: guard.check(model))
-        if report is None or model.settings.fail_on == "never" or not report.of(Verdict.VIOLATED):
-            return
-        self._stop(run, replace(report, outcome="rejected"))
+        violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
+        if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
+            self._stop(run, replace(report, outcome="rejected") if violated else report)
 
     def _publish(self, run: Run, model: Model) -> tuple[AdapterResponse, Any] | None:
         report = self._asked(run, model, lambda guard: guard.publish(model))
-        if report is None:
+        if _is_ours(report) and _may_pass(report, model):
+            log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
             self.drop_deferred()
             run.done = True
             return None
@@ -222,28 +228,32 @@ class Gate:
             log.warn(line)
         return _answer(report)
 
-    def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report | None:
-        """The guard's report, placed in the author's file; None where it broke and the model says `pass`."""
+    def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report:
+        """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
         try:
-            return self._placed(run, question(self._guard()))
-        except Exception as error:  # Whatever it is, it is ours: the node must not be published by it.
-            log.debug(f"internal error in planproof\n{traceback.format_exc()}")
+            report = question(self._guard())
+        except Exception as error:  # Whatever it is, it is ours, and must not look like the model's fault.
             said = f"internal error in planproof: {type(error).__name__}: {error}"
-            if model.settings.on_internal_error == "pass":
-                log.warn(f"{run.node['name']}: {said}; dbt runs this model as if planproof were absent")
-                return None
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
-            report = Report(model.name, "failed", (finding,), sql=model.sql, error=said)
-            self._stop(run, report, error)
-            raise AssertionError from error
+            details = {"traceback": traceback.format_exc()}
+            report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=details)
+        if "traceback" in report.details:
+            log.debug(f"internal error in planproof\n{report.details['traceback']}")
+        details = {
+            **report.details,
+            "unique_id": model.unique_id,
+            "name": run.node["name"],
+            "file": model.file,
+            "materialized": run.model.materialized,
+            "fail_on": model.settings.fail_on,
+            "contract": model.contract is not None,
+        }
+        return relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
 
-    def _stop(self, run: Run, report: Report, cause: Exception | None = None) -> None:
+    def _stop(self, run: Run, report: Report) -> None:
         run.done = True
         path = self.record.add(report, self._target_path())
-        raise Stopped(failure(report, run.node["name"], path)) from cause
-
-    def _placed(self, run: Run, report: Report) -> Report:
-        return relocate(report, run.node, self.adapter.config.project_root)
+        raise Stopped(failure(report, run.node["name"], path))
 
     def _guard(self) -> Guard:
         with self.lock:
@@ -292,6 +302,15 @@ def _view_model(model: Model, statement: Statement) -> Model:
         options={key: value for key, value in options.items() if value is not None},
         comment=statement.clauses.get("comment"),
     )
+
+
+def _is_ours(report: Report) -> bool:
+    return any(f.code == "PP901" for f in report.findings)
+
+
+def _may_pass(report: Report, model: Model) -> bool:
+    """Whether dbt may run the statement itself. Once a delta's publish has begun, it could add its rows twice."""
+    return model.settings.on_internal_error == "pass" and (model.materialized != "incremental" or not report.strategy)
 
 
 def _names(relation: Any) -> tuple[str, str]:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from planproof.project.errors import ProjectError
 
-class CompileFailed(Exception):
+
+class CompileFailed(ProjectError):
     """`dbt compile` did not succeed; the message is dbt's."""
 
 

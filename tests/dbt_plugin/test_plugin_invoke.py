@@ -1,0 +1,86 @@
+"""dbt in this process, for planproof's own executor; and where the plugin does not patch dbt."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+from planproof.project.errors import ProjectError
+
+MODELS = {
+    "models/first.sql": "select {{ var('n', 1) }} as id",
+    "models/grown.sql": """
+        {{ config(materialized='incremental') }}
+        select id from {{ ref('first') }}
+        {% if is_incremental() %}where id > 1{% endif %}
+        """,
+}
+
+
+def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any) -> None:
+    from dbt_planproof.invoke import compile_project
+
+    dbt.write(MODELS)
+    manifest = compile_project(dbt.root, profiles_dir=dbt.root, target="dev", vars={"n": 7})
+    sql = {n["name"]: n["compiled_code"] for n in manifest["nodes"].values()}
+    assert sql["first"] == "select 7 as id"
+    assert "where" not in sql["grown"]
+    assert not dbt.exists("first")
+
+    assert dbt.run("run", guarded=False).success
+    manifest = compile_project(dbt.root, profiles_dir=dbt.root, select=["grown"])
+    assert "where id > 1" in manifest["nodes"]["model.shop.grown"]["compiled_code"]
+    assert not manifest["nodes"]["model.shop.first"].get("compiled_code")
+    manifest = compile_project(dbt.root, profiles_dir=dbt.root, select=["grown"], full_refresh=True)
+    assert "where" not in manifest["nodes"]["model.shop.grown"]["compiled_code"]
+
+
+def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:
+    from dbt_planproof.invoke import CompileFailed, compile_project
+
+    dbt.write({**MODELS, "models/wrong.sql": "select * from {{ ref('nowhere') }}"})
+    with pytest.raises(CompileFailed, match="nowhere") as failure:
+        compile_project(dbt.root, profiles_dir=dbt.root)
+    assert isinstance(failure.value, ProjectError)
+    (dbt.root / "models/wrong.sql").unlink()
+
+
+def test_untested_versions_are_not_patched(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dbt.adapters.spark as plain
+
+    from dbt_planproof import install
+
+    dbt.write(MODELS)
+    monkeypatch.setattr(install, "TESTED", {"dbt-core": ("1.10", "1.11"), "dbt-spark": ("0.1",)})
+    assert dbt.run("run", "--select", "first").success
+    assert "planproof does not guard this run: dbt-spark" in dbt.log
+    assert not hasattr(plain.Plugin.adapter, "planproof_gated")
+    assert not (dbt.root / "target/planproof/report.json").exists()
+
+
+def test_the_switch_leaves_dbt_as_it_is(dbt: Any) -> None:
+    import dbt.adapters.spark as plain
+
+    dbt.write(MODELS)
+    assert dbt.run("run", "--select", "first", guarded=True).success
+    assert hasattr(plain.Plugin.adapter, "planproof_gated")
+    assert dbt.run("run", "--select", "first", guarded=False).success
+    assert not hasattr(plain.Plugin.adapter, "planproof_gated")
+    assert plain.Plugin.adapter.__name__ == "SparkAdapter"
+
+
+def test_importing_the_plugin_imports_the_standard_library_only() -> None:
+    code = "import sys, dbt_planproof; print([m for m in sys.modules if m.split('.')[0] in ('dbt', 'planproof')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_dbt_there_is_no_plugin() -> None:
+    code = "import sys; sys.modules['dbt'] = None; import dbt_planproof; print(dbt_planproof.plugins)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
