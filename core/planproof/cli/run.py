@@ -64,7 +64,9 @@ def run(
     width = max((len(node.relation) for node in nodes), default=0)
     with err.status("Spark starts") if err.is_terminal else nullcontext() as status:
         session = open_session(place)
-        reports = _run(project, nodes, session, options.settings(fail_on), None if as_json else (out, width), status)
+        reports = _run(
+            project, nodes, session, options.settings(fail_on), None if as_json else (out, width), status, full_refresh
+        )
     report = run_report("run", reports, started, project=project.name, remarks=remarks)
     record = (project.directory or project_dir) / RECORD
     output.finish(report, as_json=as_json, html=html, fail_on=fail_on, lines=False, record=record)
@@ -102,6 +104,7 @@ def _run(
     overrides: dict[str, Any],
     shown: tuple[Any, int] | None,
     status: Status | None,
+    full_refresh: bool,
 ) -> list[Report]:
     from planproof.guard import Guard
 
@@ -122,7 +125,8 @@ def _run(
         nodes,
         Guard(session),
         overrides=overrides,
-        output_names=lambda sql: session.planes(sql).analyzed.names,
+        session=session,
+        full_refresh=full_refresh,
         starting=starting,
         finished=finished,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from planproof.contract import Contract
 from planproof.project.errors import ProjectError
@@ -13,20 +13,17 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.selection import selected
 from planproof.report.model import Report
-
-
-class Auditor(Protocol):
-    """The part of `Guard` that an audit needs."""
-
-    def audit(self, name_or_path: str, contract: Contract) -> Report: ...
+from planproof.session.protocol import Session
+from planproof.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A table's name or a path, and its contract. `details` go into the report."""
+    """A table's name or a path, its contract, and what of it counts. `details` go into the report."""
 
     name: str
     contract: Contract
+    settings: Settings = field(default_factory=Settings)
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -48,19 +45,19 @@ def promises(
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:
         raise ProjectError(f"{', '.join(bare)}: no enforced contract in the project; give one beside the name")
-    made = [Promise(node.relation, c, _details(node, overrides)) for node, c in found if c is not None]
+    made = [_promise(node, contract, overrides) for node, contract in found if contract is not None]
     if not made:
         raise ProjectError("none of the selected models has an enforced contract; give one beside the table's name")
     return made
 
 
 def audit_all(
-    guard: Auditor, wanted: Iterable[Promise], finished: Callable[[Report], None] | None = None
+    session: Session, wanted: Iterable[Promise], finished: Callable[[Report], None] | None = None
 ) -> list[Report]:
     """One report per promise; what could not be read is a report too."""
     reports = []
     for promise in wanted:
-        report = _audited(guard, promise)
+        report = _audited(session, promise)
         reports.append(report)
         if finished is not None:
             finished(report)
@@ -74,21 +71,19 @@ def _named(project: Project, name: str) -> ProjectNode:
     return node
 
 
-def _details(node: ProjectNode, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        "unique_id": node.unique_id,
-        "name": node.name,
-        "materialized": node.materialized,
-        "fail_on": settings_of(node.raw, overrides=overrides).fail_on,
-        "contract": True,
-    }
+def _promise(node: ProjectNode, contract: Contract, overrides: Mapping[str, Any] | None) -> Promise:
+    details = {"unique_id": node.unique_id, "name": node.name, "materialized": node.materialized, "contract": True}
+    return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details)
 
 
-def _audited(guard: Auditor, promise: Promise) -> Report:
+def _audited(session: Session, promise: Promise) -> Report:
+    from planproof.guard import Guard
+
     started = time.perf_counter()
     try:
-        report = guard.audit(promise.name, promise.contract)
+        report = Guard(session, settings=promise.settings).audit(promise.name, promise.contract)
     except Exception as error:  # One table that cannot be read must not hide the others' reports.
         report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
     seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)
-    return replace(report, seconds=seconds, details={**report.details, **promise.details})
+    details = {**report.details, **promise.details, "fail_on": promise.settings.fail_on}
+    return replace(report, seconds=seconds, details=details)

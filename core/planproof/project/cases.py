@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import planproof
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
@@ -24,12 +23,14 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
     answer: dict[str, Any] = {"id": case.get("id")}
     try:
+        from planproof.api import plan as planned
+
         catalog, conf = _setup()(
             [str(statement) for statement in case.get("setup") or ()],
             case.get("relations") or {},
             Conf(ansi=bool(case.get("ansi", True))),
         )
-        plan = planproof.plan(str(case["query"]), catalog, conf=conf)
+        plan = planned(str(case["query"]), catalog, conf=conf)
         return {**answer, "schema": [_field(field) for field in plan.schema]}
     except Unknown as unknown:
         return {**answer, "unknown": unknown.construct}

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import planproof
 from planproof.catalog import Catalog
 from planproof.conf import SETTINGS, Conf
 from planproof.contract import Contract
@@ -119,7 +118,9 @@ class OfflineCheck:
         for parent in self.project.stored_parents(node):
             if parent.unique_id in self.unread:
                 raise Unknown(f"the schema of {parent.relation}: {self.unread[parent.unique_id]}")
-        return planproof.plan(node.sql or "", self.catalog, conf=conf)
+        from planproof.api import plan
+
+        return plan(node.sql or "", self.catalog, conf=conf)
 
     # --- one model --------------------------------------------------------------------------------------------------
 

@@ -18,9 +18,12 @@ from planproof.session.protocol import Session
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name."""
+    """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name.
 
-    project_dir: Path = Path()
+    A manifest alone, without a directory, has no profile.
+    """
+
+    project_dir: Path | None = Path()
     manifest: Path | None = None
     profiles_dir: Path | None = None
     target: str | None = None
@@ -28,9 +31,7 @@ class Place:
     def project(self) -> Project:
         """The project as it was compiled last, or as `manifest` has it. Raises `ProjectError`."""
         if self.manifest is None:
-            if not self.project_dir.is_dir():
-                raise ProjectError(f"{self.project_dir}: there is no such directory; give --project-dir")
-            return read_project(self.project_dir)
+            return read_project(self._directory)
         project = read_project(self.manifest)
         return replace(project, directory=self.project_dir) if self._has_project_file else project
 
@@ -51,7 +52,7 @@ class Place:
         except ImportError as error:
             raise ProjectError(f"dbt compiles the models, and it is not installed ({error}): planproof[dbt]") from error
         manifest = invoke.compile_project(
-            self.project_dir,
+            self._directory,
             profiles_dir=Path(str(self.profile().file)).parent,
             target=self.target,
             select=select,
@@ -59,11 +60,11 @@ class Place:
             vars=vars,
             full_refresh=full_refresh,
         )
-        return replace(read_project(manifest), directory=self.project_dir)
+        return replace(read_project(manifest), directory=self._directory)
 
     def profile(self) -> Profile:
         """The profile's target. Raises `ProjectError`."""
-        return read_profile(self.project_dir, self.profiles_dir, self.target)
+        return read_profile(self._directory, self.profiles_dir, self.target)
 
     def profile_if_any(self) -> Profile | None:
         """None where there is no project file: a manifest alone has no profile."""
@@ -101,5 +102,11 @@ class Place:
         return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
 
     @property
+    def _directory(self) -> Path:
+        if self.project_dir is None or not self.project_dir.is_dir():
+            raise ProjectError(f"{self.project_dir or 'project'}: there is no such directory; give the dbt project's")
+        return self.project_dir
+
+    @property
     def _has_project_file(self) -> bool:
-        return (self.project_dir / "dbt_project.yml").exists()
+        return self.project_dir is not None and (self.project_dir / "dbt_project.yml").exists()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import planproof
 from planproof.contract import Contract
 from planproof.origin import AnalysisError, Origin, Unknown
 from planproof.project.manifest import ProjectNode
@@ -65,8 +64,6 @@ class Reading:
         self.planes["logical"] = PlaneReading("logical", "unreadable", self.error)
 
     def report(self) -> Report:
-        kept = tuple(f for f in self.findings if f.code not in self.settings.allow)
-        allowed = [str(f) for f in self.findings if f.code in self.settings.allow]
         details: dict[str, Any] = {
             "unique_id": self.node.unique_id,
             "name": self.node.name,
@@ -75,12 +72,11 @@ class Reading:
             "fail_on": self.settings.fail_on,
             "contract": self.contract is not None,
             "inputs": dict(self.inputs),
-            **({"allowed": allowed} if allowed else {}),
         }
         return Report(
             self.node.relation,
             "failed" if self.error else "checked",
-            kept,
+            tuple(self._allowed(f) for f in self.findings),
             tuple(self._plane(plane) for plane in PLANES),
             tuple(self.invariants.get(i) or Enforcement(i, False, OFFLINE) for i in ("I1", "I4", "I6", "I7", "D1")),
             self.rewrites,
@@ -88,6 +84,11 @@ class Reading:
             error=self.error,
             details=details,
         )
+
+    def _allowed(self, finding: Finding) -> Finding:
+        if finding.code not in self.settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
+            return finding
+        return replace(finding, verdict=Verdict.WARNING, evidence="allowed by the model's settings")
 
     # --- the planes -------------------------------------------------------------------------------------------------
 
@@ -114,8 +115,10 @@ class Reading:
         if self.settings.rewrite == "off":
             self.planes["rewritten"] = PlaneReading("rewritten", "not present", "rewrite is off")
             return
+        from planproof.api import optimize
+
         try:
-            rewriting = planproof.optimize(plan)
+            rewriting = optimize(plan)
         except Unknown as unknown:
             self.planes["rewritten"] = PlaneReading("rewritten", "unreadable", str(unknown))
             return

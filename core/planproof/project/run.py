@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from planproof.catalog import split_name
 from planproof.contract import Model
+from planproof.origin import AnalysisError
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.report.model import Report
+from planproof.session.protocol import Session, SparkFailure
 
 FRESH_ONLY = ("incremental",)
 """Their compiled SQL depends on whether the table existed when dbt compiled it."""
@@ -20,7 +23,7 @@ FRESH_ONLY = ("incremental",)
 class Publisher(Protocol):
     """The part of `Guard` that the loop needs."""
 
-    def publish(self, model: Model) -> Report: ...
+    def publish(self, model: Model, full_refresh: bool = False) -> Report: ...
 
 
 def refusals(nodes: Iterable[ProjectNode], *, fresh: bool) -> list[tuple[ProjectNode, str]]:
@@ -58,15 +61,17 @@ def run_project(
     nodes: Sequence[ProjectNode],
     guard: Publisher,
     *,
+    session: Session | None = None,
     overrides: Mapping[str, Any] | None = None,
-    output_names: Callable[[str], Sequence[str]] | None = None,
+    full_refresh: bool = False,
     starting: Callable[[ProjectNode], None] | None = None,
     finished: Callable[[Report], None] | None = None,
 ) -> list[Report]:
     """Publishes `nodes` (from `runnable`) in their order; below a model that was not published nothing is run.
 
-    `overrides` are settings before the models' own. `output_names` tells the column names of a query; with it, a table
-    is stored in its contract's order, as dbt stores it. Raises `ProjectError` before anything runs.
+    `overrides` are settings before the models' own. With `session`, a table is stored in its contract's order, as dbt
+    stores it, and the rows of a table that was left as it is are counted. `starting` and `finished` are told each
+    model. Raises `ProjectError` before anything runs; a model that cannot run is a report with the outcome `failed`.
     """
     models = {node.unique_id: node.model(overrides=overrides) for node in nodes}
     blocked: dict[str, str] = {}
@@ -77,10 +82,10 @@ def run_project(
         if reason is None:
             if starting is not None:
                 starting(node)
-            report = _published(guard, in_contract_order(model, output_names))
+            report = _published(guard, in_contract_order(model, session), full_refresh)
         else:
             report = Report(model.name, "skipped", sql=model.sql, error=reason)
-        report = _told(report, node, model, project)
+        report = _told(report, node, model, project, session)
         if report.outcome != "published":
             blocked[node.unique_id] = node.relation
         reports.append(report)
@@ -89,23 +94,22 @@ def run_project(
     return reports
 
 
-def in_contract_order(model: Model, output_names: Callable[[str], Sequence[str]] | None) -> Model:
+def in_contract_order(model: Model, session: Session | None) -> Model:
     """The model whose query yields the contract's columns in the contract's order.
 
     dbt wraps a contracted table's query so (`get_select_subquery`); where the order agrees the text stays as it is.
     """
-    if model.contract is None or output_names is None or model.materialized not in ("table", "incremental"):
+    if model.contract is None or session is None or model.materialized not in ("table", "incremental"):
         return model
     wanted = [f.name for f in model.contract.schema]
     try:
-        names = [name.lower() for name in output_names(model.sql)]
-    except Exception:  # What is wrong with the query is the guard's to say.
+        names = [name.lower() for name in session.planes(model.sql).analyzed.names]
+    except (AnalysisError, SparkFailure):  # What is wrong with the query is the guard's to say.
         return model
     promised = [name.lower() for name in wanted]
     if names == promised or sorted(names) != sorted(promised):
         return model
-    columns = ", ".join("`" + name.replace("`", "``") + "`" for name in wanted)
-    return replace(model, sql=f"select {columns} from (\n{model.sql}\n) as model_subq")
+    return replace(model, sql=f"select {', '.join(map(_quoted, wanted))} from (\n{model.sql}\n) as model_subq")
 
 
 def _blocker(project: Project, node: ProjectNode, blocked: Mapping[str, str]) -> str | None:
@@ -115,10 +119,10 @@ def _blocker(project: Project, node: ProjectNode, blocked: Mapping[str, str]) ->
     return None
 
 
-def _published(guard: Publisher, model: Model) -> Report:
+def _published(guard: Publisher, model: Model, full_refresh: bool) -> Report:
     started = time.perf_counter()
     try:
-        return guard.publish(model)
+        return guard.publish(model, full_refresh=full_refresh)
     except Exception as error:  # One model that could not run must not hide the others' reports.
         said = str(error) or type(error).__name__
         return Report(
@@ -131,9 +135,10 @@ def _published(guard: Publisher, model: Model) -> Report:
         )
 
 
-def _told(report: Report, node: ProjectNode, model: Model, project: Project) -> Report:
+def _told(report: Report, node: ProjectNode, model: Model, project: Project, session: Session | None) -> Report:
     details = {
         **report.details,
+        **(_left(session, model.name) if session is not None and report.outcome == "rejected" else {}),
         "unique_id": node.unique_id,
         "name": node.name,
         "file": node.file,
@@ -142,3 +147,21 @@ def _told(report: Report, node: ProjectNode, model: Model, project: Project) -> 
         "contract": model.contract is not None,
     }
     return relocate(replace(report, details=details), node.raw, project.directory)
+
+
+def _left(session: Session, name: str) -> dict[str, Any]:
+    """What stands where a model was not published: nothing, or a table with so many rows."""
+    try:
+        stored = session.table(name)
+        if stored is None:
+            return {"previous": False}
+        if stored.kind != "table":
+            return {"previous": True}
+        rows = session.rows(f"select count(*) from {'.'.join(map(_quoted, split_name(name)))}")
+        return {"previous": True, "previous_rows": int(rows[0][0])}
+    except (AnalysisError, SparkFailure):
+        return {}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,113 @@
+"""Schemas of sources and seeds: from the freeze file, from footers, from what is declared; never from a guess."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from planproof.project import ProjectError, read_project
+from planproof.project.sources import Known, Unread, read_frozen, schema_of_source
+
+NOT_NULL = [{"type": "not_null"}]
+
+
+def schema(project, key, frozen=None):
+    return schema_of_source(project, project.nodes[key], frozen or read_frozen(project))
+
+
+def texts(known):
+    return [f"{name} {kind.simple}{'' if nullable else ' NOT NULL'}" for name, kind, nullable in known.columns]
+
+
+def test_declared_columns_are_nullable_with_evidence_and_may_be_incomplete(dbt_manifest):
+    columns = {"id": {"data_type": "bigint", "constraints": NOT_NULL}, "at": "timestamp"}
+    project = read_project(dbt_manifest(sources={"raw.orders": columns}))
+    known = schema(project, "source.shop.raw.orders")
+    assert texts(known) == ["id bigint", "at timestamp"]
+    assert known.evidence == {"id": "the source raw.orders declares it NOT NULL"}
+    assert not known.complete
+    ntz = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project), True)
+    assert texts(ntz) == ["id bigint", "at timestamp_ntz"]
+
+
+@pytest.mark.parametrize("columns", [{}, {"id": "bigint", "name": {"description": "no type"}}])
+def test_a_source_without_all_types_is_unread(dbt_manifest, columns):
+    project = read_project(dbt_manifest(sources={"raw.orders": columns}))
+    unread = schema(project, "source.shop.raw.orders")
+    assert isinstance(unread, Unread)
+    assert "declare them, or write planproof_sources.json" in unread.reason
+
+
+def test_a_declared_type_that_spark_does_not_know(dbt_manifest):
+    project = read_project(dbt_manifest(sources={"raw.orders": {"id": "bigant"}}))
+    with pytest.raises(ProjectError, match=r"source.shop.raw.orders .models/sources.yml.: column 'id': .*'bigant'"):
+        schema(project, "source.shop.raw.orders")
+
+
+@pytest.mark.parametrize("suffix", ["json", "yml"])
+def test_the_freeze_file_goes_first(dbt_manifest, tmp_path, suffix):
+    (tmp_path / "dbt_project.yml").write_text("name: shop")
+    (tmp_path / "target").mkdir()
+    manifest = dbt_manifest(sources={"raw.orders": {"id": "bigint"}}, seeds={"codes": {}})
+    (tmp_path / "target" / "manifest.json").write_text(json.dumps(manifest))
+    columns = [{"name": "id", "type": "int", "nullable": False}, {"name": "tags", "type": "array<string NOT NULL>"}]
+    frozen = {"version": 1, "sources": {"RAW.orders": {"kind": "view", "columns": columns}}}
+    (tmp_path / f"planproof_sources.{suffix}").write_text(json.dumps(frozen))
+    project = read_project(tmp_path)
+    known = schema(project, "source.shop.raw.orders")
+    assert isinstance(known, Known)
+    assert texts(known) == ["id int NOT NULL", "tags array<string>"]
+    assert known.columns[1][1].json["containsNull"] is False
+    assert (known.kind, known.complete) == ("view", True)
+    assert isinstance(schema(project, "seed.shop.codes"), Unread)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"sources": []}, "`sources` is not a mapping"),
+        ([], "`sources` is not a mapping"),
+        ({"sources": {"a.b": {}}}, "a.b: `columns` is not a list"),
+        ({"sources": {"a.b": {"columns": [{"name": "x"}]}}}, "a.b[0] ('x'): has no type"),
+        ({"sources": {"a.b": {"columns": [{"name": "x", "type": "nope"}]}}}, "column 'x': cannot read the type 'nope'"),
+        ({"sources": {"a.b": {"columns": [{"name": "x", "type": {"type": "array"}}]}}}, "column 'x'"),
+    ],
+)
+def test_freeze_files_that_cannot_be_read(dbt_manifest, tmp_path, form, said):
+    file = tmp_path / "frozen.json"
+    file.write_text(json.dumps(form))
+    with pytest.raises(ProjectError) as caught:
+        read_frozen(read_project(dbt_manifest()), file)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_a_seed_is_known_where_every_column_of_its_file_has_a_type(dbt_manifest, tmp_path):
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "codes.csv").write_text("code,label\n1,x\n")
+    seed = {"root_path": str(tmp_path), "config": {"column_types": {"label": "string", "CODE": "int"}}}
+    project = read_project(dbt_manifest(seeds={"codes": seed}))
+    assert texts(schema(project, "seed.shop.codes")) == ["code int", "label string"]
+    seed["config"]["column_types"].pop("label")
+    unread = schema(read_project(dbt_manifest(seeds={"codes": seed})), "seed.shop.codes")
+    assert (
+        unread.reason
+        == "the seed shop.codes states no column_types for the column 'label'; state them for every column"
+    )
+
+
+def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("planproof.arrow.footers")
+    (tmp_path / "orders").mkdir()
+    for name, values in (("a", [1, 2]), ("b", [3, 4])):
+        table = pa.table({"id": pa.array(values, pa.int64()), "note": pa.array(["x", None])})
+        parquet.write_table(table, tmp_path / "orders" / f"{name}.parquet")
+    manifest = dbt_manifest(sources={"raw.orders": {"id": "bigint"}})
+    manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": str(tmp_path / "orders")}
+    known = schema(read_project(manifest), "source.shop.raw.orders")
+    assert texts(known) == ["id bigint", "note string"]
+    assert known.evidence == {"id": "no null in 4 rows of 2 Parquet files of raw.orders"}
+    assert known.complete
