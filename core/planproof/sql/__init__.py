@@ -1,9 +1,9 @@
 """Spark SQL, read faithfully: text to tree, spans, splicing.
 
-    parse(text, conf) -> sqlglot.exp.Expr          one query
-    parse_statement(text, conf) -> sqlglot.exp.Expr  one statement of a setup script, or a query
-    span(node) -> (start, stop)                     where a node stands in the text
-    name_parts(node) -> tuple[str, ...]             the parts of a dotted name
+    parse(text, conf) -> sqlglot.exp.Expr             one query
+    parse_statement(text, conf) -> sqlglot.exp.Expr   one statement of a setup script, or a query
+    span(node) -> (start, stop)                       where a node stands in the text
+    name_parts(node) -> tuple[str, ...]               the parts of a dotted name
     splice(text, [(start, stop, replacement)]) -> str
 
 The grammar is Spark 4.3's own (SqlBaseParser.g4), written as a recursive descent: sqlglot's dialect folds functions,
@@ -144,12 +144,16 @@ x UNPIVOT (..)                        Unpivoted(this=x, values=[Identifier], nam
                                       alias=Identifier)
 ====================================  =================================================================================
 
+Statements other than queries are the nodes of `planproof.sql.commands`, whose docstrings list their arguments; what
+changes neither names nor schemas is a `Command`, unchecked. `exp.ColumnDef` has `this`, `kind` (TypeName), `not_null`
+(bool), and perhaps `default`.
+
 Unknown: STREAM, CHANGES, JSON_TABLE, WATERMARK, IDENTIFIED BY, BIN BY, ASOF and NEAREST joins, `t@v`, parameter markers
 inside types and names, `${..}`.
 """
 
 from planproof.sql.nodes import name_parts, span
-from planproof.sql.parse import parse
+from planproof.sql.parse import parse, parse_statement
 from planproof.sql.splice import splice
 
-__all__ = ["name_parts", "parse", "span", "splice"]
+__all__ = ["name_parts", "parse", "parse_statement", "span", "splice"]

@@ -5,9 +5,12 @@ The shapes, construct by construct, are listed in the docstring of `planproof.sq
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from sqlglot import exp
 
 Span = tuple[int, int]
+Node = TypeVar("Node", bound=exp.Expr)
 
 
 class TypedLiteral(exp.Expression, exp.Condition):
@@ -164,6 +167,12 @@ def span(node: exp.Expr) -> Span:
     """
     found: Span = node.meta_get("span", _NONE)
     return found
+
+
+def placed_at(node: Node, start: int, stop: int) -> Node:
+    """The node, with its span."""
+    node._meta = {"span": (start, stop)}
+    return node
 
 
 def name_parts(node: exp.Expr) -> tuple[str, ...]:

@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sqlglot import exp
 
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown, place
-from planproof.sql.cursor import Cursor
 from planproof.sql.queries import QueryGrammar
+from planproof.sql.statements import StatementGrammar, setting
+
+Grammar = TypeVar("Grammar", bound=QueryGrammar)
+
+_DEFAULT = Conf()
 
 
-def parse(text: str, conf: Conf = Conf()) -> exp.Expr:  # noqa: B008  (Conf is frozen)
+def parse(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
     """The tree of one query, in the shapes that `planproof.sql` lists.
 
     Raises `AnalysisError` (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT, ...) where Spark's parser rejects the text, and
     `Unknown` for Spark syntax that the tree cannot say.
+
+    >>> parse("SELECT upper(x) FROM t").expressions[0].name
+    'upper'
     """
+    return _whole(text, conf, QueryGrammar, QueryGrammar.query)
+
+
+def parse_statement(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
+    """The tree of one statement: a query, or a node of `planproof.sql.commands`. Raises as `parse` does.
+
+    >>> parse_statement("SET spark.sql.ansi.enabled = false").args
+    {'this': 'spark.sql.ansi.enabled', 'value': 'false'}
+    """
+    known = setting(text)
+    return _whole(text, conf, StatementGrammar, StatementGrammar.statement) if known is None else known
+
+
+def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], exp.Expr]) -> exp.Expr:
+    grammar = kind(text, conf)
+    if grammar.kind == "EOF":
+        raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
     try:
-        grammar = QueryGrammar(text, conf)
-        _not_empty(grammar)
-        tree = grammar.query()
-        _at_end(grammar)
+        tree = read(grammar)
     except RecursionError:
         raise Unknown("a query nested this deep", place(text, 0)) from None
-    return tree
-
-
-def _not_empty(grammar: Cursor) -> None:
-    if grammar.kind == "EOF":
-        raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", grammar.origin(0))
-
-
-def _at_end(grammar: Cursor) -> None:
     while grammar.skip(";"):
         pass
     if grammar.kind != "EOF":
         grammar.fail()
+    return tree
