@@ -12,9 +12,9 @@ MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""
 
 
-def violation(failing: Sequence[Report], reports: Sequence[Report], fail_on: str) -> str:
+def violation(failing: Sequence[Report], reports: Sequence[Report]) -> str:
     """The message of a task in which `failing`, a part of `reports`, broke their contracts."""
-    lines = [f"planproof: {_count(len(failing), 'model')} of {len(reports)} did not keep its promise (fail_on: {fail_on})"]
+    lines = [f"planproof: {len(failing)} of {_count(len(reports), 'model')} failed"]
     for report in failing:
         lines += ["", f"{report.model}: {_fate(report)}", *_findings(report)]
     lines += _skipped(reports)
@@ -23,7 +23,7 @@ def violation(failing: Sequence[Report], reports: Sequence[Report], fail_on: str
 
 def failure(failed: Sequence[Report], reports: Sequence[Report]) -> str:
     """The message of a task in which Spark failed and no contract is known to be broken."""
-    lines = [f"planproof: {_count(len(failed), 'model')} of {len(reports)} could not run"]
+    lines = [f"planproof: {len(failed)} of {_count(len(reports), 'model')} could not run"]
     for report in failed:
         lines += ["", f"{report.model}: {report.error or 'no reason given'}", *_findings(report)]
     lines += _skipped(reports)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from planproof.session.protocol import Capabilities, Session, SparkFailure, SparkPlanes, StoredTable
 
-__all__ = ["Capabilities", "Session", "SparkFailure", "SparkPlanes", "StoredTable", "embedded", "open"]
+__all__ = ["Capabilities", "Session", "SparkFailure", "SparkPlanes", "StoredTable", "embedded", "open", "running"]
 
 _EMBEDDED = {
     "spark.ui.enabled": "false",
@@ -53,3 +54,13 @@ def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof")
     except PySparkException as error:
         raise SparkFailure(f"Spark did not start ({error}); it needs Java 17 or 21 on the PATH or JAVA_HOME") from error
     return open(spark)
+
+
+def running() -> Session | None:
+    """A session on the Spark that runs in this process already, or None. pyspark is not imported for the answer."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession._instantiatedSession
+    return open(spark) if spark is not None and spark._sc._jsc is not None else None

@@ -103,6 +103,23 @@ class ClassicSession:
                     else:
                         self.spark.conf.set(key, old)
 
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        with translated():
+            before, namespace = dict(self.spark.conf.getAll), self.namespace
+        try:
+            yield
+        finally:
+            with translated():
+                after = dict(self.spark.conf.getAll)
+                for key in after.keys() - before.keys():
+                    self.spark.conf.unset(key)
+                for key, value in before.items():
+                    if after.get(key) != value:
+                        self.spark.conf.set(key, value)
+                if self.namespace != namespace:
+                    self.spark.sql(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
+
     def planes(self, sql: str) -> SparkPlanes:
         with translated(sql, analysing=True):
             execution = self._analyze(sql)

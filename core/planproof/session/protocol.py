@@ -83,6 +83,9 @@ class Session(Protocol):
     def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
         """Spark settings for the length of a block; what it changed is restored."""
 
+    def unchanged(self) -> AbstractContextManager[None]:
+        """After the block every setting and the current database are what they were before it, whoever changed them."""
+
     def planes(self, sql: str) -> SparkPlanes:
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
 

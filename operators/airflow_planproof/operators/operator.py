@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
@@ -13,9 +14,8 @@ from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed, Pla
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
-    from planproof.report import Report
 
-    from airflow_planproof.work import SparkWork
+    from planproof.report import Report
 
 XCOM_KEY = "planproof_report"
 
@@ -69,7 +69,6 @@ class PlanproofOperator(BaseOperator):
         }
         self.settings = {key: value for key, value in given.items() if value is not None}
         self.env = dict(env or {})
-        self._work: SparkWork[Any] | None = None
         _validate(self.settings, self.task_id)
 
     def reports(self, context: Context) -> list[Report]:
@@ -77,49 +76,32 @@ class PlanproofOperator(BaseOperator):
         raise NotImplementedError
 
     def execute(self, context: Context) -> dict[str, Any]:
+        started = datetime.now(timezone.utc)
         with _environment(self.env), _failing_at_once():
             reports = self.reports(context)
-        return self.conclude(context, reports)
+        return self.conclude(context, reports, started)
 
-    def conclude(self, context: Context, reports: Sequence[Report]) -> dict[str, Any]:
+    def conclude(self, context: Context, reports: Sequence[Report], started: datetime) -> dict[str, Any]:
         """Pushes the report, then returns it, or raises what the verdict asks for."""
-        from planproof.report.run import RunReport
-
         from airflow_planproof import message
+        from planproof.report.run import run_report
 
+        report = run_report(
+            type(self).__name__, reports, started, project=str(getattr(self, "project_dir", None) or "")
+        )
+        form: dict[str, Any] = message.as_xcom(report.to_dict())
         for line in message.summary(reports):
             self.log.info(line)
-        form: dict[str, Any] = message.as_xcom(RunReport(tuple(reports)).to_dict())
-        context["ti"].xcom_push(key=XCOM_KEY, value=form)
-        failing = [r for r in reports if r.fails(self.fail_on(r))]
+        if self.do_xcom_push:
+            context["ti"].xcom_push(key=XCOM_KEY, value=form)
+        fail_on = self.settings.get("fail_on")
+        failing = report.failing(fail_on)
         if failing:
             raise PlanproofViolation(message.violation(failing, reports), reports)
         failed = [r for r in reports if r.outcome == "failed"]
         if failed:
             raise PlanproofRunFailed(message.failure(failed, reports), reports)
         return form
-
-    def fail_on(self, report: Report) -> str:
-        """The least verdict that fails this report's model."""
-        return str(self.settings.get("fail_on") or report.details.get("fail_on") or "violated")
-
-    def in_thread(self, function: Callable[[SparkWork[Any]], Any]) -> Any:
-        """Runs Spark work beside the main thread, which waits and stays open for a timeout and a kill."""
-        from airflow_planproof.work import SparkWork
-
-        self._work = SparkWork(function)
-        try:
-            return self._work.run()
-        finally:
-            # A timeout leaves here while the thread still works: `on_kill` is called next and needs the work.
-            if self._work.done:
-                self._work = None
-
-    def on_kill(self) -> None:
-        """Cancels the Spark job; Airflow calls this when the task is killed or its `execution_timeout` is over."""
-        if self._work is not None:
-            ended = self._work.cancel()
-            self.log.info("Spark work was cancelled%s", "" if ended else ", but it has not ended yet")
 
 
 def _validate(settings: Mapping[str, Any], task_id: str) -> None:

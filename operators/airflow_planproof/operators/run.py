@@ -1,0 +1,86 @@
+"""The guarded run: compiled models through planproof's executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_planproof.operators.place import place_of, words
+from airflow_planproof.operators.spark import PlanproofSparkOperator
+
+if TYPE_CHECKING:
+    from planproof.project.place import Place
+    from planproof.report import Report
+    from planproof.session import Session
+
+
+class PlanproofRunOperator(PlanproofSparkOperator):
+    """Runs the models of a dbt project on Spark, and publishes each one only when its contract holds.
+
+    The project is compiled in the target when the task starts (`dbt compile`), and the compiled models run in DAG
+    order. A model that breaks its contract leaves its table as it was; its children are skipped, other models run. The
+    task then fails with `PlanproofViolation`, which Airflow does not retry. What Spark could not do is retried.
+
+    :param project_dir: the dbt project.
+    :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
+    :param target: the profile's target.
+    :param select: models, as for `planproof run --select`; all of them where it is empty.
+    :param exclude: models to leave out.
+    :param full_refresh: builds incremental models anew.
+    :param vars: variables for dbt, as for `dbt run --vars`.
+    :param outlets: assets; an event goes out only when the task succeeds.
+
+    The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
+    """
+
+    template_fields: Sequence[str] = (
+        "project_dir",
+        "profiles_dir",
+        "target",
+        "select",
+        "exclude",
+        "vars",
+        *PlanproofSparkOperator.template_fields,
+    )
+    template_fields_renderers = {"vars": "json", "spark_conf": "json", "env": "json"}
+
+    def __init__(
+        self,
+        *,
+        project_dir: str,
+        profiles_dir: str | None = None,
+        target: str | None = None,
+        select: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        full_refresh: bool = False,
+        vars: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.project_dir = project_dir
+        self.profiles_dir = profiles_dir
+        self.target = target
+        self.select = select
+        self.exclude = exclude
+        self.full_refresh = full_refresh
+        self.vars = vars
+
+    def place(self) -> Place:
+        return place_of(self)
+
+    def work(self, session: Session, told: Callable[[Report], None]) -> list[Report]:
+        from planproof.guard import Guard
+        from planproof.project import selected
+        from planproof.project.run import run_project, runnable
+
+        select, exclude = words(self.select), words(self.exclude)
+        project = self.place().compiled(select, exclude, self.vars, self.full_refresh)
+        return run_project(
+            project,
+            runnable(selected(project, select, exclude), fresh=True),
+            Guard(session),
+            session=session,
+            overrides=self.settings,
+            full_refresh=self.full_refresh,
+            finished=told,
+        )
