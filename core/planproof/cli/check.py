@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from planproof.cli import options, output
-from planproof.conf import Conf
-from planproof.project.errors import ProjectError
-from planproof.project.offline import DBT_CONF, check_project
+from planproof.project.offline import check_project
+from planproof.project.place import Place
 from planproof.report.run import run_report
 
 
@@ -40,28 +39,13 @@ def check(
     Needs the manifest of `dbt compile`, neither Java nor Spark. Schemas and evidence of non-null flow through ref().
     """
     started = datetime.now(timezone.utc)
-    place = options.Place(project_dir, manifest, profiles_dir, target)
+    place = Place(project_dir, manifest, profiles_dir, target)
     project = place.project()
+    settings = options.spark_settings(conf)
+    if ansi is not None:
+        settings["spark.sql.ansi.enabled"] = str(ansi).lower()
     reports = check_project(
-        project,
-        select,
-        exclude,
-        conf_of(place, options.spark_settings(conf), ansi),
-        frozen=sources,
-        overrides=options.settings(fail_on),
+        project, select, exclude, place.conf(settings), frozen=sources, overrides=options.settings(fail_on)
     )
     report = run_report("check", reports, started, project=project.name)
     output.finish(report, as_json=as_json, html=html, fail_on=fail_on)
-
-
-def conf_of(place: options.Place, given: dict[str, str], ansi: bool | None) -> Conf:
-    """The profile's settings where a profile can be read, then the options. A profile is needed only when asked for."""
-    conf = DBT_CONF
-    try:
-        profile = place.profile_if_any()
-        conf = conf.with_settings(profile.settings) if profile is not None else conf
-    except ProjectError:
-        if place.profiles_dir is not None or place.target is not None:
-            raise
-    conf = conf.with_settings(given)
-    return conf if ansi is None else conf.with_setting("spark.sql.ansi.enabled", str(ansi).lower())

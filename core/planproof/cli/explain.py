@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from planproof.cli import options
-from planproof.cli.check import conf_of
 from planproof.codes import CODES
 from planproof.origin import AnalysisError, Unknown
 from planproof.project import ProjectError
 from planproof.project.offline import explain_model
+from planproof.project.place import Place
 
 
 @click.command()
@@ -32,14 +32,14 @@ def explain(
     """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)
-    place = options.Place(project_dir, manifest, profiles_dir, target)
+    place = Place(project_dir, manifest, profiles_dir, target)
     project = place.project()
     node = project.by_relation(what)
     if node is None or node.kind != "model":
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
-        plan = explain_model(project, node, conf_of(place, {}, None))
+        plan = explain_model(project, node, place.conf())
     except Unknown as unknown:
         raise ProjectError(f"{node.place}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     except AnalysisError as error:

@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import yaml
 
-from planproof.project import Project, ProjectError, read_project
-from planproof.project.profile import Profile, read_profile
 from planproof.settings import CHOICES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the project is, and which of its targets is meant."""
-
-    project_dir: Path
-    manifest: Path | None
-    profiles_dir: Path | None
-    target: str | None
-
-    def project(self) -> Project:
-        """The project as it was compiled last, or as `--manifest` has it. Raises `ProjectError`."""
-        if self.manifest is None:
-            if not self.project_dir.is_dir():
-                raise ProjectError(f"{self.project_dir}: there is no such directory; give --project-dir")
-            return read_project(self.project_dir)
-        project = read_project(self.manifest)
-        if (self.project_dir / "dbt_project.yml").exists():
-            return in_directory(project, self.project_dir)
-        return project
-
-    def profile(self) -> Profile:
-        """The profile's target. Raises `ProjectError`."""
-        return read_profile(self.project_dir, self.profiles_dir, self.target)
-
-    def profile_if_any(self) -> Profile | None:
-        """None where there is no project file: a manifest alone has no profile."""
-        return self.profile() if (self.project_dir / "dbt_project.yml").exists() else None
-
-
-def in_directory(project: Project, directory: Path) -> Project:
-    """The project with the directory that its files lie in."""
-    return replace(project, directory=directory)
 
 
 def place(function: F) -> F:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planproof.cli import options, output
-from planproof.cli.spark import open_session
+from planproof.project.place import Place
 from planproof.report.run import run_report
 
 
@@ -30,7 +30,7 @@ def recover(
 ) -> None:
     """Finishes publishes that were killed after their commit point and undoes the others."""
     started = datetime.now(timezone.utc)
-    session = open_session(options.Place(project_dir, manifest, profiles_dir, target))
+    session = Place(project_dir, manifest, profiles_dir, target).open_session()
     from planproof.guard import Guard
 
     reports = Guard(session).recover(force=force)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planproof.cli import options, output
-from planproof.cli.spark import open_session
-from planproof.project import Project, ProjectError, ProjectNode, read_project, selected
+from planproof.project import Project, ProjectNode, selected
+from planproof.project.place import Place
 from planproof.project.run import run_project, runnable
 from planproof.report.model import Report
 from planproof.report.run import run_report
@@ -52,49 +52,25 @@ def run(
     """
     started = datetime.now(timezone.utc)
     variables = options.variables(given_vars)
-    place = options.Place(project_dir, manifest, profiles_dir, target)
+    place = Place(project_dir, manifest, profiles_dir, target)
     if manifest is not None and (given_vars or full_refresh):
         raise click.UsageError("--vars and --full-refresh change what dbt compiles; they do not go with --manifest")
     err = output.console(stderr=True)
-    with err.status("dbt compiles the project") if err.is_terminal else nullcontext():
-        project = place.project() if manifest else compiled(place, select, exclude, variables, full_refresh)
+    # dbt prints to standard output, which is the report's.
+    with err.status("dbt compiles the project") if err.is_terminal else nullcontext(), redirect_stdout(sys.stderr):
+        project = place.project() if manifest else place.compiled(select, exclude, variables, full_refresh)
     nodes = runnable(selected(project, select, exclude), fresh=manifest is None)
     remarks = _remarks(project)
     out = output.console()
     width = max((len(node.relation) for node in nodes), default=0)
     with err.status("Spark starts") if err.is_terminal else nullcontext() as status:
-        session = open_session(place)
+        session = place.open_session()
         reports = _run(
             project, nodes, session, options.settings(fail_on), None if as_json else (out, width), status, full_refresh
         )
     report = run_report("run", reports, started, project=project.name, remarks=remarks)
     record = (project.directory or project_dir) / RECORD
     output.finish(report, as_json=as_json, html=html, fail_on=fail_on, lines=False, record=record)
-
-
-def compiled(
-    place: options.Place, select: Sequence[str], exclude: Sequence[str], variables: Any, full_refresh: bool
-) -> Project:
-    """The project after `dbt compile` in its target. Raises `ProjectError`."""
-    try:
-        invoke = importlib.import_module("dbt_planproof.invoke")
-        importlib.import_module("dbt.cli.main")
-    except ImportError as error:
-        raise ProjectError(
-            f"`planproof run` compiles with dbt, which is not installed ({error}): planproof[dbt]"
-        ) from error
-    profile = place.profile()
-    manifest = invoke.compile_project(
-        place.project_dir,
-        profiles_dir=Path(str(profile.file)).parent,
-        target=place.target,
-        select=select,
-        exclude=exclude,
-        vars=variables,
-        full_refresh=full_refresh,
-    )
-    project = read_project(manifest)
-    return options.in_directory(project, place.project_dir)
 
 
 def _run(

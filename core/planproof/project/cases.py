@@ -36,8 +36,8 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "unknown": unknown.construct}
     except AnalysisError as error:
         place = error.origin
-        where = {"line": place.line, "column": place.column} if place is not None else {"line": None, "column": None}
-        return {**answer, "error": f"{error.condition}: {error.message}", **where}
+        line, column = (place.line, place.column) if place is not None else (None, None)
+        return {**answer, "error": f"{error.condition}: {error.message}", "line": line, "column": column}
     except RecursionError:
         return {**answer, "unknown": "a query nested this deeply"}
     except Exception as error:  # One case must never end the others.
