@@ -1,0 +1,108 @@
+"""The executor's loop, with a guard that only says what it was told to say; the real guard is tested on Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.project import ProjectError, read_project, selected
+from planproof.project.run import refusals, run_project, runnable
+from planproof.report.model import Finding, Report, Verdict
+from planproof.session.protocol import SparkFailure
+
+
+class Told:
+    """A publisher that stops the models named, and fails on others."""
+
+    def __init__(self, stops=(), fails=()):
+        self.stops, self.fails, self.seen = stops, fails, []
+
+    def publish(self, model, full_refresh=False):
+        self.seen.append((model.name, model.settings.fail_on, full_refresh))
+        if model.name in self.fails:
+            raise SparkFailure("the cluster is gone", transient=True)
+        if model.name in self.stops:
+            finding = Finding(Verdict.VIOLATED, "PP505", "files", "id", message="3 nulls")
+            return Report(model.name, "rejected", (finding,), sql=model.sql)
+        return Report(model.name, "published", sql=model.sql, rows=1)
+
+
+@pytest.fixture
+def shop(dbt_manifest):
+    meta = {"planproof": {"fail_on": "never"}}
+    return read_project(
+        dbt_manifest(
+            {
+                "a": {"sql": "select 1"},
+                "b": {"sql": "select 1", "parents": ["a"], "config": {"materialized": "ephemeral"}},
+                "c": {"sql": "select 1", "parents": ["b"]},
+                "d": {"sql": "select 1", "parents": ["c"], "config": {"materialized": "view", "meta": meta}},
+                "e": {"sql": "select 1", "config": {"materialized": "incremental"}},
+            }
+        )
+    )
+
+
+def outcomes(reports):
+    return {report.model: report.outcome for report in reports}
+
+
+def test_parents_go_first_and_ephemeral_models_are_part_of_their_children(shop):
+    guard, begun, ended = Told(), [], []
+    nodes = runnable(selected(shop), fresh=True)
+    reports = run_project(shop, nodes, guard, starting=lambda n: begun.append(n.name), finished=ended.append)
+    assert begun == ["a", "c", "d", "e"]
+    assert ended == reports
+    assert set(outcomes(reports).values()) == {"published"}
+    assert reports[2].details["fail_on"] == "never"
+
+
+def test_below_a_stopped_model_nothing_runs(shop):
+    guard = Told(stops=["shop.a"])
+    reports = run_project(shop, runnable(selected(shop), fresh=True), guard)
+    assert outcomes(reports) == {"shop.a": "rejected", "shop.c": "skipped", "shop.d": "skipped", "shop.e": "published"}
+    assert [name for name, _, _ in guard.seen] == ["shop.a", "shop.e"]
+    assert reports[1].error == "its parent shop.a was not published"
+    assert reports[2].error == "its parent shop.c was not published"
+    assert reports[1].verdict is Verdict.UNPROVED
+
+
+def test_a_model_that_cannot_run_is_failed_and_not_violated(shop):
+    reports = run_project(shop, runnable(selected(shop), fresh=True), Told(fails=["shop.c"]))
+    assert outcomes(reports) == {"shop.a": "published", "shop.c": "failed", "shop.d": "skipped", "shop.e": "published"}
+    assert (reports[1].error, reports[1].details["transient"]) == ("the cluster is gone", True)
+
+
+def test_settings_and_full_refresh_reach_the_guard(shop):
+    guard = Told()
+    run_project(
+        shop, runnable(selected(shop, ["d"]), fresh=True), guard, overrides={"fail_on": "warning"}, full_refresh=True
+    )
+    assert guard.seen == [("shop.d", "warning", True)]
+
+
+def test_an_older_compile_is_good_for_tables_and_views_only(shop):
+    with pytest.raises(ProjectError) as caught:
+        runnable(selected(shop), fresh=False)
+    assert "e: incremental: its compiled SQL is good only for the warehouse" in str(caught.value)
+    assert 'run without --manifest, or leave them to `dbt build`: --exclude "e"' in str(caught.value)
+    assert [n.name for n in runnable(selected(shop, [], ["e"]), fresh=False)] == ["a", "c", "d"]
+
+
+def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_manifest):
+    project = read_project(
+        dbt_manifest(
+            {
+                "hooked": {"sql": "select 1", "config": {"post-hook": "analyze table x"}},
+                "snake": {"language": "python", "sql": "x"},
+                "bare": {},
+                "fine": {"sql": "select 1"},
+            }
+        )
+    )
+    assert [(node.name, reason) for node, reason in refusals(project.models, fresh=True)] == [
+        ("bare", "not compiled"),
+        ("hooked", "it has hooks, and only dbt runs hooks"),
+        ("snake", "a Python model"),
+    ]
+    with pytest.raises(ProjectError, match=r"nothing was run:\n  bare: not compiled\n  hooked: .*\n  snake"):
+        runnable(project.models, fresh=True)

@@ -1,0 +1,151 @@
+"""Reports in a terminal: golden texts, and names that try to be more than text."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from planproof.origin import Origin
+from planproof.report.model import Finding, Report, Rewrite, Verdict
+from planproof.report.text import clean, fate, plain, quote, show, summary
+
+PLACE = Origin(24, 5, "models/marts/customer_activity.sql")
+LINES = {"models/marts/customer_activity.sql:24": "    o.order_count,"}
+
+STOPPED = Report(
+    "shop.customer_activity",
+    "rejected",
+    (
+        Finding(
+            Verdict.VIOLATED,
+            "PP505",
+            "files",
+            "order_count",
+            "bigint NOT NULL",
+            "501 nulls in 1,500 rows",
+            "order_count holds 501 nulls in 1,500 rows",
+            PLACE,
+        ),
+        Finding(Verdict.VIOLATED, "PP504", "analyzed", "amount", "decimal(10,2)", "double", "amount is a double"),
+    ),
+    seconds=1.24,
+    details={"materialized": "table", "previous_rows": 1000, "lines": LINES},
+)
+HEALTHY = Report(
+    "shop.orders",
+    "published",
+    (
+        Finding(Verdict.PROVED, "PP506", "logical", "id", evidence="the filter id IS NOT NULL"),
+        Finding(Verdict.PROVED, "PP506", "files", "total", evidence="0 nulls in 1,500 rows"),
+        Finding(Verdict.WARNING, "PP101", "logical", "id", message="two fields are called id"),
+    ),
+    rewrites=(Rewrite("hoist_invariants", "a", "b", True),),
+    rows=1500,
+    seconds=2.06,
+    details={"materialized": "table", "contract": True},
+)
+RUN = (
+    Report("shop.stg", "published", seconds=0.41, details={"materialized": "view", "contract": False}),
+    HEALTHY,
+    STOPPED,
+    Report("shop.child", "skipped", error="its parent shop.customer_activity was not published"),
+    Report(
+        "shop.gone", "failed", error="the cluster is gone\nand more", seconds=0.1, details={"materialized": "table"}
+    ),
+)
+CHECK = (
+    Report("shop.stg", "checked", seconds=0.0, details={"contract": True}),
+    Report(
+        "shop.mart",
+        "checked",
+        (Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know from_xml", origin=PLACE),),
+    ),
+)
+
+
+@pytest.mark.parametrize(("name", "reports"), [("run", RUN), ("check", CHECK), ("nothing", ())])
+def test_golden(name, reports):
+    golden = Path(__file__).parent / "golden" / f"{name}.txt"
+    assert plain(reports) == golden.read_text(encoding="utf-8")
+
+
+def test_a_terminal_gets_colour_and_the_same_words():
+    out = io.StringIO()
+    show(RUN, Console(file=out, force_terminal=True, width=110, color_system="standard", legacy_windows=False))
+    assert "\x1b[" in out.getvalue()
+    assert "The table published before is still there, with its 1,000 rows." in out.getvalue()
+
+
+def test_lines_are_left_out_where_they_were_shown():
+    out = io.StringIO()
+    show(RUN, Console(file=out, width=110), lines=False, seconds=12.34)
+    assert "published, no contract" not in out.getvalue()
+    assert out.getvalue().strip().endswith("1 skipped · 12.3 s")
+
+
+def test_hostile_names_are_text():
+    hostile = "[bold]x[/] \x1b]0;owned\x07 \u202e"
+    report = Report(
+        hostile,
+        "rejected",
+        (Finding(Verdict.VIOLATED, "PP504", "files", hostile, hostile, hostile, hostile, Origin(1, 1, hostile)),),
+        error=hostile,
+        details={"lines": {f"{hostile}:1": hostile}, "materialized": hostile},
+    )
+    text = plain([report])
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert "[bold]x[/]" in text
+
+
+def test_the_caret_stands_below_the_column():
+    excerpt = quote(STOPPED, PLACE).plain.splitlines()
+    assert excerpt[0].index("o.order_count") == excerpt[1].index("^")
+
+
+def test_a_long_line_is_cut_around_its_column():
+    line = f"select {'a, ' * 60}culprit{', b' * 60}"
+    place = Origin(3, line.index("culprit") + 1, "m.sql")
+    excerpt = quote(Report("m", "checked", details={"lines": {"m.sql:3": line}}), place).plain.splitlines()
+    assert excerpt[0].index("culprit") == excerpt[1].index("^")
+    assert len(excerpt[0]) < 110
+
+
+def test_an_approximate_place_has_no_caret():
+    report = Report("m", "checked", details={"lines": {"m.sql:3": "{{ macro() }}"}})
+    assert "^" not in quote(report, Origin(3, 1, "m.sql", approximate=True)).plain
+
+
+def test_bare_sql_is_quoted_from_the_report():
+    assert "select x" in quote(Report("m", "checked", sql="\nselect x"), Origin(2, 8)).plain
+    assert quote(Report("m", "checked", sql="select x"), Origin(7, 1)) is None
+    assert quote(Report("m", "checked", sql="select x"), Origin(1, 1, "unknown.sql")) is None
+    assert quote(STOPPED, None) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "details", "said"),
+    [
+        ("rejected", {"previous_rows": 1}, "still there, with its 1 row."),
+        ("rejected", {"previous": False}, "no table of this name existed before"),
+        ("rejected", {}, "the target is as it was"),
+        ("failed", {}, "the target is as it was"),
+        ("published", {}, "as fail_on allows"),
+        ("checked", {"previous_rows": 5}, "Nothing was written."),
+    ],
+)
+def test_what_became_of_the_table(outcome, details, said):
+    assert said in fate(Report("m", outcome, details=details))
+
+
+def test_the_summary_counts_every_model_once():
+    assert summary(RUN).plain == "5 models · 2 published · 1 stopped · 1 could not run · 1 skipped"
+    assert summary(CHECK).plain == "2 models · 1 proved · 1 unproved"
+
+
+def test_clean_keeps_letters_of_all_languages():
+    assert clean("größe 表 😀\n\t") == "größe 表 😀\n\N{REPLACEMENT CHARACTER}"
