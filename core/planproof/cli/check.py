@@ -39,11 +39,11 @@ def check(
     Needs the manifest of `dbt compile`, neither Java nor Spark. Schemas and evidence of non-null flow through ref().
     """
     started = datetime.now(timezone.utc)
-    place = Place(project_dir, manifest, profiles_dir, target)
-    project = place.project()
     settings = options.spark_settings(conf)
     if ansi is not None:
         settings["spark.sql.ansi.enabled"] = str(ansi).lower()
+    place = Place(project_dir, manifest, profiles_dir, target)
+    project = place.project()
     reports = check_project(
         project, select, exclude, place.conf(settings), frozen=sources, overrides=options.settings(fail_on)
     )
