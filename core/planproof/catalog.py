@@ -116,6 +116,15 @@ class Catalog:
             self._found[tuple(p.lower() for p in parts)] = found
         return found
 
+    def qualifier(self, relation: Relation) -> tuple[str, ...]:
+        """Spark's qualifier of the relation's columns: catalog, schema and name; the name alone for a temporary view."""
+        parts = relation.parts
+        if relation.kind == "temporary view":
+            return parts[-1:]
+        if len(parts) == 1:
+            return (self.catalog, *self.namespace, *parts)
+        return parts if len(parts) > 2 else (self.catalog, *parts)
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(r.name for r in self._found.values())

@@ -124,6 +124,7 @@ class Mismatch(Exception):
         )
 
 
+_LOGIC = {"and", "or", "in"}
 _WHOLE = {"WRONG_NUM_ARGS", "NON_FOLDABLE_ARGUMENT", "INVALID_PARAMETER_VALUE"}
 
 Check = Callable[[Args, Conf], "Mismatch | None"]
@@ -163,6 +164,15 @@ class Function:
 
     def __repr__(self) -> str:
         return f"Function({self.name})"
+
+    @property
+    def null_intolerant(self) -> bool:
+        """A null argument makes the result null (Spark's `NullIntolerant`)."""
+        return (
+            self.nullable is EITHER
+            and self.category in (Category.SCALAR, Category.OPERATOR)
+            and self.name not in _LOGIC
+        )
 
     def arity(self) -> tuple[int, int | None]:
         """The least and the greatest number of arguments; None where there is no greatest."""

@@ -1,0 +1,145 @@
+"""Operators between two values; where one is a date, a timestamp or an interval, another operation takes over.
+
+Source: `BinaryArithmeticWithDatetimeResolver`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planproof.analysis.calls import call
+from planproof.analysis.context import Context
+from planproof.expr import Call, Expr
+from planproof.functions.bind import cast, cast_unless_equal
+from planproof.types import CALENDAR_INTERVAL, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Interval, Time, is_string
+
+_DATETIME_OPERATORS = ("+", "-", "*", "/")
+
+
+def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr:
+    """`left symbol right`, as Spark resolves it by the operands' types."""
+    if symbol in _DATETIME_OPERATORS and (_temporal(left.type) or _temporal(right.type)):
+        found = _RESOLVERS[symbol](left, right, ctx, node)
+        if found is not None:
+            return found
+    return call(symbol, [left, right], ctx, node)
+
+
+def negate(operand: Expr, ctx: Context, node: exp.Expr) -> Expr:
+    """Unary minus, printed `(- x)`; the function `negative` prints its name."""
+    found = call("negative", [operand], ctx, node)
+    return replace(found, shown="-") if isinstance(found, Call) else found
+
+
+def _temporal(t: DataType) -> bool:
+    return isinstance(t, Interval | Time) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+
+
+def _is_day(t: DataType) -> bool:
+    return isinstance(t, Interval) and t.start == t.end == "day"
+
+
+def _day_time(t: DataType) -> bool:
+    return isinstance(t, Interval) and not t.year_month
+
+
+def _year_month(t: DataType) -> bool:
+    return isinstance(t, Interval) and t.year_month
+
+
+def _stamp(t: DataType) -> bool:
+    return t in (TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def _add(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    found = _add_to(left, right, ctx, node)
+    return found if found is not None else _add_to(right, left, ctx, node)
+
+
+def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    """`start + other` where `start` is the moment."""
+    a, b = start.type, other.type
+    if a == DATE:
+        return _add_to_date(start, other, ctx, node)
+    if _stamp(a) and _year_month(b):
+        return call("timestamp_add_ym_interval", [start, other], ctx, node)
+    if isinstance(a, Time) and _day_time(b):
+        return call("time_add_interval", [start, other], ctx, node)
+    interval = b == CALENDAR_INTERVAL or _day_time(b)
+    if (interval and not _temporal(a) and a != VOID) or (interval and _stamp(a)):
+        moment = cast(start, TIMESTAMP, ctx.conf) if is_string(a) else start
+        added = call("timestamp_add_interval", [moment, other], ctx, node)
+        return added if added.type == a else cast(added, a, ctx.conf)
+    return None
+
+
+def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    b = other.type
+    if _is_day(b):
+        return call("date_add", [date, call("extractansiintervaldays", [other], ctx, node)], ctx, node)
+    if _day_time(b):
+        return call("timestamp_add_interval", [cast(date, TIMESTAMP, ctx.conf), other], ctx, node)
+    if _year_month(b):
+        return call("date_add_ym_interval", [date, other], ctx, node)
+    if b == CALENDAR_INTERVAL:
+        return call("date_add_interval", [date, other], ctx, node)
+    return call("date_add", [date, other], ctx, node) if not is_string(b) and not _stamp(b) else None
+
+
+def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    a, b = left.type, right.type
+    if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
+        return call("subtract_timestamps", [left, right], ctx, node)
+    if b == DATE:
+        return call("subtract_dates", [left, right], ctx, node)
+    if isinstance(a, Time) and isinstance(b, Time):
+        return call("subtract_times", [left, right], ctx, node)
+    if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL and not is_string(b):
+        return call("date_sub", [left, right], ctx, node)
+    if a == DATE and _is_day(b):
+        days = negate(call("extractansiintervaldays", [right], ctx, node), ctx, node)
+        return call("date_add", [left, days], ctx, node)
+    if (
+        isinstance(a, Interval)
+        or a in (CALENDAR_INTERVAL, VOID)
+        or not (isinstance(b, Interval) or b == CALENDAR_INTERVAL)
+    ):
+        return None
+    return _subtract_interval(left, right, ctx, node)
+
+
+def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    """A moment less an interval: the sum with its negation, printed `moment - interval`."""
+    summed = _add_to(left, right, ctx, node)
+    if summed is None:
+        return None
+    if isinstance(left.type, Time):
+        return call("time_add_interval", [left, negate(right, ctx, node)], ctx, node)
+    shown = call("datetime_sub", [left, right], ctx, node)
+    inner = replace(shown, type=summed.type, nullable=summed.nullable) if isinstance(shown, Call) else shown
+    return cast_unless_equal(inner, left.type, ctx.conf) if is_string(left.type) else inner
+
+
+def _multiply(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    for interval, number in ((left, right), (right, left)):
+        name = _INTERVAL_TIMES.get(_family(interval.type))
+        if name is not None:
+            return call(f"multiply_{name}", [interval, number], ctx, node)
+    return None
+
+
+def _divide(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+    name = _INTERVAL_TIMES.get(_family(left.type))
+    return call(f"divide_{name}", [left, right], ctx, node) if name is not None else None
+
+
+def _family(t: DataType) -> str:
+    if t == CALENDAR_INTERVAL:
+        return "calendar"
+    return "ym" if _year_month(t) else "dt" if _day_time(t) else ""
+
+
+_INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
+_RESOLVERS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

@@ -1,0 +1,285 @@
+"""Binds function calls: arguments, lambdas, aggregates and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis import windows
+from planproof.analysis.context import Context
+from planproof.analysis.scope import LambdaScope
+from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
+from planproof.functions.bind import apply, check_arity, coerced, with_span
+from planproof.functions.names import SPARK_FUNCTIONS
+from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
+from planproof.origin import AnalysisError
+from planproof.sql.nodes import span
+from planproof.types import INT
+
+
+def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: str | None = None) -> Call:
+    """The function called `name` on bound arguments. Raises `Unknown` for one that planproof does not know."""
+    function = ctx.env.registry.find(name)
+    if function is None:
+        raise ctx.env.unknown(f"the function {name}", node)
+    try:
+        return apply(function, args, ctx.conf, shown)
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
+
+
+def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
+    """A call as the query wrote it, with all that may follow its parentheses."""
+    name = _name(node, ctx)
+    key = name.lower()
+    special = _SPECIAL.get(node.args.get("form") or "") or _SPECIAL.get(key)
+    if special is not None:
+        found = special(node, ctx, key)
+        if found is not None:
+            return found
+    function = ctx.env.registry.find(key)
+    if function is None:
+        raise _missing(name, node, ctx)
+    bound = _applied(function, name, node, ctx)
+    over = node.args.get("over")
+    return windows.over(bound, over, ctx, node) if over is not None else bound
+
+
+def _name(node: exp.Anonymous, ctx: Context) -> str:
+    name = node.args["this"]
+    if not isinstance(name, str):
+        raise ctx.env.unknown("IDENTIFIER() as a function's name", node)
+    lowered = name.lower()
+    for prefix in ("system.builtin.", "builtin."):
+        if lowered.startswith(prefix):
+            return name[len(prefix) :]
+    return name
+
+
+def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
+    if name.lower() in SPARK_FUNCTIONS or name.lower() in ctx.env.functions:
+        return ctx.env.unknown(f"the function {name.lower()}", node)
+    parts = ".".join(f"`{p}`" for p in name.split("."))
+    return ctx.env.rejected(
+        "UNRESOLVED_ROUTINE",
+        f"Cannot resolve routine {parts} on search path [`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].",
+        node,
+    )
+
+
+def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -> Call:
+    arguments = _ordered(function, node, ctx)
+    shown = name.lower() if function.alias else None
+    try:
+        check_arity(function, _count(arguments))
+        args = _bound_arguments(function, arguments, ctx)
+        found = apply(function, args, ctx.conf, shown)
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
+    return with_span(_with_modifiers(found, node, ctx), span(node))
+
+
+def _count(arguments: Sequence[exp.Expr | Expr]) -> int:
+    return len(arguments)
+
+
+def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]:
+    """The arguments in the function's order: stars expanded, named ones put in their places."""
+    from planproof.analysis.stars import expand
+
+    arguments: list[Any] = []
+    named: dict[str, exp.Expr] = {}
+    for argument in node.args["expressions"]:
+        if isinstance(argument, exp.Star):
+            arguments += _count_all(function, node) or expand(argument, ctx)
+        elif isinstance(argument, exp.Kwarg):
+            named[argument.args["this"].args["this"].lower()] = argument.args["expression"]
+        else:
+            arguments.append(argument)
+    return _placed(function, arguments, named, node, ctx) if named else arguments
+
+
+def _count_all(function: Function, node: exp.Anonymous) -> list[Any]:
+    """`count(*)` counts rows: Spark makes it `count(1)`."""
+    alone = function.name == "count" and len(node.args["expressions"]) == 1 and not node.args.get("distinct")
+    return [Literal(1, INT, "1")] if alone and not node.args["expressions"][0].args.get("qualifier") else []
+
+
+def _placed(
+    function: Function, positional: list[Any], named: dict[str, exp.Expr], node: exp.Expr, ctx: Context
+) -> list[Any]:
+    if not function.names:
+        raise ctx.env.rejected(
+            "NAMED_PARAMETERS_NOT_SUPPORTED",
+            f"Named parameters are not supported for function `{function.name}`.",
+            node,
+        )
+    unknown = [n for n in named if n not in function.names]
+    if unknown:
+        raise ctx.env.rejected(
+            "UNRECOGNIZED_PARAMETER_NAME", f"`{function.name}` has no parameter named `{unknown[0]}`.", node
+        )
+    twice = [n for n in function.names[: len(positional)] if n in named]
+    if twice:
+        raise ctx.env.rejected(
+            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
+            f"`{function.name}` gets its parameter `{twice[0]}` twice.",
+            node,
+        )
+    found = list(positional)
+    for at in range(len(positional), len(function.names)):
+        given = named.get(function.names[at])
+        if given is not None:
+            found.append(given)
+            continue
+        default = getattr(function.inputs[at], "default", None) if at < len(function.inputs) else None
+        if any(n in named for n in function.names[at:]):
+            if default is None:
+                raise ctx.env.rejected(
+                    "REQUIRED_PARAMETER_NOT_FOUND",
+                    f"`{function.name}` needs its parameter `{function.names[at]}`.",
+                    node,
+                )
+            found.append(default)
+    return found
+
+
+def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context) -> list[Expr]:
+    """Bound arguments; a lambda is bound after the arguments before it, which tell its parameters' types."""
+    from planproof.analysis.expressions import bind_item
+
+    bound: list[Expr] = []
+    expected = function.expected(len(arguments))
+    for at, argument in enumerate(arguments):
+        if isinstance(argument, Expr):
+            bound.append(argument)
+        elif isinstance(expected[at], LambdaOf):
+            bound = coerced(function, bound, ctx.conf) if not any(isinstance(b, Lambda) for b in bound) else bound
+            bound.append(_bound_lambda(function, argument, at, bound, ctx))
+        elif isinstance(argument, exp.Lambda):
+            raise ctx.env.rejected(
+                "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
+                f"A lambda function should only be used in a higher order function. However, its class is {function.name}.",
+                argument,
+            )
+        else:
+            bound.append(bind_item(argument, ctx))
+    return _with_identity(function, bound, ctx)
+
+
+def _with_identity(function: Function, bound: list[Expr], ctx: Context) -> list[Expr]:
+    """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
+    last = function.inputs[-1] if function.inputs else None
+    left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
+    if not left_out or function.variables is None or not isinstance(function.inputs[-2], LambdaOf):
+        return bound
+    (data_type, nullable), *_ = function.variables(bound, len(bound))
+    variable = Variable(fresh_id(), "id", data_type, nullable)
+    return [*bound, Lambda((variable,), variable)]
+
+
+def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+    from planproof.analysis.expressions import bind
+
+    place = function.inputs[at]
+    assert isinstance(place, LambdaOf) and function.variables is not None
+    types = function.variables(bound, at)
+    if not isinstance(node, exp.Lambda):
+        # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
+        hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
+        return Lambda(hidden, bind(node, ctx))
+    names = [p.args["this"] for p in node.expressions]
+    keys = [ctx.key(n) for n in names]
+    if len(set(keys)) != len(keys):
+        raise ctx.env.rejected(
+            "INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES",
+            f"The lambda function has duplicate arguments: {', '.join(names)}.",
+            node,
+        )
+    if len(names) not in place.takes:
+        raise ctx.env.rejected(
+            "INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
+            f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}.",
+            node,
+        )
+    variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
+    inner = ctx.within_lambda(LambdaScope(dict(zip(keys, variables)), ctx.lambdas))
+    return Lambda(variables, bind(node.args["this"], inner), span(node))
+
+
+def _with_modifiers(found: Call, node: exp.Anonymous, ctx: Context) -> Call:
+    from planproof.analysis.expressions import bind
+    from planproof.analysis.windows import sort_keys
+
+    changes: dict[str, Any] = {}
+    if node.args.get("distinct"):
+        changes["distinct"] = True
+    if node.args.get("nulls") == "IGNORE":
+        changes["ignore_nulls"] = True
+    condition = node.args.get("filter")
+    if condition is not None:
+        changes["filter"] = bind(condition, ctx)
+    within = node.args.get("within_group")
+    if within:
+        changes["order"] = tuple(sort_keys(within, ctx))
+    if not changes:
+        return found
+    if found.function.category not in (Category.AGGREGATE, Category.WINDOW):
+        raise ctx.env.rejected(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            f"The function `{found.function.name}` does not support DISTINCT, FILTER, IGNORE NULLS or WITHIN GROUP.",
+            node,
+        )
+    return replace(found, **changes)
+
+
+def _trim(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+    from planproof.analysis.expressions import bind
+
+    side = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "both_trim"}.get(node.args.get("side") or "BOTH", "trim")
+    text, *pattern = (bind(n, ctx) for n in node.args["expressions"])
+    function = "trim" if side == "both_trim" else side
+    return with_span(call(function, [text, *pattern], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), span(node))
+
+
+def _extract(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+    from planproof.analysis.expressions import bind
+
+    part, source = node.args["expressions"]
+    text = part.args["this"]
+    from planproof.types import STRING
+
+    field = Literal(text, STRING, text)
+    return with_span(call("extract", [field, bind(source, ctx)], ctx, node), span(node))
+
+
+def _unit_call(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+    from planproof.analysis.expressions import bind
+    from planproof.types import STRING
+
+    unit = node.args["unit"]
+    args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
+    return with_span(call(node.args["form"], args, ctx, node, name), span(node))
+
+
+def _grouping(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+    if ctx.grouping is None:
+        raise AnalysisError(
+            "UNSUPPORTED_GROUPING_EXPRESSION",
+            "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
+            ctx.env.origin(node),
+        )
+    return None
+
+
+_SPECIAL = {
+    "trim": lambda node, ctx, name: _trim(node, ctx, name) if node.args.get("form") == "trim" else None,
+    "extract": lambda node, ctx, name: _extract(node, ctx, name) if node.args.get("form") == "extract" else None,
+    "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
+    "timestampdiff": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
+    "grouping": _grouping,
+    "grouping_id": _grouping,
+}

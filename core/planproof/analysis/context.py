@@ -1,0 +1,93 @@
+"""What binding an expression needs to know: where it stands, what its names can mean, which settings are in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis.scope import LambdaScope, Scope
+from planproof.catalog import Catalog
+from planproof.conf import Conf
+from planproof.expr import Alias, Expr
+from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
+from planproof.origin import AnalysisError, Origin, Unknown, place
+from planproof.plan.nodes import Plan
+from planproof.sql.nodes import span
+
+QueryBinder = Callable[["exp.Expr", "Environment", "Scope | None"], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns."""
+
+    name: str
+    plan: Plan
+    recursive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here."""
+
+    text: str
+    catalog: Catalog
+    conf: Conf
+    registry: Registry
+    bind_query: QueryBinder
+    ctes: dict[str, Cte] = field(default_factory=dict)
+    variables: dict[str, Expr] = field(default_factory=dict)
+    parameters: dict[str, Expr] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=dict)
+    views: tuple[str, ...] = ()
+
+    def origin(self, node: exp.Expr) -> Origin | None:
+        start, stop = span(node)
+        return place(self.text, start, stop) if start >= 0 else None
+
+    def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
+        return replace(self, ctes={**self.ctes, **ctes})
+
+    def unknown(self, construct: str, node: exp.Expr) -> Unknown:
+        return Unknown(construct, self.origin(node))
+
+    def rejected(self, condition: str, message: str, node: exp.Expr) -> AnalysisError:
+        return AnalysisError(condition, message, self.origin(node))
+
+    def mismatch(self, found: Mismatch, node: exp.Expr) -> AnalysisError:
+        """Spark's error for arguments that do not fit the function called at `node`."""
+        return AnalysisError(found.full_condition, found.message, self.origin(node))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where one expression is bound.
+
+    `aliases` are the select items to the left (lateral column aliases). `place_name` is the clause, for messages.
+    `windows` are the named windows of the block; `grouping` the grouping expressions that `grouping()` may name.
+    """
+
+    env: Environment
+    scope: Scope
+    lambdas: LambdaScope | None = None
+    aliases: dict[str, list[Alias]] | None = None
+    windows: dict[str, exp.Expr] = field(default_factory=dict)
+    clause: str = "SELECT"
+    grouping: tuple[Expr, ...] | None = None
+
+    @property
+    def conf(self) -> Conf:
+        return self.env.conf
+
+    def within_lambda(self, lambdas: LambdaScope) -> Context:
+        return replace(self, lambdas=lambdas)
+
+    def key(self, name: str) -> str:
+        return self.scope.key(name)
+
+
+Bound = Sequence[Expr]

@@ -1,0 +1,430 @@
+"""Binds expressions: an SQL tree and a scope to a typed expression, in one pass from the leaves up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis import literals
+from planproof.analysis.arithmetic import binary, negate
+from planproof.analysis.calls import bind_call, call
+from planproof.analysis.context import Context
+from planproof.analysis.scope import Scope, extract, fields_of, item, resolve
+from planproof.expr import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    InSubquery,
+    Literal,
+    ScalarSubquery,
+)
+from planproof.functions.bind import can_cast, cast, cast_unless_equal
+from planproof.origin import AnalysisError
+from planproof.sql import nodes as q
+from planproof.sql.nodes import name_parts, span
+from planproof.types import BOOLEAN, STRING, VOID, Char, DataType, Varchar
+from planproof.types.coercion import wider
+
+Binder = Callable[[Any, Context], Expr]
+
+
+def bind(node: exp.Expr, ctx: Context) -> Expr:
+    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, `Unknown` where we stop."""
+    binder = _BINDERS.get(type(node))
+    if binder is None:
+        raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
+    return binder(node, ctx)
+
+
+def _paren(node: exp.Paren, ctx: Context) -> Expr:
+    return bind(node.args["this"], ctx)
+
+
+def _literal(node: exp.Literal, ctx: Context) -> Expr:
+    if node.args.get("is_string"):
+        return literals.string(node)
+    return literals.number(node, ctx.conf, ctx.env.origin(node))
+
+
+def _boolean(node: exp.Boolean, ctx: Context) -> Expr:
+    return literals.TRUE if node.args["this"] else literals.FALSE
+
+
+def _null(node: exp.Null, ctx: Context) -> Expr:
+    return literals.NULL
+
+
+def _typed(node: q.TypedLiteral, ctx: Context) -> Expr:
+    return literals.typed(node, ctx.conf, ctx.env.origin(node))
+
+
+def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
+    return literals.interval(node, ctx.conf, ctx.env.origin(node))
+
+
+def _column(node: exp.Expr, ctx: Context) -> Expr:
+    return bind_name(name_parts(node), node, ctx)
+
+
+def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
+    """A dotted name: a lambda variable, a column, an alias to the left, an outer column, a variable or a bare function."""
+    if ctx.lambdas is not None:
+        variable = ctx.lambdas.find(ctx.key(parts[0]))
+        if variable is not None:
+            origin = ctx.env.origin(node)
+            return fields_of(variable, parts[1:], ctx.conf, ctx.env.registry, origin)
+    found = _named(parts, node, ctx)
+    if found is not None:
+        return found
+    bare = _BARE.get(parts[0].lower()) if len(parts) == 1 else None
+    if bare is not None:
+        return call(bare, [], ctx, node)
+    raise unresolved(parts, ctx, node)
+
+
+def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
+    origin = ctx.env.origin(node)
+    own = ctx.scope if ctx.scope.outer is None else replace_outer(ctx.scope)
+    found = resolve(parts, own, ctx.conf, ctx.env.registry, origin)
+    if found is not None:
+        return found[0]
+    lateral = _lateral_alias(parts, node, ctx)
+    if lateral is not None:
+        return lateral
+    if ctx.scope.outer is not None:
+        bare = _BARE.get(parts[0].lower()) if len(parts) == 1 else None
+        outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, origin)
+        if outer is not None and bare is None:
+            return outer[0]
+    return _session_variable(parts, ctx)
+
+
+def replace_outer(scope: Scope) -> Scope:
+    """The scope alone, without the queries around it."""
+    return Scope(scope.columns, scope.hidden, None, scope.case_sensitive, scope._by_name, scope._hidden_by_name)
+
+
+def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
+    """An alias of a select item to the left (lateral column alias), which a column of the child would hide."""
+    found = (ctx.aliases or {}).get(ctx.key(parts[0]), ())
+    if not found:
+        return None
+    if len(found) > 1:
+        raise ctx.env.rejected(
+            "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
+            f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches.",
+            node,
+        )
+    alias = found[0]
+    known = alias.child.evidence if alias.nullable else None
+    column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
+    return fields_of(column, parts[1:], ctx.conf, ctx.env.registry, ctx.env.origin(node))
+
+
+def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
+    names = parts[-1:] if len(parts) > 1 and parts[-2].lower() == "session" else parts
+    return ctx.env.variables.get(names[0].lower()) if len(names) == 1 else None
+
+
+def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError:
+    name = ".".join(f"`{p}`" for p in parts)
+    candidates = ctx.scope.candidates(parts[-1])
+    text = f"A column, variable, or function parameter with name {name} cannot be resolved."
+    if not candidates:
+        return ctx.env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
+    return ctx.env.rejected(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"{text} Did you mean one of the following? [{', '.join(candidates)}].",
+        node,
+    )
+
+
+_BARE = {
+    "current_date": "current_date",
+    "current_timestamp": "current_timestamp",
+    "current_time": "current_time",
+    "current_user": "current_user",
+    "session_user": "session_user",
+    "user": "user",
+    "current_catalog": "current_catalog",
+    "current_database": "current_database",
+    "current_schema": "current_schema",
+    "localtimestamp": "localtimestamp",
+    "grouping__id": "grouping_id",
+}
+"""Functions that a query may name without parentheses, where no column has the name."""
+
+
+def _dot(node: exp.Dot, ctx: Context) -> Expr:
+    parts = name_parts(node)
+    if parts:
+        return bind_name(parts, node, ctx)
+    child = bind(node.args["this"], ctx)
+    name = node.args["expression"].args["this"]
+    return extract(child, name, ctx.conf, ctx.env.registry, ctx.env.origin(node))
+
+
+def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
+    child, key = bind(node.args["this"], ctx), bind(node.expressions[0], ctx)
+    return spanned(item(child, key, ctx.conf, ctx.env.registry, ctx.env.origin(node)), node)
+
+
+def spanned(expr: Expr, node: exp.Expr) -> Expr:
+    """The expression with the place in the text that it came from."""
+    if isinstance(expr, Call | Cast | GetField | GetFieldOfElements):
+        return replace(expr, span=span(node))
+    return expr
+
+
+def _cast(node: exp.Cast, ctx: Context) -> Expr:
+    child = bind(node.args["this"], ctx)
+    given = node.args["to"].args["data_type"]
+    target = _without_lengths(given, ctx)
+    mode = "try" if isinstance(node, exp.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
+    if not can_cast(child.type, target, ansi=mode != "legacy"):
+        raise _refused_cast(child, target, mode, node, ctx)
+    return replace(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node))
+
+
+def _without_lengths(given: DataType, ctx: Context) -> DataType:
+    """A cast to char or varchar is one to string, unless the setting keeps the length."""
+    if isinstance(given, Char | Varchar) and not ctx.conf.preserve_char_varchar:
+        return STRING
+    return given
+
+
+def _refused_cast(child: Expr, target: DataType, mode: str, node: exp.Expr, ctx: Context) -> AnalysisError:
+    text = f'cannot cast "{child.type.sql}" to "{target.sql}"'
+    if mode == "ansi" and can_cast(child.type, target, ansi=False):
+        return ctx.env.rejected("DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION", f"{text} with ANSI mode on.", node)
+    return ctx.env.rejected("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", f"{text}.", node)
+
+
+def _binary(symbol: str) -> Binder:
+    def binder(node: exp.Binary, ctx: Context) -> Expr:
+        left, right = bind(node.args["this"], ctx), bind(node.args["expression"], ctx)
+        return spanned(binary(symbol, left, right, ctx, node), node)
+
+    return binder
+
+
+def _named_call(name: str) -> Binder:
+    def binder(node: exp.Expr, ctx: Context) -> Expr:
+        operands = [bind(node.args["this"], ctx)]
+        if node.args.get("expression") is not None:
+            operands.append(bind(node.args["expression"], ctx))
+        return spanned(call(name, operands, ctx, node), node)
+
+    return binder
+
+
+def _negated_binary(symbol: str) -> Binder:
+    inner = _binary(symbol)
+    return lambda node, ctx: spanned(call("not", [inner(node, ctx)], ctx, node), node)
+
+
+def _neg(node: exp.Neg, ctx: Context) -> Expr:
+    return spanned(negate(bind(node.args["this"], ctx), ctx, node), node)
+
+
+def _between(node: exp.Between, ctx: Context) -> Expr:
+    operands = [bind(node.args[key], ctx) for key in ("this", "low", "high")]
+    low = binary(">=", operands[0], operands[1], ctx, node)
+    high = binary("<=", operands[0], operands[2], ctx, node)
+    return spanned(call("and", [low, high], ctx, node), node)
+
+
+def _is(node: exp.Is, ctx: Context) -> Expr:
+    operand, test = bind(node.args["this"], ctx), node.args["expression"]
+    negated = bool(node.args.get("negate"))
+    if isinstance(test, exp.Boolean):
+        found = binary("<=>", operand, _boolean(test, ctx), ctx, node)
+        return spanned(call("not", [found], ctx, node) if negated else found, node)
+    if isinstance(test, exp.Var):
+        operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
+    return spanned(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
+
+
+def _like(name: str) -> Binder:
+    def binder(node: exp.Expr, ctx: Context) -> Expr:
+        operands = [bind(node.args["this"], ctx), bind(node.args["expression"], ctx)]
+        escape = node.args.get("escape")
+        if escape is not None:
+            operands.append(bind(escape, ctx))
+        return spanned(call(name, operands, ctx, node), node)
+
+    return binder
+
+
+def _in(node: exp.In, ctx: Context) -> Expr:
+    value = node.args["this"]
+    query = node.args.get("query")
+    if query is None:
+        members = [m for n in node.expressions for m in _starred(n, ctx)]
+        return spanned(call("in", [bind(value, ctx), *members], ctx, node), node)
+    values = [bind(v, ctx) for v in (value.expressions if isinstance(value, exp.Tuple) else [value])]
+    return _in_subquery(values, query, ctx, node)
+
+
+def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Expr) -> Expr:
+    plan = ctx.env.bind_query(query, ctx.env, ctx.scope)
+    if len(plan.output) != len(values):
+        raise ctx.env.rejected(
+            "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
+            f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number of "
+            f"columns in the output of the subquery ({len(plan.output)}).",
+            node,
+        )
+    for value, column in zip(values, plan.output):
+        if value.type != column.type and wider(value.type, column.type, ansi=ctx.conf.ansi) is None:
+            raise ctx.env.rejected(
+                "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
+                f'IN compares "{value.type.sql}" with "{column.type.sql}".',
+                node,
+            )
+    nullable = any(v.nullable for v in values) or any(c.nullable for c in plan.output)
+    return InSubquery(tuple(values), plan, nullable)
+
+
+def _exists(node: exp.Exists, ctx: Context) -> Expr:
+    return Exists(ctx.env.bind_query(node.args["this"], ctx.env, ctx.scope))
+
+
+def _subquery(node: exp.Subquery, ctx: Context) -> Expr:
+    plan = ctx.env.bind_query(node, ctx.env, ctx.scope)
+    if len(plan.output) != 1:
+        raise ctx.env.rejected(
+            "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
+            f"Scalar subquery must return only one column, but got {len(plan.output)}.",
+            node,
+        )
+    return ScalarSubquery(plan, plan.output[0].type)
+
+
+def _case(node: exp.Case, ctx: Context) -> Expr:
+    operand = node.args.get("this")
+    value = bind(operand, ctx) if operand is not None else None
+    args: list[Expr] = []
+    for branch in node.args["ifs"]:
+        condition = bind(branch.args["this"], ctx)
+        if value is not None:
+            condition = binary("=", value, condition, ctx, branch)
+        args += [condition, bind(branch.args["true"], ctx)]
+    default = node.args.get("default")
+    if default is not None:
+        args.append(bind(default, ctx))
+    return spanned(call("when", args, ctx, node), node)
+
+
+def _tuple(node: exp.Tuple, ctx: Context) -> Expr:
+    members = [bind_item(n, ctx) for n in node.expressions]
+    return spanned(call("struct", members, ctx, node), node)
+
+
+def bind_item(node: exp.Expr, ctx: Context) -> Expr:
+    """An expression that may carry an alias: in `struct(a AS x)`, in a row constructor, in SELECT."""
+    if isinstance(node, exp.Alias):
+        from planproof.expr import fresh_id
+
+        return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
+    return bind(node, ctx)
+
+
+def _starred(node: exp.Expr, ctx: Context) -> list[Expr]:
+    if isinstance(node, exp.Star):
+        from planproof.analysis.stars import expand
+
+        return list(expand(node, ctx))
+    return [bind(node, ctx)]
+
+
+def _placeholder(node: exp.Placeholder, ctx: Context) -> Expr:
+    name = node.args.get("this")
+    found = ctx.env.parameters.get(str(name).lower()) if name else None
+    if found is None:
+        raise ctx.env.rejected(
+            "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
+        )
+    return found
+
+
+def _quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
+    raise ctx.env.unknown(f"{node.args['kind']} {node.args['quantifier']}", node)
+
+
+def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
+    raise ctx.env.unknown("a variant path", node)
+
+
+def _collate(node: exp.Collate, ctx: Context) -> Expr:
+    raise ctx.env.unknown("COLLATE", node)
+
+
+def _typed_null(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.type == VOID
+
+
+_BINDERS: dict[type, Binder] = {
+    exp.Paren: _paren,
+    exp.Literal: _literal,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    q.TypedLiteral: _typed,
+    q.IntervalLiteral: _interval,
+    exp.Column: _column,
+    exp.Identifier: _column,
+    exp.Dot: _dot,
+    exp.Bracket: _bracket,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Anonymous: lambda node, ctx: bind_call(node, ctx),
+    exp.Neg: _neg,
+    q.Pos: _named_call("positive"),
+    exp.BitwiseNot: _named_call("~"),
+    exp.Not: _named_call("not"),
+    exp.And: _binary("and"),
+    exp.Or: _binary("or"),
+    exp.Add: _binary("+"),
+    exp.Sub: _binary("-"),
+    exp.Mul: _binary("*"),
+    exp.Div: _binary("/"),
+    exp.Mod: _binary("%"),
+    exp.IntDiv: _binary("div"),
+    exp.DPipe: _named_call("concat"),
+    exp.BitwiseAnd: _binary("&"),
+    exp.BitwiseOr: _binary("|"),
+    exp.BitwiseXor: _binary("^"),
+    exp.BitwiseLeftShift: _named_call("<<"),
+    exp.BitwiseRightShift: _named_call(">>"),
+    q.UnsignedRightShift: _named_call(">>>"),
+    exp.EQ: _binary("="),
+    exp.NEQ: _negated_binary("="),
+    exp.LT: _binary("<"),
+    exp.LTE: _binary("<="),
+    exp.GT: _binary(">"),
+    exp.GTE: _binary(">="),
+    exp.NullSafeEQ: _binary("<=>"),
+    exp.NullSafeNEQ: _negated_binary("<=>"),
+    exp.Between: _between,
+    exp.Is: _is,
+    exp.Like: _like("like"),
+    exp.ILike: _like("ilike"),
+    exp.RegexpLike: _like("rlike"),
+    q.QuantifiedLike: _quantified_like,
+    exp.In: _in,
+    exp.Exists: _exists,
+    exp.Subquery: _subquery,
+    exp.Case: _case,
+    exp.Tuple: _tuple,
+    exp.Placeholder: _placeholder,
+    q.VariantPath: _variant_path,
+    exp.Collate: _collate,
+}

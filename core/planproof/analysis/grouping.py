@@ -1,0 +1,271 @@
+"""GROUP BY, grouping sets, HAVING, and what may stand beside them.
+
+Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalysis`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planproof.analysis.context import Context
+from planproof.analysis.expressions import bind
+from planproof.analysis.joins import boolean
+from planproof.conf import Conf
+from planproof.expr import Alias, Call, Column, Expr, Literal, Outer, Window, fresh_id
+from planproof.expr.pretty import pretty
+from planproof.expr.rewrite import transform_down, transform_up
+from planproof.functions.signature import Category
+from planproof.origin import AnalysisError
+from planproof.plan.nodes import Aggregate, Filter, Plan
+from planproof.sql.nodes import name_parts
+
+Sets = tuple[tuple[int, ...], ...]
+
+
+def aggregate(
+    node: exp.Expr, items: list[Expr], child: Plan, ctx: Context
+) -> tuple[Plan, list[Expr], tuple[Expr, ...]]:
+    """The Aggregate of a block, with HAVING above it; also the items as the grouping sets leave them."""
+    group = node.args.get("group")
+    groups, sets = group_expressions(group, items, ctx) if group is not None else ((), None)
+    for item, source in zip(items, _sources(node, items)):
+        check_grouped(item, groups, source, ctx)
+    if sets is not None:
+        items = [_nulled(i, groups, sets, ctx) for i in items]
+    plan: Plan = Aggregate(groups, tuple(items), child, sets)
+    having = node.args.get("having")
+    if having is not None:
+        condition = having.args["this"]
+        bound = bind_having(condition, replace(ctx, grouping=groups if sets is not None else None), items, groups)
+        check_grouped(bound, groups, condition, ctx)
+        if sets is not None:
+            bound = _nulled(bound, groups, sets, ctx)
+        plan = Filter(boolean(bound, "filter", condition, ctx.env), plan)
+    return plan, items, groups
+
+
+def _sources(node: exp.Expr, items: list[Expr]) -> list[exp.Expr]:
+    nodes = list(node.expressions)
+    return nodes if len(nodes) == len(items) else [node] * len(items)
+
+
+def group_expressions(group: exp.Expr, items: Sequence[Expr], ctx: Context) -> tuple[tuple[Expr, ...], Sets | None]:
+    """The grouping expressions, and for ROLLUP, CUBE and GROUPING SETS the sets of their positions."""
+    if group.args.get("all") and len(group.expressions) <= 1:
+        return _all_groups(items), None
+    found: list[Expr] = []
+    parts: list[list[tuple[int, ...]]] = []
+    analytic = bool(group.args.get("with_kind"))
+    for member in group.expressions:
+        sets = _member_sets(member, found, items, ctx)
+        analytic = analytic or isinstance(member, exp.Rollup | exp.Cube | exp.GroupingSets)
+        parts.append(sets)
+    kind = group.args.get("with_kind")
+    if kind == "GROUPING SETS":
+        chosen = [_positions(s, found, items, ctx) for s in group.args.get("sets") or ()]
+        return tuple(found), tuple(chosen)
+    if kind in ("ROLLUP", "CUBE"):
+        singles = [s[0] for s in parts]
+        return tuple(found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
+    if not analytic:
+        return tuple(found), None
+    combined = tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
+    return tuple(found), combined
+
+
+def _member_sets(member: exp.Expr, found: list[Expr], items: Sequence[Expr], ctx: Context) -> list[tuple[int, ...]]:
+    if isinstance(member, exp.Rollup | exp.Cube):
+        sets = [_positions(e, found, items, ctx) for e in member.expressions]
+        return _rollup(sets) if isinstance(member, exp.Rollup) else _cube(sets)
+    if isinstance(member, exp.GroupingSets):
+        return [s for e in member.expressions for s in _nested_sets(e, found, items, ctx)]
+    return [_positions(member, found, items, ctx, whole=True)]
+
+
+def _nested_sets(member: exp.Expr, found: list[Expr], items: Sequence[Expr], ctx: Context) -> list[tuple[int, ...]]:
+    if isinstance(member, exp.Rollup | exp.Cube | exp.GroupingSets):
+        return _member_sets(member, found, items, ctx)
+    return [_positions(member, found, items, ctx)]
+
+
+def _rollup(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    return [tuple(itertools.chain(*sets[:n])) for n in range(len(sets), -1, -1)]
+
+
+def _cube(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    chosen = (c for n in range(len(sets), -1, -1) for c in itertools.combinations(sets, n))
+    return [tuple(itertools.chain(*c)) for c in chosen]
+
+
+def _positions(
+    member: exp.Expr, found: list[Expr], items: Sequence[Expr], ctx: Context, whole: bool = False
+) -> tuple[int, ...]:
+    """The positions of a set's members among the grouping expressions, which grow as new ones are met."""
+    if isinstance(member, exp.Tuple) and not whole:
+        members = member.expressions
+    elif isinstance(member, exp.Paren):
+        members = [member.args["this"]]
+    else:
+        members = [member]
+    at = []
+    for one in members:
+        bound = group_expression(one, items, ctx)
+        place = next((i for i, e in enumerate(found) if e == bound), None)
+        if place is None:
+            found.append(bound)
+            place = len(found) - 1
+        at.append(place)
+    return tuple(at)
+
+
+def group_expression(node: exp.Expr, items: Sequence[Expr], ctx: Context) -> Expr:
+    """One GROUP BY item: an ordinal, an expression over the input, or the alias of an item."""
+    if isinstance(node, exp.Literal) and not node.args.get("is_string") and node.args.get("kind") == "INTEGER_VALUE":
+        return _ordinal(int(node.args["this"]), items, node, ctx)
+    where = replace(ctx, clause="GROUP BY", aliases=None)
+    try:
+        bound = bind(node, where)
+    except AnalysisError as error:
+        aliased = _by_alias(node, items, ctx) if error.condition.startswith("UNRESOLVED_COLUMN") else None
+        if aliased is None:
+            raise
+        return aliased
+    if _holds_aggregate(bound):
+        raise ctx.env.rejected(
+            "GROUP_BY_AGGREGATE", f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.", node
+        )
+    if isinstance(bound, Outer):
+        aliased = _by_alias(node, items, ctx)
+        return aliased if aliased is not None else bound
+    return bound
+
+
+def _ordinal(at: int, items: Sequence[Expr], node: exp.Expr, ctx: Context) -> Expr:
+    if not 1 <= at <= len(items):
+        raise ctx.env.rejected(
+            "GROUP_BY_POS_OUT_OF_RANGE",
+            f"GROUP BY position {at} is not in select list (valid range is [1, {len(items)}]).",
+            node,
+        )
+    chosen = _unaliased(items[at - 1])
+    if _holds_aggregate(chosen):
+        raise ctx.env.rejected(
+            "GROUP_BY_POS_AGGREGATE",
+            f"GROUP BY {at} refers to an expression that contains an aggregate function.",
+            node,
+        )
+    return chosen
+
+
+def _by_alias(node: exp.Expr, items: Sequence[Expr], ctx: Context) -> Expr | None:
+    parts = name_parts(node)
+    if len(parts) != 1 or not ctx.conf.group_by_aliases:
+        return None
+    found = [i for i in items if isinstance(i, Alias) and ctx.key(i.name) == ctx.key(parts[0])]
+    if not found:
+        return None
+    if _holds_aggregate(found[0]):
+        raise ctx.env.rejected(
+            "GROUP_BY_AGGREGATE",
+            f"Aggregate functions are not allowed in GROUP BY, but found {pretty(found[0].child)}.",
+            node,
+        )
+    return found[0].child
+
+
+def _unaliased(item: Expr) -> Expr:
+    return item.child if isinstance(item, Alias) else item
+
+
+def _all_groups(items: Sequence[Expr]) -> tuple[Expr, ...]:
+    """GROUP BY ALL: every item without an aggregate; of the others the parts outside their aggregates."""
+    return tuple(dict.fromkeys(_unaliased(i) for i in items if not _holds_aggregate(i)))
+
+
+def _holds_aggregate(expr: Expr) -> bool:
+    from planproof.analysis.select import holds_aggregate
+
+    return holds_aggregate(expr)
+
+
+def _nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, ctx: Context) -> Expr:
+    """The expression with each grouping expression nullable that some set leaves out, but for aggregates' arguments."""
+    absent = {g for i, g in enumerate(groups) if any(i not in s for s in sets)}
+
+    def change(e: Expr) -> Expr | None:
+        if isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+            return e
+        if e not in absent:
+            return None
+        return (
+            replace(e, nullable=True, known=None)
+            if isinstance(e, Column)
+            else Column(fresh_id(), pretty(e), e.type, True)
+        )
+
+    return with_flags(transform_down(expr, change), ctx.conf) if absent else expr
+
+
+def with_flags(expr: Expr, conf: Conf) -> Expr:
+    """The expression with the nullability of every call taken anew from its arguments."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Call) and e.function.category is Category.SCALAR and not e.nullable:
+            return replace(e, nullable=e.function.nullable(e.args, conf))
+        return e
+
+    return transform_up(expr, change)
+
+
+def bind_having(node: exp.Expr, ctx: Context, items: Sequence[Expr], groups: tuple[Expr, ...]) -> Expr:
+    """HAVING and QUALIFY: names mean the block's output first where the input has none of that name."""
+    aliases: dict[str, list[Alias]] = {}
+    for item in items:
+        if isinstance(item, Alias):
+            aliases.setdefault(ctx.key(item.name), []).append(item)
+    bound = bind(node, replace(ctx, clause="HAVING", aliases={k: v[:1] for k, v in aliases.items()}))
+    by_id = {a.id: a.child for found in aliases.values() for a in found}
+    from planproof.analysis.select import substituted
+
+    return substituted(bound, by_id) if by_id else bound
+
+
+def check_grouped(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Context) -> None:
+    """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
+    keys = set(groups)
+    bad = next(_ungrouped(_unaliased(expr), keys), None)
+    if bad is None:
+        return
+    if not groups:
+        raise ctx.env.rejected(
+            "MISSING_GROUP_BY",
+            "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using OVER "
+            f"clauses: `{bad.name}` is neither grouped nor aggregated.",
+            node,
+        )
+    raise ctx.env.rejected(
+        "MISSING_AGGREGATION",
+        f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the GROUP BY clause.',
+        node,
+    )
+
+
+def _ungrouped(expr: Expr, keys: set[Expr]) -> Iterator[Column]:
+    if expr in keys or isinstance(expr, Literal | Outer):
+        return
+    if isinstance(expr, Column):
+        if not any(isinstance(k, Column) and k.id == expr.id for k in keys):
+            yield expr
+        return
+    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+        return
+    if isinstance(expr, Window):
+        for part in (*expr.call.children, *expr.partition, *expr.order):
+            yield from _ungrouped(part, keys)
+        return
+    for child in expr.children:
+        yield from _ungrouped(child, keys)

@@ -1,0 +1,146 @@
+"""Joins: conditions, USING and NATURAL with the columns that they merge and hide.
+
+Source: `ResolveNaturalAndUsingJoin.commonNaturalJoinProcessing`.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions import bind
+from planproof.analysis.scope import Scope
+from planproof.expr import Alias, Column, Expr, column_of, fresh_id
+from planproof.functions.bind import apply, cast_unless_same
+from planproof.functions.signature import Mismatch
+from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
+from planproof.sql import nodes as q
+from planproof.types import BOOLEAN, VOID
+
+Side = tuple[Plan, Scope]
+
+
+def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
+    """The join of two sides, and the scope over it."""
+    kind = node.args["kind"].lower()
+    using = [i.args["this"] for i in node.args.get("using") or ()]
+    if node.args.get("natural"):
+        using = [c.name for c in left[1].columns if _named(c.name, right[1].columns, left[1])]
+    if using or node.args.get("natural"):
+        return _using(node, kind, using, left, right, env, outer)
+    return _on(node, kind, left, right, env, outer)
+
+
+def _named(name: str, columns: tuple[Column, ...], scope: Scope) -> list[Column]:
+    return [c for c in columns if scope.key(c.name) == scope.key(name)]
+
+
+def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
+    on = node.args.get("on")
+    hidden = left[1].hidden + right[1].hidden
+    condition = None
+    if on is not None:
+        both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
+        condition = boolean(bind(on, Context(env, both, clause="JOIN")), "join condition", on, env)
+    plan = Join(left[0], right[0], kind, condition)
+    if kind in (LEFT_SEMI, LEFT_ANTI):
+        hidden = left[1].hidden
+    return plan, Scope(_refreshed(left, right, plan), hidden, outer, env.conf.case_sensitive)
+
+
+def _refreshed(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
+    """The scope's columns with the nullability and evidence that the join gives them."""
+    by_id = {c.id: c for c in plan.output}
+    wanted = left[1].columns if plan.kind in (LEFT_SEMI, LEFT_ANTI) else left[1].columns + right[1].columns
+    return tuple(by_id.get(c.id, c) for c in wanted)
+
+
+def boolean(condition: Expr, what: str, node: exp.Expr, env: Environment) -> Expr:
+    """A condition: boolean, or NULL taken for one."""
+    if condition.type == VOID:
+        return cast_unless_same(condition, BOOLEAN, env.conf)
+    if condition.type == BOOLEAN:
+        return condition
+    code = "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE" if what == "join condition" else "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
+    raise env.rejected(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
+
+
+def _using(
+    node: q.Joined, kind: str, names: list[str], left: Side, right: Side, env: Environment, outer: Scope | None
+) -> Side:
+    pairs = [(_key(n, left, "left", node, env), _key(n, right, "right", node, env)) for n in names]
+    condition = _equalities(pairs, env, node)
+    joined = Join(left[0], right[0], CROSS if kind == INNER and condition is None else kind, condition)
+    by_id = {c.id: c for c in joined.output}
+    left_keys = [by_id.get(a.id, a) for a, _ in pairs]
+    right_keys = [by_id.get(b.id, b) for _, b in pairs]
+    rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in {k.id for k in left_keys}]
+    if kind in (LEFT_SEMI, LEFT_ANTI):
+        items: list[Expr] = [*left_keys, *rest_left]
+        return _projected(items, joined, left[1].hidden, (), env, outer)
+    rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in {k.id for k in right_keys}]
+    carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden)
+    if kind == RIGHT:
+        return _projected([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
+    if kind == FULL:
+        merged = [_coalesced(a, b, env, node) for a, b in zip(left_keys, right_keys)]
+        hidden = (*left_keys, *right_keys)
+        return _projected([*merged, *rest_left, *rest_right], joined, carried, hidden, env, outer)
+    return _projected([*left_keys, *rest_left, *rest_right], joined, carried, tuple(right_keys), env, outer)
+
+
+def _projected(
+    items: list[Expr],
+    child: Plan,
+    carried: tuple[Column, ...],
+    hidden: tuple[Column, ...],
+    env: Environment,
+    outer: Scope | None,
+) -> Side:
+    """The merged columns; the hidden ones stay below, reached by a qualified name only."""
+    shown = tuple(column_of(i) for i in items)
+    ids = {c.id for c in shown}
+    kept = tuple(c for c in (*carried, *hidden) if c.id not in ids)
+    plan = Project((*items, *kept), child) if kept else Project(tuple(items), child)
+    return plan, Scope(shown, kept, outer, env.conf.case_sensitive)
+
+
+def _key(name: str, side: Side, which: str, node: exp.Expr, env: Environment) -> Column:
+    found = _named(name, side[1].columns, side[1])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise env.rejected(
+            "AMBIGUOUS_REFERENCE", f"Reference `{name}` is ambiguous on the {which} side of the join.", node
+        )
+    columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
+    raise env.rejected(
+        "UNRESOLVED_USING_COLUMN_FOR_JOIN",
+        f"USING column `{name}` cannot be resolved on the {which} side of the join. The {which}-side columns: [{columns}].",
+        node,
+    )
+
+
+def _equalities(pairs: list[tuple[Column, Column]], env: Environment, node: exp.Expr) -> Expr | None:
+    condition: Expr | None = None
+    for left, right in pairs:
+        try:
+            equal = _applied("=", [left, right], env)
+        except Mismatch as mismatch:
+            raise env.mismatch(mismatch, node) from None
+        condition = equal if condition is None else _applied("and", [condition, equal], env)
+    return condition
+
+
+def _applied(name: str, args: list[Expr], env: Environment) -> Expr:
+    function = env.registry.find(name)
+    assert function is not None, name
+    return apply(function, args, env.conf)
+
+
+def _coalesced(left: Column, right: Column, env: Environment, node: exp.Expr) -> Expr:
+    """A FULL join's key: whichever side has it. Where a row exists, one side does, which the flag cannot say."""
+    if env.registry.find("coalesce") is None:
+        raise env.unknown("the function coalesce", node)
+    merged = _applied("coalesce", [left, right], env)
+    return Alias(merged, left.name, fresh_id())

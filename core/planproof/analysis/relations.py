@@ -1,0 +1,307 @@
+"""FROM: tables, views, CTEs, subqueries, inline tables and table functions under their names.
+
+Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveTableValuedFunctions`, `ResolveGenerate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis import joins
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions import bind
+from planproof.analysis.scope import Scope
+from planproof.expr import Call, Column, Expr, fresh_id
+from planproof.functions.bind import cast_unless_same
+from planproof.functions.names import SPARK_FUNCTIONS
+from planproof.functions.signature import Category
+from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof.sql import nodes as q
+from planproof.sql.nodes import name_parts
+from planproof.types import DataType, same_type
+from planproof.types.coercion import common
+
+From = tuple[Plan, Scope]
+
+
+def bind_from(node: exp.Expr | None, env: Environment, outer: Scope | None) -> From:
+    """The plan of a FROM clause, and the scope that it gives to the block."""
+    if node is None:
+        return OneRow(), _scope((), env, outer)
+    return bind_relation(node, env, outer)
+
+
+def bind_relation(node: exp.Expr, env: Environment, outer: Scope | None) -> From:
+    binder = _BINDERS.get(type(node))
+    if binder is None:
+        raise env.unknown(f"the relation {type(node).__name__}", node)
+    return binder(node, env, outer)
+
+
+def _scope(
+    columns: tuple[Column, ...], env: Environment, outer: Scope | None, hidden: tuple[Column, ...] = ()
+) -> Scope:
+    return Scope(columns, hidden, outer, env.conf.case_sensitive)
+
+
+def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
+    parts = name_parts(node)
+    if not parts:
+        raise env.unknown("a relation named by IDENTIFIER(expression)", node)
+    if node.args.get("version") is not None:
+        raise env.unknown("time travel", node)
+    cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
+    plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
+    plan = _sampled(plan, node)
+    return _aliased(plan, node, env, outer)
+
+
+def _cte_reference(name: str, plan: Plan) -> Plan:
+    """Each reference to a CTE has columns of its own."""
+    return Named((name,), plan, tuple(_renewed(c, (name,)) for c in plan.output))
+
+
+def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
+    return replace(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
+
+
+def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
+    relation = env.catalog.find(parts)
+    if relation is None:
+        shown = ".".join(f"`{p}`" for p in parts)
+        raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.", node)
+    qualifier = env.catalog.qualifier(relation)
+    output = tuple(
+        Column(fresh_id(), f.name, f.type, f.nullable, qualifier, f.evidence if f.nullable else None)
+        for f in relation.schema
+    )
+    return Scan(relation.name, output)
+
+
+def _sampled(plan: Plan, node: exp.Expr) -> Plan:
+    return Limit("sample", plan) if node.args.get("sample") is not None else plan
+
+
+def _aliased(plan: Plan, node: exp.Expr, env: Environment, outer: Scope | None) -> From:
+    """The plan under its alias, if it has one, with the alias' column names."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return plan, _scope(plan.output, env, outer)
+    named = named_as(plan, alias, env, node)
+    return named, _scope(named.output, env, outer)
+
+
+def named_as(plan: Plan, alias: exp.Expr, env: Environment, node: exp.Expr) -> Plan:
+    if isinstance(alias, exp.Identifier):
+        name, names = alias.args["this"], []
+    else:
+        given = alias.args.get("this")
+        name = given.args["this"] if given is not None else None
+        names = [c.args["this"] for c in alias.args.get("columns") or ()]
+    output = plan.output
+    if names and len(names) != len(output):
+        raise env.rejected(
+            "ASSIGNMENT_ARITY_MISMATCH",
+            f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
+            f"expressions: {len(output)}.",
+            node,
+        )
+    qualifier = (name,) if name is not None else ()
+    renamed = tuple(
+        replace(c, name=names[i] if names else c.name, qualifier=qualifier or c.qualifier) for i, c in enumerate(output)
+    )
+    return Named(qualifier, plan, renamed)
+
+
+def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> From:
+    plan = env.bind_query(node.args["this"], env, outer)
+    if node.args.get("alias") is None:
+        # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
+        plan = Named((_NAMELESS,), plan, tuple(replace(c, qualifier=(_NAMELESS,)) for c in plan.output))
+    return _aliased(_sampled(plan, node), node, env, outer)
+
+
+_NAMELESS = "__auto_generated_subquery_name"
+
+
+def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
+    plan, scope = bind_relation(node.args["this"], env, outer)
+    if node.args.get("alias") is None:
+        return _sampled(plan, node), scope
+    if plan.output != scope.columns:
+        plan = Project(scope.columns, plan)
+    return _aliased(_sampled(plan, node), node, env, outer)
+
+
+def _values(node: exp.Values, env: Environment, outer: Scope | None) -> From:
+    return _aliased(inline_table(node, env), node, env, outer)
+
+
+def inline_table(node: exp.Values, env: Environment) -> Values:
+    """VALUES: each column takes the common type of its values, nullable where one of them is."""
+    ctx = Context(env, _scope((), env, None), clause="VALUES")
+    rows = [_row(r, ctx) for r in node.expressions]
+    width = len(rows[0])
+    if any(len(r) != width for r in rows):
+        raise env.rejected(
+            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+            f"Invalid inline table: expected {width} columns in every row.",
+            node,
+        )
+    names = [f"col{i + 1}" for i in range(width)]
+    columns, typed = [], []
+    for i in range(width):
+        values = [r[i] for r in rows]
+        target = _column_type(values, env, node)
+        cells = [v if same_type(v.type, target) else cast_unless_same(v, target, env.conf) for v in values]
+        typed.append(cells)
+        columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
+    return Values(tuple(zip(*typed)), tuple(columns))
+
+
+def _row(node: exp.Expr, ctx: Context) -> list[Expr]:
+    if isinstance(node, exp.Tuple):
+        return [bind(n.args["this"] if isinstance(n, exp.Alias) else n, ctx) for n in node.expressions]
+    return [bind(node, ctx)]
+
+
+def _column_type(values: list[Expr], env: Environment, node: exp.Expr) -> DataType:
+    first = values[0].type
+    if all(v.type == first for v in values):
+        return first
+    found = common([v.type for v in values], ansi=env.conf.ansi)
+    if found is None:
+        raise env.rejected(
+            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
+            "Invalid inline table: found incompatible types in a column: "
+            + ", ".join(dict.fromkeys(v.type.sql for v in values))
+            + ".",
+            node,
+        )
+    return found
+
+
+def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
+    plan = table_function(node.args["this"], env, _scope((), env, outer))
+    return _aliased(plan, node, env, outer)
+
+
+def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
+    """A table-valued function: `range`, or a generator."""
+    name = str(node.args["this"]).lower()
+    ctx = Context(env, scope, clause="FROM")
+    if name == "range":
+        return _range(node, ctx)
+    call, outputs = generator(node, ctx)
+    columns = tuple(Column(fresh_id(), n, t, nullable) for n, t, nullable in outputs)
+    return Values((), columns, call)
+
+
+def _range(node: exp.Anonymous, ctx: Context) -> Plan:
+    from planproof.types import LONG
+    from planproof.types.coercion import implicit
+
+    args = [bind(a.args["expression"] if isinstance(a, exp.Kwarg) else a, ctx) for a in node.args["expressions"]]
+    if not 1 <= len(args) <= 4:
+        raise ctx.env.rejected(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `range` requires [1, 2, 3, 4] parameters but the actual number is {len(args)}.",
+            node,
+        )
+    for arg in args:
+        if arg.nullable or implicit(arg.type, LONG, ansi=ctx.conf.ansi) is None:
+            raise ctx.env.rejected("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}".', node)
+    return Values((), (Column(fresh_id(), "id", LONG, False),))
+
+
+def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, list[tuple[str, DataType, bool]]]:
+    """A generator's call, and the name, type and nullability of each column that it makes."""
+    from planproof.analysis.calls import bind_call
+
+    name = str(node.args["this"])
+    function = ctx.env.registry.find(name)
+    if function is None:
+        if name.lower() in SPARK_FUNCTIONS:
+            raise ctx.env.unknown(f"the function {name.lower()}", node)
+        raise ctx.env.rejected(
+            "UNRESOLVABLE_TABLE_VALUED_FUNCTION", f"Could not resolve `{name}` to a table-valued function.", node
+        )
+    if function.category is not Category.GENERATOR or function.columns is None:
+        raise ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
+    bound = bind_call(node, ctx)
+    assert isinstance(bound, Call)
+    return bound, list(function.columns(bound.args, ctx.conf))
+
+
+def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
+    child, scope = bind_from(node.args.get("this"), env, outer)
+    ctx = Context(env, scope, clause="LATERAL VIEW")
+    call, outputs = generator(node.args["call"], ctx)
+    is_outer = bool(node.args.get("outer")) or call.function.name.endswith("_outer")
+    alias = node.args["alias"]
+    name = alias.args["this"].args["this"] if alias.args.get("this") is not None else None
+    names = [c.args["this"] for c in alias.args.get("columns") or ()]
+    if names and len(names) != len(outputs):
+        raise env.rejected(
+            "UDTF_ALIAS_NUMBER_MISMATCH",
+            f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
+            f"expected {len(outputs)} aliases, but got {len(names)}.",
+            node,
+        )
+    qualifier = (name,) if name is not None else ()
+    generated = tuple(
+        Column(fresh_id(), names[i] if names else n, t, nullable or is_outer, qualifier)
+        for i, (n, t, nullable) in enumerate(outputs)
+    )
+    plan = Generate(call, is_outer, generated, child)
+    return plan, _scope(plan.output, env, outer, scope.hidden)
+
+
+def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
+    left_node = node.args.get("this")
+    left, left_scope = bind_from(left_node, env, outer)
+    right_outer = left_scope if node.args.get("lateral") else outer
+    if node.args.get("lateral"):
+        left_scope.outer = outer
+    right, right_scope = bind_relation(node.args["expression"], env, right_outer)
+    if node.args.get("lateral"):
+        right_scope = _scope(right.output, env, outer, right_scope.hidden)
+    if left_node is None:
+        return right, right_scope
+    return joins.join(node, (left, left_scope), (right, right_scope), env, outer)
+
+
+def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
+    from planproof.analysis.pivots import pivot
+
+    plan, scope = bind_relation(node.args["this"], env, outer)
+    return _aliased(pivot(node, plan, scope, env), node, env, outer)
+
+
+def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
+    from planproof.analysis.pivots import unpivot
+
+    plan, scope = bind_relation(node.args["this"], env, outer)
+    return _aliased(unpivot(node, plan, scope, env), node, env, outer)
+
+
+def _unnest(node: exp.Unnest, env: Environment, outer: Scope | None) -> From:
+    raise env.unknown("UNNEST", node)
+
+
+_BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
+    exp.Table: _table,
+    exp.Subquery: _subquery,
+    q.Grouped: _grouped,
+    exp.Values: _values,
+    q.TableFunction: _function,
+    q.LateralView: _lateral_view,
+    q.Joined: _joined,
+    q.Pivoted: _pivoted,
+    q.Unpivoted: _unpivoted,
+    exp.Unnest: _unnest,
+}

@@ -1,0 +1,217 @@
+"""What a name can mean: the columns of a query block, the lambda variables around an expression, the enclosing query.
+
+Source: `AttributeSeq.resolve`, `ResolveLambdaVariables`, `ColumnResolutionHelper`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from planproof.conf import Conf
+from planproof.expr import Column, Expr, GetField, GetFieldOfElements, Outer, Variable
+from planproof.functions.bind import apply
+from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
+from planproof.origin import AnalysisError, Origin
+from planproof.types import VARIANT, Array, DataType, Map, String, Struct
+from planproof.types.nodes import quoted_if_needed
+
+
+@dataclass(slots=True)
+class Scope:
+    """The columns that expressions of one query block may name.
+
+    `hidden` are columns that only a qualified name reaches (the other side's keys of a USING join). `outer` is the scope
+    of the enclosing query; a column found there is correlated.
+    """
+
+    columns: tuple[Column, ...]
+    hidden: tuple[Column, ...] = ()
+    outer: Scope | None = None
+    case_sensitive: bool = False
+    _by_name: dict[str, list[Column]] = field(default_factory=dict)
+    _hidden_by_name: dict[str, list[Column]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._index(self.columns, self._by_name)
+        self._index(self.hidden, self._hidden_by_name)
+
+    def _index(self, columns: Iterable[Column], into: dict[str, list[Column]]) -> None:
+        for column in columns:
+            into.setdefault(self.key(column.name), []).append(column)
+
+    def key(self, name: str) -> str:
+        return name if self.case_sensitive else name.lower()
+
+    def matches(self, parts: Sequence[str]) -> tuple[list[Column], tuple[str, ...]]:
+        """The columns that `parts` may name, and the parts left over as nested fields."""
+        found = self._matches(parts, self._by_name)
+        return found if found[0] else self._matches(parts, self._hidden_by_name)
+
+    def _matches(self, parts: Sequence[str], index: dict[str, list[Column]]) -> tuple[list[Column], tuple[str, ...]]:
+        # The longest qualifier wins: catalog.schema.table.column, schema.table.column, table.column, then a bare column.
+        for width in (3, 2, 1):
+            if len(parts) <= width:
+                continue
+            wanted = tuple(self.key(p) for p in parts[:width])
+            found = [
+                c
+                for c in index.get(self.key(parts[width]), ())
+                if len(c.qualifier) >= width and tuple(self.key(q) for q in c.qualifier[-width:]) == wanted
+            ]
+            if found:
+                return _distinct(found), tuple(parts[width + 1 :])
+        return _distinct(index.get(self.key(parts[0]), ())), tuple(parts[1:])
+
+    def qualified(self, parts: Sequence[str]) -> tuple[Column, ...]:
+        """The columns of `parts.*`: those whose qualifier ends in `parts`, hidden ones included."""
+        wanted = tuple(self.key(p) for p in parts)
+        return tuple(
+            c
+            for c in (*self.columns, *self.hidden)
+            if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
+        )
+
+    def candidates(self, name: str) -> list[str]:
+        """The names of columns, the nearest first, as Spark proposes them."""
+        qualifiers = {c.qualifier for c in self.columns}
+        width = 0 if len(qualifiers) == 1 else 1
+        spelled = [
+            ".".join(f"`{p}`" for p in ((*c.qualifier[-width:], c.name) if width else (c.name,))) for c in self.columns
+        ]
+        ratio = difflib.SequenceMatcher(None, "", name.lower())
+
+        def distance(text: str) -> float:
+            ratio.set_seq1(text.replace("`", "").lower())
+            return -ratio.ratio()
+
+        return sorted(dict.fromkeys(spelled), key=distance)[:5]
+
+
+def _distinct(columns: Iterable[Column]) -> list[Column]:
+    return list(dict.fromkeys(columns))
+
+
+def empty(outer: Scope | None, conf: Conf) -> Scope:
+    return Scope((), (), outer, conf.case_sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaScope:
+    """The parameters of one lambda, and of the lambdas around it. They shadow columns and outer parameters."""
+
+    variables: dict[str, Variable]
+    outer: LambdaScope | None = None
+
+    def find(self, key: str) -> Variable | None:
+        found = self.variables.get(key)
+        return found if found is not None or self.outer is None else self.outer.find(key)
+
+
+def resolve(
+    parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None
+) -> tuple[Expr, Column] | None:
+    """What a dotted name means in the scope or the queries around it: the expression, and the column under it.
+
+    None where nothing has the name; raises `AnalysisError` where several columns have it, or a field does not exist.
+    """
+    found, rest = scope.matches(parts)
+    if len(found) > 1:
+        raise ambiguous(parts, found, origin)
+    if found:
+        column = replace(found[0], name=parts[len(parts) - len(rest) - 1])
+        return fields_of(column, rest, conf, registry, origin), column
+    if scope.outer is None:
+        return None
+    correlated = resolve(parts, scope.outer, conf, registry, origin)
+    if correlated is None:
+        return None
+    return as_outer(correlated[0]), correlated[1]
+
+
+def as_outer(expr: Expr) -> Expr:
+    """The expression with its columns marked as the enclosing query's."""
+    if isinstance(expr, Column):
+        return Outer(expr)
+    if isinstance(expr, GetField | GetFieldOfElements):
+        return replace(expr, child=as_outer(expr.child))
+    if hasattr(expr, "args"):
+        return replace(expr, args=tuple(as_outer(a) for a in expr.args))
+    return expr
+
+
+def ambiguous(parts: Sequence[str], found: Sequence[Column], origin: Origin | None) -> AnalysisError:
+    name = ".".join(f"`{p}`" for p in parts)
+    options = ", ".join(sorted(".".join(f"`{q}`" for q in (*c.qualifier, c.name)) for c in found))
+    return AnalysisError("AMBIGUOUS_REFERENCE", f"Reference {name} is ambiguous, could be: [{options}].", origin)
+
+
+def fields_of(expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, origin: Origin | None) -> Expr:
+    """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
+    for name in names:
+        expr = extract(expr, name, conf, registry, origin)
+    return expr
+
+
+def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origin | None) -> Expr:
+    """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
+    given = expr.type
+    if isinstance(given, Struct):
+        at = _ordinal(given, name, conf, origin)
+        found = given.fields[at]
+        return GetField(expr, at, found.type, expr.nullable or found.nullable)
+    if isinstance(given, Array) and isinstance(given.element, Struct):
+        at = _ordinal(given.element, name, conf, origin)
+        found = given.element.fields[at]
+        # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
+        data_type = Array(found.type, given.contains_null or found.nullable)
+        return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
+    if isinstance(given, Map) and isinstance(given.key, String):
+        return item(expr, _text(name), conf, registry, origin)
+    raise AnalysisError(
+        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+        f'Can\'t extract a value from "{quoted_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
+        f'but got "{given.sql}".',
+        origin,
+    )
+
+
+def _text(name: str) -> Expr:
+    from planproof.expr import Literal
+    from planproof.types import STRING
+
+    return Literal(name, STRING, name)
+
+
+def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None) -> Expr:
+    """`expr[key]` of an array, a map or a struct."""
+    given: DataType = expr.type
+    if isinstance(given, Struct) or (isinstance(given, Array) and isinstance(given.element, Struct)):
+        value = getattr(key, "value", None)
+        if isinstance(value, str):
+            return extract(expr, value, conf, registry, origin)
+    name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
+    function = registry.find(name) if name else None
+    if function is None or given == VARIANT:
+        raise AnalysisError(
+            "INVALID_EXTRACT_BASE_FIELD_TYPE",
+            f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',
+            origin,
+        )
+    try:
+        return apply(function, (expr, key), conf)
+    except Mismatch as mismatch:
+        raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
+
+
+def _ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None) -> int:
+    wanted = name if conf.case_sensitive else name.lower()
+    found = [i for i, f in enumerate(struct.fields) if (f.name if conf.case_sensitive else f.name.lower()) == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AnalysisError("AMBIGUOUS_REFERENCE_TO_FIELDS", f"Ambiguous reference to the field `{name}`.", origin)
+    fields = ", ".join(f"`{f}`" for f in struct.names)
+    raise AnalysisError("FIELD_NOT_FOUND", f"No such struct field `{name}` in {fields}.", origin)

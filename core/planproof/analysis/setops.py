@@ -1,0 +1,97 @@
+"""UNION, INTERSECT and EXCEPT: common types, names and nullability of their columns.
+
+Source: `WidenSetOperationTypes`, `ResolveUnion`, `Union.output`, `Intersect.output`, `Except.output`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planproof.analysis.context import Environment
+from planproof.expr import Alias, Column, Expr, fresh_id
+from planproof.functions.bind import cast
+from planproof.plan.nodes import Distinct, Plan, Project, SetOperation
+from planproof.types import DataType
+from planproof.types.coercion import merged_flags, wider
+
+
+def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: exp.Expr) -> Plan:
+    """The set operation over both sides cast to common types."""
+    if len(left.output) != len(right.output):
+        raise env.rejected(
+            "NUM_COLUMNS_MISMATCH",
+            f"{kind.upper()} can only be performed on inputs with the same number of columns, but the first input has "
+            f"{len(left.output)} columns and the second input has {len(right.output)} columns.",
+            node,
+        )
+    targets = [_target(a, b, kind, i, env, node) for i, (a, b) in enumerate(zip(left.output, right.output))]
+    return combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
+
+
+def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: exp.Expr) -> DataType:
+    found = left.type if left.type == right.type else wider(left.type, right.type, ansi=env.conf.ansi)
+    if found is None:
+        raise env.rejected(
+            "INCOMPATIBLE_COLUMN_TYPE",
+            f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} of the second "
+            f'table is "{right.type.sql}" type which is not compatible with "{left.type.sql}" at the same column of the '
+            f"first table.",
+            node,
+        )
+    return found
+
+
+def cast_to(plan: Plan, targets: list[DataType], env: Environment) -> Plan:
+    """The plan under a projection that casts its columns; the plan itself where nothing changes."""
+    if all(c.type == t for c, t in zip(plan.output, targets)):
+        return plan
+    items: list[Expr] = []
+    for column, target in zip(plan.output, targets):
+        if column.type == target:
+            items.append(column)
+        else:
+            items.append(Alias(cast(column, target, env.conf), column.name, fresh_id(), explicit=False))
+    return Project(tuple(items), plan)
+
+
+def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
+    """The operation itself. A union keeps the first input's names and relations, and merges the flags of both."""
+    pairs = list(zip(left.output, right.output))
+    if kind == "union":
+        output = tuple(_union_column(a, b) for a, b in pairs)
+        plan = SetOperation(kind, (left, right), True, output)
+        return plan if keeps_all else Distinct(plan)
+    if kind == "intersect":
+        output = tuple(_both(a, b) for a, b in pairs)
+        return SetOperation(kind, (left, right), keeps_all, output)
+    return SetOperation(kind, (left, right), keeps_all, left.output)
+
+
+def _union_column(a: Column, b: Column) -> Column:
+    data_type = merged_flags([a.type, b.type]) or a.type
+    known = "both sides of the union" if a.evidence and b.evidence else None
+    nullable = a.nullable or b.nullable
+    return replace(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None, qualifier=())
+
+
+def _both(a: Column, b: Column) -> Column:
+    """A row of an intersection is in both inputs, so either side's evidence holds for it."""
+    known = a.evidence or b.evidence
+    nullable = a.nullable and b.nullable
+    return replace(a, nullable=nullable, known=known if nullable else None)
+
+
+def union_by_name(
+    left: Plan, right: Plan, keeps_all: bool, missing_allowed: bool, env: Environment, node: exp.Expr
+) -> Plan:
+    """UNION BY NAME: the right side's columns are put in the left side's order."""
+    by_name = {c.name.lower(): c for c in right.output}
+    absent = [c for c in left.output if c.name.lower() not in by_name]
+    extra = [c for c in right.output if c.name.lower() not in {x.name.lower() for x in left.output}]
+    if (absent or extra) and not missing_allowed:
+        raise env.unknown("UNION BY NAME of different columns", node)
+    order = [by_name[c.name.lower()] for c in left.output]
+    arranged = right if tuple(order) == right.output else Project(tuple(order), right)
+    return widened("union", left, arranged, keeps_all, env, node)

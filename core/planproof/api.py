@@ -1,0 +1,153 @@
+"""The logical plane's two doors: `plan` and `optimize`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planproof.analysis.context import Environment
+from planproof.analysis.queries import bind_query
+from planproof.catalog import Catalog
+from planproof.conf import Conf
+from planproof.functions.registry import Registry, builtin
+from planproof.origin import Origin, Unknown
+from planproof.plan.nodes import Plan as Node
+from planproof.report.model import Finding, Verdict
+from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
+from planproof.sql.parse import parse
+
+
+class RegistryMismatch(ValueError):
+    """Two plans that were made under different registries of sources or functions cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPlan:
+    """The qualified logical plan of one query.
+
+    `origins` places each output column in the text (None for one that a star stands for). `registry` identifies the
+    sources and functions under which it was made. `print(plan)` shows each node with its schema.
+    """
+
+    root: Node
+    text: str
+    conf: Conf
+    registry: tuple[int, int]
+    origins: tuple[Origin | None, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    schema: LogicalSchema = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", self.root.schema)
+
+    @property
+    def physical_schema(self) -> PhysicalSchema:
+        """The schema that a sink, a batch or a file of this query has: the relation stripped."""
+        return self.schema.strip()
+
+    @property
+    def projected(self) -> bool:
+        return self.root.projected
+
+    def same_schema(self, other: LogicalPlan) -> bool:
+        """I6's comparison: ordered for projected plans, as multisets otherwise. Raises `RegistryMismatch`."""
+        if self.registry != other.registry:
+            raise RegistryMismatch("the plans were made under different registries of sources or functions")
+        if self.projected or other.projected:
+            return self.schema == other.schema
+        return self.schema.same_fields(other.schema)
+
+    def __str__(self) -> str:
+        from planproof.plan.text import show
+
+        return show(self.root)
+
+
+def plan(
+    sql: str,
+    catalog: Catalog | None = None,
+    conf: Conf = Conf(),  # noqa: B008  (Conf is frozen)
+    *,
+    strict: bool = False,
+    registry: Registry | None = None,
+    environment: Environment | None = None,
+) -> LogicalPlan:
+    """The logical plan of one query, as Spark's analyzer would make it, without Spark.
+
+    `strict` demands I1 as the specification does: a repeated (relation, name) raises `DuplicateField` at the node that
+    creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError` where
+    Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
+    """
+    env = environment or make_environment(sql, catalog, conf, registry)
+    tree = parse(sql, env.conf)
+    try:
+        root = bind_query(tree, env, None)
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
+    if strict:
+        _refuse_duplicates(root)
+    origins = _origins(tree, env, len(root.output))
+    return LogicalPlan(
+        root, sql, env.conf, (env.catalog.identity, env.registry.identity), origins, tuple(_duplicates(root, origins))
+    )
+
+
+def make_environment(
+    sql: str,
+    catalog: Catalog | None,
+    conf: Conf,
+    registry: Registry | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Environment:
+    return Environment(sql, catalog or Catalog(), conf, registry or builtin(), bind_query)
+
+
+def _refuse_duplicates(root: Node) -> None:
+    for node in root.walk():
+        repeated = node.schema.duplicates()
+        if repeated:
+            named = "; ".join(", ".join(map(str, g)) for g in repeated)
+            raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
+
+
+def _duplicates(root: Node, origins: tuple[Origin | None, ...]) -> list[Finding]:
+    """I1 in its default form: a repetition in the root's schema is a warning; Spark accepts it."""
+    found = []
+    fields = list(root.schema)
+    for group in root.schema.duplicates():
+        at = fields.index(group[1]) if group[0] is not group[1] else fields.index(group[0])
+        name = f"{group[0].relation}.{group[0].name}" if group[0].relation else group[0].name
+        found.append(
+            Finding(
+                Verdict.WARNING,
+                "PP101",
+                "logical",
+                group[0].name,
+                "a unique (relation, name)",
+                f"{len(group)} fields",
+                f"{len(group)} output columns are called {name}",
+                origins[at] if at < len(origins) else None,
+            )
+        )
+    return found
+
+
+def _origins(tree: object, env: Environment, width: int) -> tuple[Origin | None, ...]:
+    """Where each output column is written; all None where stars or set operations make the count differ."""
+    from sqlglot import exp
+
+    node = tree
+    while isinstance(node, exp.Subquery | exp.SetOperation):
+        node = node.args["this"]
+    if not isinstance(node, exp.Select):
+        return (None,) * width
+    items = node.expressions
+    if len(items) == width:
+        return tuple(None if isinstance(i, exp.Star) else env.origin(i) for i in items)
+    stars = [i for i in items if isinstance(i, exp.Star)]
+    if len(stars) != 1:
+        return (None,) * width
+    at = items.index(stars[0])
+    missing = width - (len(items) - 1)
+    placed = [env.origin(i) for i in items]
+    return (*placed[:at], *([None] * missing), *placed[at + 1 :])

@@ -1,0 +1,364 @@
+"""The qualified logical plan: nodes that derive their schema.
+
+A node's `output` is a tuple of columns, bound by id. It is computed when the node is built, so an invalid node cannot
+stand. Nothing here knows SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from planproof.expr.nodes import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof.schema import LogicalField, LogicalSchema
+
+_SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
+
+
+class Plan:
+    """What all plan nodes share."""
+
+    __slots__ = ()
+
+    output: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions that this node evaluates over its children's output."""
+        return ()
+
+    @property
+    def schema(self) -> LogicalSchema:
+        return LogicalSchema(tuple(field_of(c) for c in self.output))
+
+    @property
+    def projected(self) -> bool:
+        """True where the root is a projection: the order of its output is part of its meaning (I6)."""
+        return False
+
+    def walk(self) -> Iterator[Plan]:
+        """This node and all below it, outermost first; the plans of subqueries in expressions are left out."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def all_expressions(self) -> Iterator[Expr]:
+        """Every expression of the plan, subqueries included."""
+        for node in self.walk():
+            for root in node.expressions:
+                for expr in root.walk():
+                    yield expr
+                    if isinstance(expr, _SUBQUERIES):
+                        yield from expr.plan.all_expressions()
+
+
+def field_of(column: Column) -> LogicalField:
+    return LogicalField(column.relation, column.name, column.type, column.nullable, column.evidence)
+
+
+def _derived(value: Any = None) -> Any:
+    return field(init=False, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OneRow(Plan):
+    """A SELECT without FROM: one row, no column."""
+
+    output: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Plan):
+    """A table or view of the catalog. Its schema is frozen: it is the source's."""
+
+    relation: str
+    output: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Plan):
+    """An inline table, or the rows of a table-valued function: `call` is None for VALUES."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    output: tuple[Column, ...]
+    call: Call | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Plan):
+    """SELECT: each item is a Column or an Alias."""
+
+    items: tuple[Expr, ...]
+    child: Plan
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.items
+
+    @property
+    def projected(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Plan):
+    """Keeps the rows for which the condition is true, so it proves what the condition needs to be true."""
+
+    condition: Expr
+    child: Plan
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        proved = not_null_columns(self.condition)
+        object.__setattr__(self, "output", tuple(_with_evidence(c, proved, "a filter") for c in self.child.output))
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
+INNER, CROSS, LEFT, RIGHT, FULL = "inner", "cross", "left", "right", "full"
+LEFT_SEMI, LEFT_ANTI = "left semi", "left anti"
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Plan):
+    """A join. An outer join makes the other side nullable and discards its evidence."""
+
+    left: Plan
+    right: Plan
+    kind: str
+    condition: Expr | None = None
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        left, right = self.left.output, self.right.output
+        proved = not_null_columns(self.condition) if self.condition is not None else set()
+        if self.kind in (RIGHT, FULL):
+            left = tuple(padded(c) for c in left)
+        elif self.kind in (INNER, CROSS, LEFT_SEMI):
+            left = tuple(_with_evidence(c, proved, "a join key") for c in left)
+        if self.kind in (LEFT, FULL):
+            right = tuple(padded(c) for c in right)
+        elif self.kind in (INNER, CROSS):
+            right = tuple(_with_evidence(c, proved, "a join key") for c in right)
+        kept = left if self.kind in (LEFT_SEMI, LEFT_ANTI) else left + right
+        object.__setattr__(self, "output", kept)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.left, self.right)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return () if self.condition is None else (self.condition,)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Plan):
+    """GROUP BY. `grouping_sets` lists, per set, the positions of `groups` that it keeps; None: one set of all."""
+
+    groups: tuple[Expr, ...]
+    items: tuple[Expr, ...]
+    child: Plan
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.groups + self.items
+
+    @property
+    def projected(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(Plan):
+    """UNION, INTERSECT or EXCEPT of plans whose columns already have common types."""
+
+    kind: str
+    inputs: tuple[Plan, ...]
+    all: bool
+    output: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return self.inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(Plan):
+    """ORDER BY, SORT BY, DISTRIBUTE BY or CLUSTER BY."""
+
+    keys: tuple[Sort, ...]
+    child: Plan
+
+    @property
+    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
+        return self.child.output
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.keys
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Plan):
+    """LIMIT, OFFSET and TABLESAMPLE: fewer of the same rows. `what` says which."""
+
+    what: str
+    child: Plan
+    arguments: tuple[Expr, ...] = ()
+
+    @property
+    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
+        return self.child.output
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Plan):
+    child: Plan
+
+    @property
+    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
+        return self.child.output
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Plan):
+    """A relation under a name: a table's alias, a CTE or view by its name, a subquery in FROM."""
+
+    name: tuple[str, ...]
+    child: Plan
+    output: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Generate(Plan):
+    """LATERAL VIEW, or a generator in SELECT: each row of the child beside each row that the generator makes of it."""
+
+    call: Call
+    outer: bool
+    generated: tuple[Column, ...]
+    child: Plan
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", self.child.output + self.generated)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.call,)
+
+
+def padded(column: Column) -> Column:
+    """The column as an outer join hands it on: nullable, and nothing is known of it any more."""
+    return replace(column, nullable=True, known=None)
+
+
+def _with_evidence(column: Column, proved: set[int], reason: str) -> Column:
+    if not column.nullable or column.known or column.id not in proved:
+        return column
+    return replace(column, known=f"{reason} on {column.name}")
+
+
+def not_null_columns(condition: Expr) -> set[int]:
+    """The ids of the columns that cannot be null in a row for which `condition` is true.
+
+    A conjunction proves what either side proves; a comparison proves the columns that reach it through null-in-null-out
+    expressions alone (Spark's `QueryPlanConstraints.inferIsNotNullConstraints`).
+    """
+    if not isinstance(condition, Call):
+        return {condition.id} if isinstance(condition, Column) else set()
+    name = condition.function.name
+    if name == "and":
+        return not_null_columns(condition.args[0]) | not_null_columns(condition.args[1])
+    if name == "or":
+        return not_null_columns(condition.args[0]) & not_null_columns(condition.args[1])
+    if name in ("isnotnull", *_STRICT) or condition.function.null_intolerant:
+        return {i for arg in condition.args for i in strict_columns(arg)}
+    if name == "not" and isinstance(condition.args[0], Call):
+        inner = condition.args[0]
+        if inner.function.name in ("isnull", *_STRICT):
+            return {i for arg in inner.args for i in strict_columns(arg)}
+    if name == "in":
+        return strict_columns(condition.args[0])
+    return set()
+
+
+_STRICT = ("=", "<", "<=", ">", ">=", "like", "rlike")
+
+
+def strict_columns(expr: Expr) -> set[int]:
+    """The ids of the columns whose null makes `expr` null."""
+    if isinstance(expr, Column):
+        return {expr.id}
+    strict = isinstance(expr, Call) and expr.function.null_intolerant
+    if strict or type(expr).__name__ in ("Cast", "GetField"):
+        return {i for child in expr.children for i in strict_columns(child)}
+    return set()

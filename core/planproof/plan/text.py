@@ -1,0 +1,32 @@
+"""The text form of a plan: one line per node, indented, with its schema."""
+
+from __future__ import annotations
+
+from planproof.expr.pretty import pretty
+from planproof.plan import nodes as p
+
+
+def show(node: p.Plan, depth: int = 0) -> str:
+    """The plan as text, the root first."""
+    lines = [f"{'  ' * depth}{_head(node)}  {node.schema}"]
+    lines += [show(child, depth + 1) for child in node.children]
+    return "\n".join(lines)
+
+
+def _head(node: p.Plan) -> str:
+    name = type(node).__name__
+    return f"{name} {detail}" if (detail := _detail(node)) else name
+
+
+def _detail(node: p.Plan) -> str:
+    if isinstance(node, p.Scan):
+        return node.relation
+    if isinstance(node, p.Named):
+        return ".".join(node.name)
+    if isinstance(node, p.SetOperation):
+        return f"{node.kind}{' all' if node.all else ''}"
+    if isinstance(node, p.Join):
+        return node.kind + (f" on {pretty(node.condition)}" if node.condition is not None else "")
+    if isinstance(node, p.Limit):
+        return node.what
+    return ", ".join(pretty(e) for e in node.expressions)
