@@ -1,0 +1,173 @@
+"""A real Airflow in a temporary home, and DAGs that run in it by `dag.test()`.
+
+Airflow reads its configuration when it is imported, so the environment is set here, before any test imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+HOME = Path(tempfile.mkdtemp(prefix="planproof-airflow-"))
+DAGS = HOME / "dags"
+os.environ.update(
+    AIRFLOW_HOME=str(HOME),
+    AIRFLOW__CORE__DAGS_FOLDER=str(DAGS),
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__CORE__UNIT_TEST_MODE="False",
+    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{HOME / 'airflow.db'}",
+    AIRFLOW__LOGGING__BASE_LOG_FOLDER=str(HOME / "logs"),
+    AIRFLOW__USAGE_DATA_COLLECTION__ENABLED="False",
+)
+DAGS.mkdir()
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass
+class Ran:
+    """What one `dag.test()` left behind; everything by task id."""
+
+    state: str
+    states: dict[str, str | None]
+    tries: dict[str, int]
+    xcoms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    log: str = ""
+
+
+@pytest.fixture(scope="session")
+def airflow_home() -> Iterator[Path]:
+    """Airflow's home, with its database made."""
+    from airflow.utils.db import initdb
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        initdb()
+    yield HOME
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture
+def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ran]]:
+    """Writes a DAG file into the bundle and runs its DAG: `run_dag(text)`, or `run_dag(path)` with `dag_id=`."""
+    yield lambda source, dag_id="tested": _run(source, dag_id, capsys)
+    for file in DAGS.iterdir():
+        file.unlink() if file.is_file() else shutil.rmtree(file)
+
+
+def _run(source: str | Path, dag_id: str, capsys: pytest.CaptureFixture[str]) -> Ran:
+    from airflow.models.asset import AssetEvent
+    from airflow.models.xcom import XComModel
+    from airflow.settings import Session
+    from sqlalchemy import select
+
+    file = DAGS / (source.name if isinstance(source, Path) else "tested.py")
+    file.write_text(source.read_text() if isinstance(source, Path) else textwrap.dedent(source))
+    module = _loaded(file)
+    dag = next(d for d in vars(module).values() if getattr(d, "dag_id", None) == dag_id and hasattr(d, "test"))
+    capsys.readouterr()
+    run = dag.test()
+    log = _ANSI.sub("", "".join(capsys.readouterr()))
+    with Session() as db:
+        tasks = run.get_task_instances(session=db)
+        xcoms: dict[str, dict[str, Any]] = {}
+        for row in db.scalars(select(XComModel).where(XComModel.run_id == run.run_id, XComModel.dag_id == dag_id)):
+            xcoms.setdefault(row.task_id, {})[row.key] = XComModel.deserialize_value(row)
+        events = db.scalars(select(AssetEvent).where(AssetEvent.source_run_id == run.run_id))
+        uris = [event.asset.uri for event in events if event.source_dag_id == dag_id]
+    return Ran(
+        str(run.state.value),
+        {t.task_id: t.state.value if t.state else None for t in tasks},
+        {t.task_id: t.try_number for t in tasks},
+        xcoms,
+        uris,
+        log,
+    )
+
+
+def _loaded(file: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"dag_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+PROJECT = {
+    "dbt_project.yml": """
+        name: shop
+        version: "1.0"
+        profile: shop
+        models: {+materialized: table, +file_format: parquet}
+        flags: {send_anonymous_usage_stats: false}
+        """,
+    "profiles.yml": """
+        shop:
+          target: test
+          outputs:
+            test:
+              {type: spark, method: session, host: NA, schema: "{{ env_var('SHOP_SCHEMA') }}", threads: 1}
+        """,
+    "models/customers.sql": """
+        select id, name from values (1, 'ada'), (2, 'bob'), (3, 'cyd') as t(id, name)
+        """,
+    "models/orders.sql": """
+        select cast(order_id as bigint) as order_id, customer_id
+        from values (10, 1), (11, 1), (12, 2) as t(order_id, customer_id)
+        """,
+    "models/customer_orders.sql": """
+        select
+            c.id,
+            o.order_id
+        from {{ ref('customers') }} as c
+        {{ var('join', 'inner') }} join {{ ref('orders') }} as o
+            on o.customer_id = c.id
+        """,
+    "models/customer_totals.sql": """
+        select id, count(*) as orders from {{ ref('customer_orders') }} group by id
+        """,
+    "models/schema.yml": """
+        models:
+          - name: customers
+            config: {contract: {enforced: true}}
+            columns:
+              - {name: id, data_type: int, constraints: [{type: not_null}]}
+              - {name: name, data_type: string, constraints: [{type: not_null}]}
+          - name: orders
+            config: {contract: {enforced: true}}
+            columns:
+              - {name: order_id, data_type: bigint, constraints: [{type: not_null}]}
+              - {name: customer_id, data_type: int, constraints: [{type: not_null}]}
+          - name: customer_orders
+            config: {contract: {enforced: true}}
+            columns:
+              - {name: id, data_type: int, constraints: [{type: not_null}]}
+              - {name: order_id, data_type: bigint, constraints: [{type: not_null}]}
+        """,
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A dbt project of four models; the variable `join: left` breaks the contract of `customer_orders`."""
+    for name, text in PROJECT.items():
+        file = tmp_path / "shop" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text).lstrip())
+    return tmp_path / "shop"

@@ -1,0 +1,110 @@
+"""What Airflow sees of the provider before any task runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "dags_examples"
+
+PARSE = """
+import json, sys, time
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag({folder!r}, bundle_name="test")
+absent = ("pyspark", "py4j", "dbt", "pyarrow", "sqlglot")
+print(json.dumps({{
+    "errors": bag.import_errors,
+    "tasks": {{id: sorted(t.task_type for t in dag.tasks) for id, dag in bag.dags.items()}},
+    "loaded": [name for name in absent if name in sys.modules],
+}}))
+"""
+
+
+def _json(code: str) -> dict:
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def test_the_provider_is_listed_with_its_operators(airflow_home: Path) -> None:
+    from airflow.providers_manager import ProvidersManager
+
+    found = ProvidersManager()
+    found.initialize_providers_list()
+    modules = found.providers["planproof"].data["operators"][0]["python-modules"]
+    assert modules == [f"airflow_planproof.operators.{name}" for name in ("audit", "check", "run")]
+
+
+def test_provider_info_needs_nothing() -> None:
+    found = _json(
+        "import json, sys, airflow_planproof as a; info = a.get_provider_info();"
+        "print(json.dumps({'name': info['package-name'], 'loaded': [m for m in"
+        " ('airflow', 'pyspark', 'dbt', 'planproof') if m in sys.modules]}))"
+    )
+    assert found == {"name": "planproof", "loaded": []}
+
+
+def test_example_dags_parse_without_spark_and_dbt(airflow_home: Path) -> None:
+    found = _json(PARSE.format(folder=str(EXAMPLES)))
+    assert found["errors"] == {}
+    operators = {name for tasks in found["tasks"].values() for name in tasks}
+    assert {"PlanproofCheckOperator", "PlanproofRunOperator", "PlanproofAuditOperator"} <= operators
+    assert found["loaded"] == []
+
+
+def test_a_wrong_setting_is_said_at_parse_time(airflow_home: Path) -> None:
+    from airflow_planproof import PlanproofCheckOperator
+    from planproof.settings import SettingsError
+
+    with pytest.raises(SettingsError, match=r"task gate\.fail_on: 'violatd' .* did you mean 'violated'"):
+        PlanproofCheckOperator(task_id="gate", project_dir=".", fail_on="violatd")
+
+
+def test_arguments_that_do_not_fit_are_said_at_parse_time(airflow_home: Path) -> None:
+    from airflow_planproof import PlanproofAuditOperator, PlanproofCheckOperator
+
+    with pytest.raises(ValueError, match="give project_dir or manifest"):
+        PlanproofCheckOperator(task_id="gate")
+    with pytest.raises(ValueError, match="paths need a contract"):
+        PlanproofAuditOperator(task_id="audit", project_dir=".", paths="/data/x.parquet")
+    with pytest.raises(ValueError, match="give the tables or paths"):
+        PlanproofAuditOperator(task_id="audit", contract=[("id", "int", False)])
+
+
+@pytest.mark.parametrize(
+    ("uri", "settings"),
+    [
+        ("spark://spark%3A%2F%2Fhost:7077", {"spark.master": "spark://host:7077"}),
+        (
+            "spark://yarn/?queue=etl&spark.executor.memory=4g",
+            {"spark.master": "yarn", "spark.yarn.queue": "etl", "spark.executor.memory": "4g"},
+        ),
+    ],
+)
+def test_a_spark_connection_becomes_settings(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, settings: dict[str, str]
+) -> None:
+    from airflow_planproof.connection import spark_settings
+
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", uri)
+    assert spark_settings("cluster") == settings
+    assert spark_settings(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [("spark://yarn/?deploy-mode=cluster", "deploy mode 'cluster'"), ("postgres://db/x", "is of type 'postgres'")],
+)
+def test_a_connection_that_does_not_fit_fails_at_once(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, reason: str
+) -> None:
+    from airflow_planproof import PlanproofCannotRun
+    from airflow_planproof.connection import spark_settings
+
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", uri)
+    with pytest.raises(PlanproofCannotRun, match=reason):
+        spark_settings("cluster")
