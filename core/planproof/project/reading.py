@@ -136,7 +136,8 @@ class Reading:
         from planproof.invariants import sink
 
         self._enforce("D1", True, "the names of the output")
-        return list(sink.check(schema, "view" if self.node.materialized == "view" else "parquet"))
+        found = sink.check(schema, "view" if self.node.materialized == "view" else "parquet")
+        return [replace(finding, plane="logical") for finding in found]
 
     def _judge(self, plan: Plan, schema: LogicalSchema) -> list[Finding]:
         if self.contract is None:

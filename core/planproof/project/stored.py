@@ -66,5 +66,4 @@ def _forgetful(fields: Sequence[LogicalField]) -> tuple[Column, ...]:
 
 
 def _evidence(fields: Sequence[LogicalField]) -> dict[str, str]:
-    found = {f.name: f.evidence or (None if f.nullable else "the query's flag") for f in fields}
-    return {name: why for name, why in found.items() if why}
+    return {f.name: f.evidence for f in fields if f.evidence}
