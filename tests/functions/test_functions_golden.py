@@ -1,0 +1,38 @@
+"""Every registered function answers as real Spark did when tests/cases/functions/ was written. No Spark runs here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cases import Answer, derive
+
+from planproof.conf import Conf
+from planproof.functions.registry import builtin
+from planproof.functions.signature import Category
+
+GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.jsonl")), ids=lambda p: p.stem)
+def test_golden(path: Path) -> None:
+    missed = []
+    for line in path.read_text().splitlines():
+        case = json.loads(line)
+        name, args = case["function"], tuple(case["args"])
+        function = builtin().find(name)
+        assert function is not None, f"{name} is no longer registered"
+        ours = derive(name, function, args, Conf(ansi=case["ansi"]))
+        wanted = Answer(tuple(tuple(c) for c in case.get("columns", ())), case.get("error"))
+        if function.category is Category.WINDOW and ours.columns and wanted.columns:
+            same = ours.columns[0][1:] == wanted.columns[0][1:]
+        else:
+            same = ours == wanted
+        if not same:
+            missed.append(f"{name}({', '.join(args)}) ansi={case['ansi']}\n  ours   {ours}\n  wanted {wanted}")
+    assert not missed, "\n".join(missed[:20])
