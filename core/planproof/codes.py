@@ -89,6 +89,12 @@ _TABLE = (
         "Repair the registration, or rewrite the table.",
     ),
     Code(
+        "PP500",
+        "value too long",
+        "The contract promises char(n) or varchar(n), and Spark's string may hold more; over all rows it is counted.",
+        "Cut the value with left(...), or promise a longer type.",
+    ),
+    Code(
         "PP501",
         "column missing",
         "The contract promises a column that the model does not produce.",

@@ -6,19 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from planproof.schema import PhysicalSchema
+from planproof.types import quoted_if_needed
 
 Path = tuple[str, ...]
-"""A leaf: field names, with `element`, `key` and `value` for the levels of arrays and maps."""
+"""A place in a schema: field names, with `element`, `key` and `value` for the levels of arrays and maps."""
+
+
+def dotted(path: Path) -> str:
+    """The path as findings and evidence spell it.
+
+    >>> dotted(("items", "element", "unit price"))
+    'items.element.`unit price`'
+    """
+    return ".".join(quoted_if_needed(part) for part in path)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Counted over all rows: `rows`, and nulls per leaf where known. `source` says where the counts come from."""
+    """Counted over all rows: `rows`, and nulls per place where known. `source` says where the counts come from.
+
+    A count at a nested path counts the nulls inside parents that are there. `too_long` counts values beyond the length
+    that a char or varchar promises.
+    """
 
     rows: int | None = None
     nulls: Mapping[Path, int] = field(default_factory=dict)
     files: int | None = None
     source: str = ""
+    too_long: Mapping[Path, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,35 @@
+"""Arrow batches: row groups of staged files, and results of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planproof.arrow.footers import FooterError, row_groups
+from planproof.arrow.types import physical_schema
+from planproof.claims.model import Claim, Facts, Path
+from planproof.invariants.batches import check
+from planproof.report.model import Finding, Verdict
+
+SAMPLE = 8
+"""Row groups that `sample` decodes."""
+
+
+def sample(paths: Sequence[str], mode: str = "sample") -> list[Finding]:
+    """I2 over row groups of Parquet files: `sample` decodes the first and last of each file, at most `SAMPLE`; `all`
+    decodes everything; `off` nothing. A file that cannot be decoded is a violation."""
+    if mode == "off":
+        return []
+    found: list[Finding] = []
+    try:
+        for path, number, table in row_groups(paths, None if mode == "all" else SAMPLE):
+            found += check(table, f"{path}, row group {number}")
+    except FooterError as error:
+        found.append(Finding(Verdict.VIOLATED, "PP301", "batches", message=str(error)))
+    return found
+
+
+def read(table: Any) -> Claim:
+    """The claim of a result that was fetched as a pyarrow Table, or of one batch."""
+    nulls: dict[Path, int] = {(name,): column.null_count for name, column in zip(table.schema.names, table.columns)}
+    return Claim("batches", physical_schema(table.schema), Facts(table.num_rows, nulls, source="the result's batches"))

@@ -1,0 +1,12 @@
+"""The claim of the catalog: the relation as it is registered."""
+
+from __future__ import annotations
+
+from planproof.claims.model import Claim
+from planproof.session.protocol import Session
+
+
+def read(session: Session, name: str) -> Claim | None:
+    """The registered schema of a dotted name, or None where nothing is registered."""
+    table = session.table(name)
+    return None if table is None else Claim("catalog", table.schema)

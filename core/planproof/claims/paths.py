@@ -1,0 +1,53 @@
+"""Places in a schema: every field, element, key and value, with its type and flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from planproof.claims.model import Path, dotted
+from planproof.schema import PhysicalSchema
+from planproof.types import Array, DataType, Map, Struct
+
+
+class Place(NamedTuple):
+    """`is_key`: a map's key, which is never null whatever anybody says."""
+
+    path: Path
+    type: DataType
+    nullable: bool
+    is_key: bool = False
+
+    @property
+    def promises(self) -> bool:
+        """True where NOT NULL is said of a place that could hold a null."""
+        return not self.nullable and not self.is_key
+
+
+def places(schema: PhysicalSchema) -> Iterator[Place]:
+    """Every place of a schema, parents first."""
+    for f in schema:
+        yield from _below(Place((f.name,), f.type, f.nullable))
+
+
+def _below(place: Place) -> Iterator[Place]:
+    yield place
+    for name, data_type, nullable in nested(place.type):
+        key = isinstance(place.type, Map) and name == "key"
+        yield from _below(Place((*place.path, name), data_type, nullable, key))
+
+
+def nested(t: DataType) -> list[tuple[str, DataType, bool]]:
+    """The places directly below a type: name, type, flag."""
+    if isinstance(t, Array):
+        return [("element", t.element, t.contains_null)]
+    if isinstance(t, Map):
+        return [("key", t.key, False), ("value", t.value, t.value_contains_null)]
+    if isinstance(t, Struct):
+        return [(f.name, f.type, f.nullable) for f in t.fields]
+    return []
+
+
+def find(schema: PhysicalSchema, spelled: str) -> Place | None:
+    """The place that a dotted path names, as `dotted` spells it; a top-level name may stand without backticks."""
+    return next((p for p in places(schema) if spelled == dotted(p.path) or (spelled,) == p.path), None)

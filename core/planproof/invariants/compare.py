@@ -1,0 +1,68 @@
+"""Two types or schemas side by side: where they differ, at the deepest place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from planproof.claims.model import Path
+from planproof.claims.paths import nested
+from planproof.types import Array, DataType, Map, Struct, without_lengths
+
+
+class Difference(NamedTuple):
+    """At `path`, `promised` against `found`; None where there is nothing."""
+
+    path: Path
+    promised: str | None
+    found: str | None
+
+
+def type_differences(promised: DataType, found: DataType, path: Path) -> list[Difference]:
+    """Where the types differ, flags aside; char and varchar count as strings. Struct fields match by exact name and
+    position."""
+    return list(_types(without_lengths(promised), without_lengths(found), path))
+
+
+def _types(promised: DataType, found: DataType, path: Path) -> Iterator[Difference]:
+    if isinstance(promised, Struct) and isinstance(found, Struct):
+        yield from _structs(promised, found, path)
+    elif type(promised) is type(found) and isinstance(promised, Array | Map):
+        for (name, ours, _), (_, theirs, _) in zip(nested(promised), nested(found)):
+            yield from _types(ours, theirs, (*path, name))
+    elif promised != found:
+        yield Difference(path, promised.simple, found.simple)
+
+
+def _structs(promised: Struct, found: Struct, path: Path) -> Iterator[Difference]:
+    if promised.names == found.names:
+        for ours, theirs in zip(promised.fields, found.fields):
+            yield from _types(ours.type, theirs.type, (*path, ours.name))
+        return
+    missing = [f for f in promised.fields if f.name not in found.names]
+    extra = [f for f in found.fields if f.name not in promised.names]
+    yield from (Difference((*path, f.name), f.type.simple, None) for f in missing)
+    yield from (Difference((*path, f.name), None, f.type.simple) for f in extra)
+    if not missing and not extra:
+        yield Difference(path, _listed(promised), _listed(found))
+
+
+def _listed(struct: Struct) -> str:
+    return f"struct fields in the order {', '.join(struct.names)}"
+
+
+class Flag(NamedTuple):
+    """A place whose flags differ: `nullable` is what was found, the promise is the opposite."""
+
+    path: Path
+    nullable: bool
+
+
+def flag_differences(promised: DataType, found: DataType, path: Path) -> Iterator[Flag]:
+    """Where nested flags differ, over the places that both types have."""
+    for (name, ours, was), (other, theirs, now) in zip(nested(promised), nested(found)):
+        if name != other:
+            return
+        if was != now:
+            yield Flag((*path, name), now)
+        yield from flag_differences(ours, theirs, (*path, name))

@@ -1,0 +1,203 @@
+"""The contract against a plane: width, order, exact names, parsed types, NOT NULL, lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from planproof.catalog import split_name
+from planproof.claims.model import Facts, Path, dotted
+from planproof.claims.paths import places
+from planproof.contract import Contract
+from planproof.invariants.compare import Difference, type_differences
+from planproof.origin import Origin
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.settings import Settings
+from planproof.types import Char, DataType, Varchar
+
+Locate = Callable[[str], Origin | None]
+
+COUNTABLE = ("PP500", "PP506", "PP508")
+"""The codes of declared terms that a run can decide by counting."""
+
+
+def check(
+    contract: Contract,
+    schema: PhysicalSchema,
+    evidence: Mapping[str, str],
+    facts: Facts | None,
+    settings: Settings,
+    plane: str,
+    locate: Locate,
+) -> list[Finding]:
+    """What of the contract holds on a plane.
+
+    `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a place holds no null; a flag of
+    `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column, by name, in
+    the model. Terms that `settings.enforce` leaves out are not judged; codes in `settings.allow` become warnings.
+    """
+    found = [*_columns(contract.schema, schema, settings)]
+    for promised, given in _matched(contract.schema, schema):
+        clashes = type_differences(promised.type, given.type, (promised.name,))
+        if "types" in settings.enforce:
+            found += [_type(d) for d in clashes]
+            found += _lengths(promised, given, clashes, facts)
+        if "nullability" in settings.enforce:
+            found += _not_null(promised, given, evidence, facts)
+    return [_finished(f, settings, plane, locate) for f in found]
+
+
+def settle(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
+    """After the audit: a declared term that is still unproved counts as violated, as it could have been counted;
+    with `unproved: allow` it stays unproved."""
+    if settings.unproved == "allow":
+        return list(findings)
+    return [
+        replace(f, verdict=Verdict.VIOLATED) if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED else f
+        for f in findings
+    ]
+
+
+def _matched(promised: PhysicalSchema, found: PhysicalSchema) -> Iterator[tuple[PhysicalField, PhysicalField]]:
+    """The pairs of equal name; of several columns of one name, the first."""
+    first = {f.name: f for f in reversed(found.fields)}
+    return ((f, first[f.name]) for f in promised if f.name in first)
+
+
+def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings) -> Iterator[Finding]:
+    near = {f.name.lower(): f.name for f in found}
+    misspelled = {near.get(f.name.lower()) for f in promised if f.name not in found.names} - {None}
+    for f in promised:
+        if f.name not in found.names:
+            yield _missing(f, near.get(f.name.lower()), found)
+    spare = _spare(promised, found)
+    if "extra_columns" in settings.enforce:
+        for f in spare:
+            if f.name not in misspelled:
+                message = f"the model produces {f.name} ({f.type.simple}), which the contract does not name"
+                yield Finding(Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message)
+    if "order" in settings.enforce:
+        yield from _order(promised, found, spare)
+
+
+def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema) -> Finding:
+    there = f"the model produces {', '.join(found.names) or 'no column'}"
+    if near is not None:
+        there = f"the model spells it {near}, and names are compared exactly"
+    message = f"the contract promises {promised.name} ({promised.type.simple}); {there}"
+    return Finding(Verdict.VIOLATED, "PP501", "", dotted((promised.name,)), str(promised), near or "nothing", message)
+
+
+def _spare(promised: PhysicalSchema, found: PhysicalSchema) -> list[PhysicalField]:
+    """The found columns beyond the promised ones, second columns of one name included."""
+    left = list(promised.names)
+    spare = []
+    for f in found:
+        if f.name in left:
+            left.remove(f.name)
+        else:
+            spare.append(f)
+    return spare
+
+
+def _order(promised: PhysicalSchema, found: PhysicalSchema, spare: list[PhysicalField]) -> Iterator[Finding]:
+    extra = [f.name for f in spare]
+    given: list[str] = []
+    for name in reversed(found.names):
+        if name in extra:
+            extra.remove(name)
+        else:
+            given.insert(0, name)
+    wanted = [name for name in promised.names if name in given]
+    if wanted != given:
+        first = next(w for w, g in zip(wanted, given) if w != g)
+        message = f"the contract's order is {', '.join(wanted)}; the model's is {', '.join(given)}"
+        yield Finding(Verdict.VIOLATED, "PP503", "", dotted((first,)), ", ".join(wanted), ", ".join(given), message)
+
+
+def _type(difference: Difference) -> Finding:
+    path = dotted(difference.path)
+    promised, found = difference.promised or "nothing", difference.found or "nothing"
+    message = f"{path}: promised {promised}, found {found}"
+    return Finding(Verdict.VIOLATED, "PP504", "", path, promised, found, message)
+
+
+def _lengths(
+    promised: PhysicalField, found: PhysicalField, clashes: list[Difference], facts: Facts | None
+) -> Iterator[Finding]:
+    """char(n) and varchar(n): Spark computes with strings, so that only a declared length or a count proves it."""
+    given = {p.path: p.type for p in places(PhysicalSchema((found,)))}
+    clashing = {d.path for d in clashes}
+    for place in places(PhysicalSchema((promised,))):
+        if isinstance(place.type, Char | Varchar) and place.path in given and place.path not in clashing:
+            yield _length(place.path, place.type, given[place.path], facts)
+
+
+def _length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts | None) -> Finding:
+    place = dotted(path)
+    if isinstance(found, Char | Varchar) and found.length <= promised.length:
+        why = f"Spark knows it as {found.simple}"
+        return Finding(
+            Verdict.PROVED, "PP500", "", place, promised.simple, found.simple, f"{place}: {why}", evidence=why
+        )
+    counted = _known(facts, facts.too_long, path) if facts is not None else None
+    if facts is None or counted is None:
+        message = f"{place}: promised {promised.simple}, found {found.simple}; no value's length was counted yet"
+        return Finding(Verdict.UNPROVED, "PP500", "", place, promised.simple, found.simple, message)
+    return counted_length(place, promised.simple, counted, facts)
+
+
+def counted_length(place: str, promised: str, counted: int, facts: Facts) -> Finding:
+    """The verdict on a promised length from a count of longer values."""
+    if counted:
+        message = f"{place}: promised {promised}, and {counted} values of {facts.rows} rows are longer"
+        return Finding(Verdict.VIOLATED, "PP500", "", place, promised, f"{counted} longer values", message)
+    why = f"0 longer values in {facts.rows} rows, counted in {facts.source}"
+    return Finding(Verdict.PROVED, "PP500", "", place, promised, promised, f"{place}: {why}", evidence=why)
+
+
+def _not_null(
+    promised: PhysicalField, found: PhysicalField, evidence: Mapping[str, str], facts: Facts | None
+) -> Iterator[Finding]:
+    given = {p.path: p.nullable for p in places(PhysicalSchema((found,)))}
+    for place in places(PhysicalSchema((promised,))):
+        if place.promises and place.path in given:
+            yield _judged(place.path, given[place.path], evidence, facts)
+
+
+def _judged(path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None) -> Finding:
+    place = dotted(path)
+    why = evidence.get(place) or (evidence.get(path[0]) if len(path) == 1 else None)
+    counted = _known(facts, facts.nulls, path) if facts is not None else None
+    if facts is not None and counted is not None and (counted or not why):
+        # A count overrules evidence: data is what was promised.
+        return counted_nulls(place, counted, facts)
+    if why:
+        message = f"{place} holds no null: {why}"
+        return Finding(Verdict.PROVED, "PP505", "", place, "NOT NULL", "NOT NULL", message, evidence=why)
+    flag = "nullable" if nullable else "NOT NULL by a flag that nothing supports"
+    message = f"{place}: promised NOT NULL, found {flag}; nothing proves it yet"
+    return Finding(Verdict.UNPROVED, "PP506", "", place, "NOT NULL", flag, message)
+
+
+def _known(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
+    return 0 if facts.rows == 0 else counts.get(path)
+
+
+def counted_nulls(place: str, counted: int, facts: Facts) -> Finding:
+    """The verdict on a promised NOT NULL from a count of nulls."""
+    if counted:
+        message = f"{place}: promised NOT NULL, and {counted} nulls were counted in {facts.rows} rows ({facts.source})"
+        return Finding(Verdict.VIOLATED, "PP505", "", place, "NOT NULL", f"{counted} nulls", message)
+    why = f"0 nulls in {facts.rows} rows, counted in {facts.source}"
+    return Finding(Verdict.PROVED, "PP505", "", place, "NOT NULL", "0 nulls", f"{place}: {why}", evidence=why)
+
+
+def _finished(finding: Finding, settings: Settings, plane: str, locate: Locate) -> Finding:
+    column = split_name(finding.field)[0] if finding.field else None
+    placed = replace(finding, plane=plane, origin=locate(column) if column else None)
+    open_ = placed.verdict in (Verdict.VIOLATED, Verdict.UNPROVED)
+    if open_ and placed.code in settings.allow:
+        return replace(placed, verdict=Verdict.WARNING, message=f"{placed.message} (allowed by the settings)")
+    return placed

@@ -1,0 +1,86 @@
+"""I7: Spark's optimized and executed plans have the analyzed schema.
+
+Position and type are exact, names exact in `optimized` and without case in `executed`. Nullability may tighten. A flag
+that the optimizer loosens is decided by facts: Spark 4.3 does this on healthy queries (`uniform`, INTERSECT, a lateral
+count, a recursive CTE).
+"""
+
+from __future__ import annotations
+
+from planproof.claims.model import Facts, Path, dotted
+from planproof.invariants.compare import flag_differences, type_differences
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.session.protocol import SparkPlanes
+
+
+def check(planes: SparkPlanes, facts: Facts | None = None) -> list[Finding]:
+    """Compares each later plane with the analyzed one. A query that Spark cannot plan is unproved."""
+    found: list[Finding] = []
+    if planes.unplanned is not None:
+        message = f"Spark analyzes this query but cannot plan it: {planes.unplanned}"
+        found.append(Finding(Verdict.UNPROVED, "PP302", "optimized", found=planes.unplanned, message=message))
+    if planes.optimized is not None:
+        found += _shape("optimized", planes.analyzed, planes.optimized)
+        found += _loosened(planes.analyzed, planes.optimized, facts)
+    if planes.executed is not None:
+        found += _shape("executed", planes.analyzed, planes.executed)
+    return found
+
+
+def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[Finding]:
+    if len(analyzed) != len(later):
+        return [_changed(plane, None, f"{len(analyzed)} columns", f"{len(later)} columns")]
+    found: list[Finding] = []
+    for ours, theirs in zip(analyzed, later):
+        same = ours.name == theirs.name or (plane == "executed" and ours.name.lower() == theirs.name.lower())
+        if not same:
+            found.append(_changed(plane, (ours.name,), f"the name {ours.name}", f"the name {theirs.name}"))
+        differences = type_differences(ours.type, theirs.type, (ours.name,))
+        found += [_changed(plane, d.path, d.promised, d.found) for d in differences]
+    return found
+
+
+def _changed(plane: str, path: Path | None, promised: str | None, found: str | None) -> Finding:
+    place = dotted(path) if path else None
+    message = (
+        f"{place or 'the result'}: Spark's analyzed plan says {promised or 'nothing'}, its {plane} plan "
+        f"{found or 'nothing'}"
+    )
+    return Finding(Verdict.VIOLATED, "PP203", plane, place, promised, found, message)
+
+
+def _loosened(analyzed: PhysicalSchema, optimized: PhysicalSchema, facts: Facts | None) -> list[Finding]:
+    if len(analyzed) != len(optimized):
+        return []
+    return [_decided(path, facts) for a, o in zip(analyzed, optimized) for path in _loosened_paths(a, o)]
+
+
+def _loosened_paths(analyzed: PhysicalField, optimized: PhysicalField) -> list[Path]:
+    path: Path = (analyzed.name,)
+    nested = [f.path for f in flag_differences(analyzed.type, optimized.type, path) if f.nullable]
+    return [path, *nested] if optimized.nullable and not analyzed.nullable else nested
+
+
+def _decided(path: Path, facts: Facts | None) -> Finding:
+    place = dotted(path)
+    counted = facts.nulls.get(path) if facts is not None else None
+    said = f"{place}: NOT NULL in Spark's analyzed plan, nullable in its optimized plan"
+    if facts is None or counted is None:
+        return Finding(
+            Verdict.WARNING, "PP204", "optimized", place, "NOT NULL", "nullable", f"{said}; no null was counted yet"
+        )
+    if counted:
+        message = f"{said}, and {counted} nulls were counted in {facts.source}"
+        return Finding(Verdict.VIOLATED, "PP204", "optimized", place, "NOT NULL", f"{counted} nulls", message)
+    evidence = f"0 nulls in {facts.rows} rows, counted in {facts.source}"
+    return Finding(
+        Verdict.PROVED,
+        "PP204",
+        "optimized",
+        place,
+        "NOT NULL",
+        "nullable, without a null",
+        f"{said}; {evidence}",
+        evidence=evidence,
+    )

@@ -1,0 +1,43 @@
+"""I4: Spark's analyzed schema is the logical schema, stripped: names, types, flags, nested ones too."""
+
+from __future__ import annotations
+
+from planproof.claims.model import Path, dotted
+from planproof.invariants.compare import flag_differences, type_differences
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+
+
+def check(logical: PhysicalSchema, analyzed: PhysicalSchema, strict: bool = False) -> list[Finding]:
+    """A finding per place where our plan and Spark's analyzer differ: a warning, violated where `strict`."""
+    verdict = Verdict.VIOLATED if strict else Verdict.WARNING
+    if len(logical) != len(analyzed):
+        return [_finding(verdict, None, f"{len(logical)} columns", f"{len(analyzed)} columns")]
+    found: list[Finding] = []
+    for ours, theirs in zip(logical, analyzed):
+        found += _field(verdict, ours, theirs)
+    return found
+
+
+def _field(verdict: Verdict, ours: PhysicalField, theirs: PhysicalField) -> list[Finding]:
+    path: Path = (ours.name,)
+    if ours.name != theirs.name:
+        return [_finding(verdict, path, f"the name {ours.name}", f"the name {theirs.name}")]
+    found = [_finding(verdict, d.path, d.promised, d.found) for d in type_differences(ours.type, theirs.type, path)]
+    if found:
+        return found
+    if ours.nullable != theirs.nullable:
+        found.append(_finding(verdict, path, _flag(ours.nullable), _flag(theirs.nullable)))
+    for flag in flag_differences(ours.type, theirs.type, path):
+        found.append(_finding(verdict, flag.path, _flag(not flag.nullable), _flag(flag.nullable)))
+    return found
+
+
+def _flag(nullable: bool) -> str:
+    return "nullable" if nullable else "NOT NULL"
+
+
+def _finding(verdict: Verdict, path: Path | None, ours: str | None, theirs: str | None) -> Finding:
+    place = dotted(path) if path else None
+    message = f"{place or 'the result'}: planproof derived {ours or 'nothing'}, Spark's analyzer {theirs or 'nothing'}"
+    return Finding(verdict, "PP201", "logical", place, promised=ours, found=theirs, message=message)

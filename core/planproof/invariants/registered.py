@@ -1,0 +1,115 @@
+"""The catalog's entry against what is stored: names and types.
+
+Flags are ignored, as a V1 table forgets them; partition columns stand last; names are compared without case, as Spark
+resolves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planproof.claims.model import dotted
+from planproof.invariants.compare import type_differences
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    is_integral,
+    parse_type,
+)
+
+
+def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Sequence[str] = ()) -> list[Finding]:
+    """The registered schema against the schema that was written (the plan's, with partition columns anywhere, or a
+    footer's, without them)."""
+    last = [name.lower() for name in partition_by]
+    stored = {f.name.lower(): f for f in written if f.name.lower() not in last}
+    found: list[Finding] = []
+    for f in registered:
+        if f.name.lower() in stored:
+            found += _types(f, stored[f.name.lower()])
+    found += _partitions(registered, written, last)
+    found += _width(registered, stored, last)
+    return found or _order(registered, list(stored), last)
+
+
+def _types(registered: PhysicalField, stored: PhysicalField) -> list[Finding]:
+    found = []
+    for d in type_differences(registered.type, stored.type, (registered.name,)):
+        readable = d.promised is not None and d.found is not None and _reads(d.promised, d.found)
+        verdict = Verdict.WARNING if readable else Verdict.VIOLATED
+        place = dotted(d.path)
+        note = ", which Spark widens as it reads" if readable else ""
+        message = f"{place} is registered as {d.promised or 'nothing'} and stored as {d.found or 'nothing'}{note}"
+        found.append(Finding(verdict, "PP403", "catalog", place, d.promised, d.found, message))
+    return found
+
+
+def _reads(registered: str, stored: str) -> bool:
+    try:
+        return widens(parse_type(stored), parse_type(registered))
+    except ValueError:
+        return False
+
+
+def widens(stored: DataType, registered: DataType) -> bool:
+    """True where Spark reads `stored` as the wider `registered` without loss (`ParquetVectorUpdaterFactory`)."""
+    if isinstance(stored, Decimal) and isinstance(registered, Decimal):
+        room = registered.precision - registered.scale >= stored.precision - stored.scale
+        return room and registered.scale >= stored.scale
+    integers = (BYTE, SHORT, INT, LONG)
+    if is_integral(stored) and is_integral(registered):
+        return integers.index(stored) < integers.index(registered)
+    return (stored, registered) in (
+        (FLOAT, DOUBLE),
+        (BYTE, DOUBLE),
+        (SHORT, DOUBLE),
+        (INT, DOUBLE),
+        (DATE, TIMESTAMP_NTZ),
+    )
+
+
+def _partitions(registered: PhysicalSchema, written: PhysicalSchema, last: list[str]) -> list[Finding]:
+    """Partition columns stand last, with the type that the plan gave them."""
+    planned = {f.name.lower(): f for f in written}
+    found: list[Finding] = []
+    for f in registered:
+        if f.name.lower() in last and f.name.lower() in planned:
+            found += _types(f, planned[f.name.lower()])
+    tail = [f.name.lower() for f in registered][-len(last) :] if last else []
+    if tail != last:
+        message = f"the partition columns {', '.join(last)} do not stand last: the table ends with {', '.join(tail)}"
+        found.append(Finding(Verdict.VIOLATED, "PP403", "catalog", None, ", ".join(last), ", ".join(tail), message))
+    return found
+
+
+def _width(registered: PhysicalSchema, stored: dict[str, PhysicalField], last: list[str]) -> list[Finding]:
+    """A column without a place in the files reads as null; one without a place in the catalog is not read."""
+    known = {f.name.lower() for f in registered}
+    found: list[Finding] = []
+    for f in registered:
+        if f.name.lower() not in stored and f.name.lower() not in last:
+            message = f"{f.name} is registered and not stored: it reads as null"
+            found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((f.name,)), str(f), "missing", message))
+    for name, f in stored.items():
+        if name not in known:
+            message = f"{f.name} is stored and not registered: nobody reads it"
+            found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((f.name,)), "nothing", str(f), message))
+    return found
+
+
+def _order(registered: PhysicalSchema, stored: list[str], last: list[str]) -> list[Finding]:
+    names = [f.name.lower() for f in registered if f.name.lower() not in last]
+    if names == stored:
+        return []
+    message = f"the columns are registered as {', '.join(names)} and stored as {', '.join(stored)}; Spark reads by name"
+    return [Finding(Verdict.WARNING, "PP403", "catalog", None, ", ".join(names), ", ".join(stored), message)]

@@ -1,0 +1,143 @@
+"""I5: the Parquet files that a write left behind have the schema of its plan, and agree with each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planproof.arrow.footers import Footer
+from planproof.claims.model import Path, dotted
+from planproof.invariants.compare import flag_differences, type_differences
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+
+
+def check(planned: PhysicalSchema | None, footers: Sequence[Footer], partition_by: Sequence[str] = ()) -> list[Finding]:
+    """Each file against `planned` (Spark's optimized schema; None: only against each other).
+
+    Partition columns stand in no file. INT96 or microseconds, the physical form of decimals, field ids and files
+    without rows are ignored. Milliseconds cut a timestamp and are a break.
+    """
+    filled = [f for f in footers if f.rows]
+    if planned is None:
+        return together(filled)
+    away = {name.lower() for name in partition_by}
+    expected = PhysicalSchema(tuple(f for f in planned if f.name.lower() not in away))
+    found: list[Finding] = []
+    for footer in filled:
+        found += _file(expected, footer)
+    return _once(found)
+
+
+def _file(expected: PhysicalSchema, footer: Footer) -> list[Finding]:
+    names = [f.name.lower() for f in footer.schema]
+    wanted = [f.name.lower() for f in expected]
+    if names != wanted:
+        message = f"{_name(footer)} has the columns {', '.join(names)}; the plan wrote {', '.join(wanted)}"
+        return [Finding(Verdict.VIOLATED, "PP401", "files", None, ", ".join(wanted), ", ".join(names), message)]
+    found: list[Finding] = []
+    for ours, theirs in zip(expected, footer.schema):
+        differences = type_differences(ours.type, theirs.type, (ours.name,))
+        found += [_broken(footer, d.path, d.promised, d.found) for d in differences]
+        if not differences:
+            found += _flags(ours, theirs, footer)
+    return found + _cut(footer)
+
+
+def _broken(footer: Footer, path: Path, promised: str | None, found: str | None) -> Finding:
+    place = dotted(path)
+    message = f"{_name(footer)}: {place} was planned as {promised or 'nothing'} and is stored as {found or 'nothing'}"
+    return Finding(Verdict.VIOLATED, "PP401", "files", place, promised, found, message)
+
+
+def _flags(planned: PhysicalField, stored: PhysicalField, footer: Footer) -> list[Finding]:
+    """Required exactly where the plan says NOT NULL. A loosened flag is decided by facts; a tightened one would make
+    the file promise more than the plan."""
+    path: Path = (planned.name,)
+    flags = [(f.path, f.nullable) for f in flag_differences(planned.type, stored.type, path)]
+    if planned.nullable != stored.nullable:
+        flags.insert(0, (path, stored.nullable))
+    found: list[Finding] = []
+    for place, optional in flags:
+        finding = _loosened(footer, place) if optional else _tightened(footer, place)
+        found += [finding] if finding else []
+    return found
+
+
+def _loosened(footer: Footer, path: Path) -> Finding | None:
+    nulls = footer.nulls.get(path)
+    if nulls == 0:
+        return None
+    place = dotted(path)
+    verdict = Verdict.WARNING if nulls is None else Verdict.VIOLATED
+    counted = "its nulls are not counted" if nulls is None else f"{nulls} nulls are stored"
+    message = f"{_name(footer)}: {place} was planned NOT NULL, the file says optional, and {counted}"
+    return Finding(verdict, "PP401", "files", place, "NOT NULL", "optional", message)
+
+
+def _tightened(footer: Footer, path: Path) -> Finding:
+    place = dotted(path)
+    message = f"{_name(footer)}: {place} was planned nullable, and the file says required"
+    return Finding(Verdict.WARNING, "PP401", "files", place, "nullable", "required", message)
+
+
+def _cut(footer: Footer) -> list[Finding]:
+    return [
+        _broken(footer, leaf.path, "a timestamp in microseconds", "milliseconds")
+        for leaf in footer.leaves
+        if leaf.unit == "milliseconds"
+    ]
+
+
+def together(footers: Sequence[Footer]) -> list[Finding]:
+    """Files of one table against each other: shared columns have one type, and no file lacks a column that another
+    one says is NOT NULL. A file from before a nullable column was added is healthy."""
+    seen: dict[str, tuple[Footer, PhysicalField]] = {}
+    found: list[Finding] = []
+    for footer in footers:
+        for f in footer.schema:
+            first, known = seen.setdefault(f.name.lower(), (footer, f))
+            for d in type_differences(known.type, f.type, (known.name,)):
+                found.append(_clash(d.path, d.promised, d.found, first, footer))
+    return _once([*found, *_lacking(footers)])
+
+
+def _clash(path: Path, first: str | None, other: str | None, a: Footer, b: Footer) -> Finding:
+    place = dotted(path)
+    message = f"{place} is {first or 'missing'} in {_name(a)} and {other or 'missing'} in {_name(b)}"
+    return Finding(Verdict.VIOLATED, "PP402", "files", place, first, other, message)
+
+
+def _lacking(footers: Sequence[Footer]) -> list[Finding]:
+    required = {f.name.lower(): (f, footer) for footer in footers for f in footer.schema if not f.nullable}
+    found: list[Finding] = []
+    for footer in footers:
+        names = {f.name.lower() for f in footer.schema}
+        for name, (f, other) in required.items():
+            if name not in names:
+                message = f"{_name(footer)} has no {f.name}, which {_name(other)} stores as NOT NULL"
+                place = dotted((f.name,))
+                found.append(Finding(Verdict.VIOLATED, "PP402", "files", place, str(f), "missing", message))
+    return found
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """One finding per place and kind, with the number of files that it stands for."""
+    groups: dict[tuple[str, str | None, str | None, str | None], list[Finding]] = {}
+    for f in findings:
+        groups.setdefault((f.code, f.field, f.promised, f.found), []).append(f)
+    return [_many(group) for group in groups.values()]
+
+
+def _many(group: list[Finding]) -> Finding:
+    first = group[0]
+    others = len(group) - 1
+    if not others:
+        return first
+    more = f"{first.message} (and in {others} more file{'' if others == 1 else 's'})"
+    return replace(first, message=more)
+
+
+def _name(footer: Footer) -> str:
+    return os.path.basename(footer.path)
