@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from planproof.analysis.context import Environment
 from planproof.analysis.queries import bind_query
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
-from planproof.origin import Origin, Unknown
+from planproof.origin import Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
-from planproof.report.model import Finding, Verdict
+from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof.sql.parse import parse
+from planproof.sql.splice import splice
+
+if TYPE_CHECKING:
+    from planproof.optimizer.driver import Refused
+    from planproof.optimizer.rules import Rule
 
 
 class RegistryMismatch(ValueError):
@@ -90,6 +96,59 @@ def plan(
     return LogicalPlan(
         root, sql, env.conf, (env.catalog.identity, env.registry.identity), origins, tuple(_duplicates(root, origins))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What the optimizer made of a plan.
+
+    `sql` is the original text with only the rewritten spans replaced: the text itself, byte for byte, where no rule
+    fired. `rules` names the rules that fired, in order; `rewrites` shows each rewritten span before and after.
+    """
+
+    plan: LogicalPlan
+    sql: str
+    rules: tuple[str, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry: Registry | None = None) -> Rewriting:
+    """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202)."""
+    from planproof.optimizer import driver, render
+    from planproof.optimizer.rules import RULES
+
+    found = driver.run(plan.root, plan.conf, registry or builtin(), RULES if rules is None else rules)
+    findings = tuple(_refused(r) for r in found.refused)
+    names = tuple(dict.fromkeys(f.rule for f in found.fired))
+    if not found.fired:
+        return Rewriting(plan, plan.text, (), (), findings)
+    try:
+        changes = render.edits(plan.root, found.plan, plan.text)
+    except render.CannotRender as reason:
+        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), str(reason))))
+    rewrites = tuple(
+        Rewrite(" + ".join(names), plan.text[start:stop], new, True, place(plan.text, start, stop))
+        for start, stop, new in changes
+    )
+    sql = splice(plan.text, changes)
+    return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings)
+
+
+def _refused(refused: Refused) -> Finding:
+    return Finding(
+        Verdict.WARNING,
+        "PP202",
+        "rewritten",
+        None,
+        str(refused.promised),
+        str(refused.found),
+        f"the rule {refused.rule} changed the schema and was refused",
+    )
+
+
+def _dropped(rules: str, reason: str) -> Finding:
+    return Finding(Verdict.WARNING, "PP202", "rewritten", message=f"the rewriting by {rules} was dropped: {reason}")
 
 
 def make_environment(

@@ -69,9 +69,7 @@ def _set_operation(node: exp.SetOperation, env: Environment, outer: Scope | None
 
 
 def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:
-    from planproof.analysis.pipes import bind_pipe
-
-    return bind_pipe(node, env, outer), None
+    raise env.unknown(f"the pipe operator {node.args['kind']}", node)
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
@@ -96,12 +94,8 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
             raise env.rejected("_LEGACY_ERROR_TEMP_0038", f"CTE definition can't have duplicate names: `{name}`.", cte)
         inner = env.with_ctes(found)
         if with_.args.get("recursive") and _names_itself(cte.args["this"], name):
-            from planproof.analysis.recursion import recursive_cte
-
-            plan = recursive_cte(cte, name, names, inner, outer)
-        else:
-            plan = bind_query(cte.args["this"], inner, outer)
-            plan = renamed(plan, name, names, env, cte)
+            raise env.unknown("a recursive CTE", cte)
+        plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
         found[name.lower()] = Cte(name, plan)
     return found
 

@@ -275,22 +275,11 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     return joins.join(node, (left, left_scope), (right, right_scope), env, outer)
 
 
-def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
-    from planproof.analysis.pivots import pivot
+def _not_known(what: str) -> Callable[[Any, Environment, Scope | None], From]:
+    def refuse(node: exp.Expr, env: Environment, outer: Scope | None) -> From:
+        raise env.unknown(what, node)
 
-    plan, scope = bind_relation(node.args["this"], env, outer)
-    return _aliased(pivot(node, plan, scope, env), node, env, outer)
-
-
-def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
-    from planproof.analysis.pivots import unpivot
-
-    plan, scope = bind_relation(node.args["this"], env, outer)
-    return _aliased(unpivot(node, plan, scope, env), node, env, outer)
-
-
-def _unnest(node: exp.Unnest, env: Environment, outer: Scope | None) -> From:
-    raise env.unknown("UNNEST", node)
+    return refuse
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
@@ -301,7 +290,7 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
     q.TableFunction: _function,
     q.LateralView: _lateral_view,
     q.Joined: _joined,
-    q.Pivoted: _pivoted,
-    q.Unpivoted: _unpivoted,
-    exp.Unnest: _unnest,
+    q.Pivoted: _not_known("PIVOT"),
+    q.Unpivoted: _not_known("UNPIVOT"),
+    exp.Unnest: _not_known("UNNEST"),
 }

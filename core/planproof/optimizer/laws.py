@@ -1,0 +1,67 @@
+"""Side conditions that rules share: what an expression depends on, and what may go wrong when it is moved.
+
+Each law is a predicate over effects, free variables and flags. A rule's "Only when ..." names the laws that it needs.
+"""
+
+from __future__ import annotations
+
+from planproof.conf import Conf
+from planproof.expr import Call, Cast, Column, Exists, Expr, InSubquery, Lambda, Outer, ScalarSubquery, Variable, Window
+from planproof.functions.signature import Category
+from planproof.types.casts import can_up_cast
+
+
+def free_variables(expr: Expr) -> frozenset[int]:
+    """The ids of the lambda variables that the expression uses and does not bind itself."""
+    if isinstance(expr, Variable):
+        return frozenset((expr.id,))
+    found: frozenset[int] = frozenset().union(*(free_variables(c) for c in expr.children))
+    if isinstance(expr, Lambda):
+        return found - {p.id for p in expr.parameters}
+    return found
+
+
+def columns(expr: Expr) -> frozenset[int]:
+    """The ids of the columns that the expression reads, outer ones included; never a lambda variable's."""
+    found = {e.id for e in expr.walk() if isinstance(e, Column)}
+    return frozenset(found | {e.column.id for e in expr.walk() if isinstance(e, Outer)})
+
+
+def deterministic(expr: Expr) -> bool:
+    """Two evaluations over the same row give the same value."""
+    return not any(isinstance(e, Call) and e.function.effects.volatile for e in expr.walk())
+
+
+def may_raise(expr: Expr, conf: Conf) -> bool:
+    """Whether evaluating the expression over some row may fail, as far as the functions' declared effects tell."""
+    return any(_raises(e, conf) for e in expr.walk())
+
+
+def _raises(expr: Expr, conf: Conf) -> bool:
+    if isinstance(expr, Cast):
+        return expr.mode == "ansi" and not can_up_cast(expr.child.type, expr.type)
+    if not isinstance(expr, Call):
+        return False
+    raises = expr.function.effects.raises
+    return raises == "always" or (raises == "ansi" and conf.ansi)
+
+
+def row_local(expr: Expr) -> bool:
+    """The expression needs one row and nothing else: no aggregate, window, generator or subquery in it."""
+    return not any(
+        isinstance(e, Window | ScalarSubquery | Exists | InSubquery)
+        or (isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR))
+        for e in expr.walk()
+    )
+
+
+_CHEAP = frozenset(
+    """+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in getarrayitem
+    getmapvalue coalesce size array_size length abs""".split()
+)
+"""Functions whose work is a few instructions: computing them again costs less than binding their value."""
+
+
+def costly(expr: Expr) -> bool:
+    """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups."""
+    return any(isinstance(e, Call) and e.function.name not in _CHEAP for e in expr.walk())
