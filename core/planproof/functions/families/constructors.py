@@ -1,0 +1,117 @@
+"""What makes arrays, maps and structs. Source: `complexTypeCreator.scala`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal
+from planproof.functions.bind import cast_unless_same, different_types
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.operators import merged
+from planproof.functions.signature import NEVER, PURE, RAISES, Args, Coerce, Many, Mismatch
+from planproof.origin import Unknown
+from planproof.types import VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
+from planproof.types.coercion import common
+from planproof.types.kinds import ANY
+
+Pretty = Callable[[Expr], str]
+
+
+def _array_type(args: Args, conf: Conf) -> DataType:
+    if not args:
+        return Array(VOID, False)
+    return Array(merged(args), any(a.nullable for a in args))
+
+
+def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+    return args[0::2], args[1::2]
+
+
+def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
+    if not exprs or all(same_type(e.type, exprs[0].type) for e in exprs):
+        return exprs
+    target = common([e.type for e in exprs], ansi=conf.ansi)
+    return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
+
+
+def _entries(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Keys meet at one type, values at another."""
+    keys, values = _halves(args)
+    ready: list[Expr] = []
+    for key, value in zip(_to_common(keys, conf), _to_common(values, conf)):
+        ready += [key, value]
+    return ready
+
+
+def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) % 2:
+        return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`map` requires 2n (n > 0) parameters.")
+    keys, values = _halves(list(args))
+    for what, exprs in (("KEY", keys), ("VALUE", values)):
+        if any(not same_type(e.type, exprs[0].type) for e in exprs[1:]):
+            return Mismatch(f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type.")
+    if any(isinstance(k.type, Map) for k in keys):
+        return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map.")
+    return None
+
+
+def _map_type(args: Args, conf: Conf) -> DataType:
+    if not args:
+        return Map(VOID, VOID, False)
+    keys, values = _halves(list(args))
+    return Map(merged(keys), merged(values), any(v.nullable for v in values))
+
+
+def _field_name(arg: Expr, at: int) -> str:
+    """`CreateStruct.create`: a named expression keeps its name, another is called by its place."""
+    if isinstance(arg, Alias | Column | GetField | GetFieldOfElements):
+        return arg.name
+    return f"col{at + 1}"
+
+
+def _struct_type(args: Args, conf: Conf) -> DataType:
+    return Struct(tuple(StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args)))
+
+
+def _named_struct_type(args: Args, conf: Conf) -> DataType:
+    names, values = _halves(list(args))
+    return Struct(tuple(StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
+
+
+def _constant(name: Expr) -> str:
+    if isinstance(name, Literal) and isinstance(name.value, str):
+        return name.value
+    raise Unknown("named_struct with a name that is no literal")
+
+
+def _named_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) % 2:
+        return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`named_struct` requires 2n (n > 0) parameters.")
+    for name in args[0::2]:
+        if not isinstance(name, Literal):
+            return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", "Only foldable `STRING` names are allowed.")
+        if not is_string(name.type):
+            return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", f'A name has the type "{name.type.sql}".')
+    return None
+
+
+def _same_elements(args: Args, conf: Conf) -> Mismatch | None:
+    return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("array", args)
+
+
+def _struct(call: Call, pretty: Pretty) -> str:
+    """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
+    if call.shown == "struct":
+        return f"struct({', '.join(pretty(a) for a in call.args)})"
+    pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
+    return f"named_struct({', '.join(pairs)})"
+
+
+TABLE: Table = lines(
+    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_same_elements, effects=PURE),
+    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
+    fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, effects=PURE),
+    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, effects=PURE),
+)
+
