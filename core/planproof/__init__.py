@@ -1,1 +1,74 @@
-"""planproof."""
+"""planproof proves the schema of a dbt model on Spark at every plane between its contract and its Parquet files."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planproof.api import optimize, plan
+    from planproof.catalog import Catalog
+    from planproof.conf import Conf
+    from planproof.contract import Contract, Model
+    from planproof.guard import Guard
+    from planproof.origin import AnalysisError, Unknown
+    from planproof.report.model import Finding, Report, Verdict
+    from planproof.settings import Settings
+
+_HOMES = {
+    "AnalysisError": "origin",
+    "Catalog": "catalog",
+    "Conf": "conf",
+    "Contract": "contract",
+    "Finding": "report.model",
+    "Guard": "guard",
+    "Model": "contract",
+    "Report": "report.model",
+    "Settings": "settings",
+    "Unknown": "origin",
+    "Verdict": "report.model",
+    "optimize": "api",
+    "plan": "api",
+}
+
+__all__ = [
+    "AnalysisError",
+    "Catalog",
+    "Conf",
+    "Contract",
+    "Finding",
+    "Guard",
+    "Model",
+    "Report",
+    "Settings",
+    "Unknown",
+    "Verdict",
+    "optimize",
+    "plan",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first asked for: `import planproof` alone loads nothing."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'planproof' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"planproof.{home}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Public(types.ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The import system binds the package planproof.plan here, which would hide the function of that name.
+        if name != "plan" or not isinstance(value, types.ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Public

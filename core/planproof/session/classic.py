@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.udtf import UserDefinedTableFunction
 
 from planproof.catalog import split_name
 from planproof.conf import Conf
@@ -265,6 +266,19 @@ class ClassicSession:
 
     def local_path(self, uri: str) -> str | None:
         return local_path(uri)
+
+    def register(self, name: str, function: Any) -> None:
+        with translated():
+            if isinstance(function, UserDefinedTableFunction):
+                self.spark.udtf.register(name, function)
+                return
+            if hasattr(function, "evalType") and hasattr(function, "returnType"):
+                self.spark.udf.register(name, function)
+                return
+        raise SparkFailure(
+            f"the function {name} says no return type; declare it with pyspark's udf(...), pandas_udf(...), "
+            "arrow_udf(...) or udtf(...)"
+        )
 
     def tag(self, tag: str) -> None:
         with translated():

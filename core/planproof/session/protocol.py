@@ -104,6 +104,12 @@ class Session(Protocol):
     def local_path(self, uri: str) -> str | None:
         """The path of a `file:` URI on this machine, or None where only Spark's own client reaches it."""
 
+    def register(self, name: str, function: Any) -> None:
+        """Makes a pyspark UDF or UDTF known to SQL by `name`, for this session. Raises `SparkFailure`."""
+
+    def register(self, name: str, function: Any) -> None:
+        """Makes a Python function known to this session's SQL."""
+
     def tag(self, tag: str) -> None:
         """Puts the Spark jobs that the calling thread starts from now on under `tag`."""
 

@@ -1,7 +1,7 @@
 """Small files and directories where a warehouse lies: what the journal, the locks and the staged data need.
 
-A location is a Hadoop path as Spark prints it: `file:/warehouse/t`, `hdfs://host/warehouse/t` or a bare local path, with
-its characters as they are (not percent-encoded). `decoded` makes one of a URI.
+A location is a Hadoop path as Spark prints it: `file:/warehouse/t`, `hdfs://host/warehouse/t` or a bare local path,
+with its characters as they are (not percent-encoded). `decoded` makes one of a URI.
 """
 
 from __future__ import annotations

@@ -1,0 +1,201 @@
+"""The story in one page: analyse -> rewrite -> stage -> audit -> publish -> report."""
+
+from __future__ import annotations
+
+import traceback
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import planproof.session
+from planproof.catalog import Catalog
+from planproof.contract import Contract, Model
+from planproof.origin import AnalysisError
+from planproof.publish import lock
+from planproof.publish.audit import look
+from planproof.publish.draft import Draft
+from planproof.publish.examine import Examined, examine
+from planproof.publish.incremental import Delta
+from planproof.publish.materialization import Job, Materialization
+from planproof.publish.memory import Memory
+from planproof.publish.names import Names, quoted
+from planproof.publish.publication import Publication, Refused, database_root
+from planproof.publish.recover import entries, locked, recover, recover_table, roots
+from planproof.publish.stage import describe
+from planproof.publish.stored import audit_stored
+from planproof.publish.strategies import STRATEGIES, settle
+from planproof.publish.table import Table
+from planproof.publish.view import View
+from planproof.report.model import Finding, Report, Verdict
+from planproof.session.protocol import Session, SparkFailure
+from planproof.session.store import store_of
+from planproof.settings import Settings
+
+
+class Guard:
+    """Checks models, and publishes them only when their contracts hold.
+
+    `spark` is a SparkSession or a planproof session; every statement runs under its settings, and none is changed.
+    `functions` ({name: Python function}) are registered in it. `settings` win over each model's own, `catalog` over
+    what Spark's catalog says. `root` is where journal and locks lie, by default the target database's location.
+    Whatever goes wrong is in the report that is returned: `outcome` says whether the target changed.
+    """
+
+    def __init__(
+        self,
+        spark: Any,
+        functions: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
+        catalog: Catalog | None = None,
+        root: str | None = None,
+    ) -> None:
+        self.session: Session = planproof.session.open(spark)
+        self.settings, self.root = settings, root
+        self.memory = Memory(self.session, catalog)
+        self.run, self._tries = uuid.uuid4().hex[:10], 0
+        for name, function in (functions or {}).items():
+            self.session.register(name, function)
+
+    def check(self, model: Model) -> Report:
+        """Planes 1 to 6; nothing is written and no row is read."""
+        return self._reported(model, self._check)
+
+    def publish(self, model: Model, full_refresh: bool = False) -> Report:
+        """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds."""
+        return self._reported(model, lambda draft: self._publish(draft, full_refresh))
+
+    def audit(self, name_or_path: str, contract: Contract) -> Report:
+        """What is stored now, a table or a Parquet path, against a contract."""
+        model = Model(name_or_path, "", contract=contract, settings=self.settings or Settings())
+        return self._reported(model, lambda draft: audit_stored(draft, self.session))
+
+    def recover(self, force: bool = False) -> list[Report]:
+        """Finishes or undoes publishes that were killed. `force` takes over those whose owner may still be alive."""
+        return recover(self.session, store_of(self.session), roots(self.session, self.root), force)
+
+    def _check(self, draft: Draft) -> Report:
+        self._examined(draft)
+        return draft.report("checked")
+
+    def _publish(self, draft: Draft, full_refresh: bool) -> Report:
+        examined = self._examined(draft)
+        if examined is None or draft.fails:
+            return draft.report("rejected")
+        names = self._names(draft.model)
+        with self._lock(draft, names) as root:
+            job = Job(self.session, names, draft.model, draft, examined, self.session.table(quoted(names.target)), root)
+            way = materialization(job, full_refresh)
+            publication = way.begin(job)
+            if publication is None:
+                return draft.report("rejected")
+            draft.strategy = publication.entry.strategy
+            return self._settled(job, way, publication)
+
+    def _examined(self, draft: Draft) -> Examined | None:
+        return examine(draft, self.session, self.memory.catalog())
+
+    def _settled(self, job: Job, way: Materialization, publication: Publication) -> Report:
+        """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
+
+        A process that dies instead leaves the journal entry behind, which `recover` settles.
+        """
+        try:
+            return self._carry_out(job, way, publication)
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            finished = settle(publication)
+            if not finished or not isinstance(error, Exception):
+                raise
+            message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
+            job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
+            return self._published(job)
+
+    def _carry_out(self, job: Job, way: Materialization, publication: Publication) -> Report:
+        """Stage, audit, swap: the target is touched by the last of the three only."""
+        draft = job.draft
+        publication.step("stage")
+        draft.executed_sql = way.stage(job, publication)
+        publication.step("audit")
+        way.audit(job, publication)
+        if draft.fails:
+            self._reject(draft, publication)
+            return draft.report("rejected")
+        STRATEGIES[publication.entry.strategy].swap(publication)
+        publication.journal.close()
+        return self._published(job)
+
+    def _reject(self, draft: Draft, publication: Publication) -> None:
+        publication.step("reject")
+        if draft.settings.keep_rejected and draft.strategy != "view":
+            draft.details["rejected"] = publication.entry.staging
+        else:
+            publication.discard()
+        publication.journal.close()
+
+    def _published(self, job: Job) -> Report:
+        """The published table as the catalog registers it, and what is known of it from now on."""
+        if job.draft.strategy == "location" and job.target is not None:
+            describe(self.session, job.model, job.target, quoted(job.names.target))
+        look(job)
+        self.memory.learn(job)
+        return job.draft.report("published")
+
+    def _names(self, model: Model) -> Names:
+        self._tries += 1
+        return Names.of(model.name, self.session.namespace, self.run, self._tries)
+
+    @contextmanager
+    def _lock(self, draft: Draft, names: Names) -> Iterator[str]:
+        """Holds the target's lock; what a dead holder left half way is recovered first. Yields the state's root."""
+        store, root = store_of(self.session), self.root or database_root(self.session, names.database)
+        table = ".".join(names.target)
+        try:
+            held = lock.acquire(store, root, names.slug, names.stamp, table)
+        except lock.Locked as refusal:
+            if not refusal.is_dead:
+                raise
+            for report in recover_table(self.session, store, root, names.slug):
+                draft.add(report.findings)
+            held = lock.acquire(store, root, names.slug, names.stamp, table)
+        try:
+            yield root
+        finally:
+            # An entry that is left means that the table is half way: its lock keeps others out until it is recovered.
+            held.release(keep=bool(entries(store, root, names.slug)))
+
+    def _reported(self, model: Model, work: Callable[[Draft], Report]) -> Report:
+        """What `work` reports; every way in which it could not be done becomes a report too."""
+        settings = self.settings or model.settings
+        draft = Draft(model, settings)
+        try:
+            return work(draft)
+        except lock.Locked as refusal:
+            draft.add([locked(str(refusal))])
+            return draft.report("failed", str(refusal))
+        except Refused as refusal:
+            draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
+            return draft.report("failed", str(refusal))
+        except AnalysisError as rejection:
+            message = f"Spark rejects the statement that writes the model: {rejection}"
+            draft.add([Finding(Verdict.VIOLATED, "PP110", "executed", found=rejection.condition, message=message)])
+            return draft.report("rejected")
+        except SparkFailure as failure:
+            draft.details["transient"] = failure.transient
+            draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])
+            return draft.report("failed", str(failure))
+        except Exception as error:
+            said = f"internal error in planproof: {type(error).__name__}: {error}"
+            draft.details["traceback"] = traceback.format_exc()
+            draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
+            return draft.report("failed", said)
+
+
+def materialization(job: Job, full_refresh: bool) -> Materialization:
+    """An incremental's first run, and a full refresh, is a table."""
+    if job.model.materialized == "view":
+        return View()
+    if job.model.materialized == "incremental" and job.target is not None and not full_refresh:
+        return Delta()
+    if job.model.materialized in ("table", "incremental"):
+        return Table()
+    raise Refused(f"{job.model.name} is {job.model.materialized}: planproof publishes table, view and incremental")

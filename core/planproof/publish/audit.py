@@ -1,0 +1,129 @@
+"""The audit: what was staged, read from the files, and counted where neither plan nor files can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planproof.arrow.footers import FooterError
+from planproof.claims import batches, files
+from planproof.claims.model import Facts
+from planproof.invariants import counting, registered, stored
+from planproof.invariants.contract import COUNTABLE, settle
+from planproof.publish.constraints import broken
+from planproof.publish.draft import Draft
+from planproof.publish.examine import judge, judge_loosened
+from planproof.publish.materialization import Job
+from planproof.publish.names import quoted
+from planproof.publish.publication import Publication
+from planproof.publish.stage import query
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, StoredTable
+from planproof.session.store import decoded, local
+
+
+def audit_files(job: Job, publication: Publication, planned: PhysicalSchema) -> None:
+    """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting."""
+    entry, draft = publication.entry, job.draft
+    staging = publication.stored(entry.staging)
+    assert staging is not None
+    facts = read_files(draft, job.session, staging, planned)
+    if facts is not None:
+        draft.rows = facts.rows
+    judge(draft, job.examined, facts, "files")
+    judge_loosened(draft, job.examined.planes, facts)
+    if not draft.violated():
+        count(draft, job.session, entry.staging)
+        draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging))
+    draft.findings = settle(draft.findings, draft.settings)
+
+
+def audit_query(job: Job) -> None:
+    """A view's query: nothing is stored, so that only what the contract asks and no plan proves is counted."""
+    draft = job.draft
+    for plane in ("batches", "files"):
+        draft.absent(plane, "a view stores nothing")
+    draft.not_enforced("I2", "a view stores nothing")
+    draft.not_enforced("I5", "a view stores nothing")
+    relation = f"(\n{query(job.model.sql)}\n)"
+    if not draft.violated():
+        count(draft, job.session, relation)
+        draft.add(broken(job.session, job.model, relation, relation))
+    draft.findings = settle(draft.findings, draft.settings)
+
+
+def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:
+    """The claims of a stored table's files; None where they cannot be read from here."""
+    location = decoded(table.location) if table.location else None
+    path = local(location) if location else None
+    if path is None:
+        reason = f"{location or table.name} is not on this machine"
+        for plane in ("files", "batches"):
+            draft.unreadable(plane, reason)
+        draft.not_enforced("I5", reason)
+        draft.not_enforced("I2", reason)
+        return None
+    return read_paths(draft, session.files(path), planned, table.partition_by)
+
+
+def read_paths(
+    draft: Draft, paths: Sequence[str], planned: PhysicalSchema | None, partition_by: Sequence[str]
+) -> Facts:
+    if not paths:
+        for plane in ("files", "batches"):
+            draft.absent(plane, "no file was written: there are no rows")
+        draft.enforced("I5", "no file was written")
+        draft.not_enforced("I2", "no file was written")
+        return Facts(0, {}, 0, "no files")
+    try:
+        claim, footers = files.read(paths)
+    except FooterError as error:
+        draft.unreadable("files", str(error))
+        draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
+        return Facts(source="no footer")
+    draft.read("files", claim.schema)
+    draft.add(stored.check(planned, footers, tuple(partition_by)))
+    draft.enforced("I5", f"footers of all {len(paths)} files")
+    sampled = batches.sample(paths, draft.settings.batches)
+    draft.add(sampled)
+    if draft.settings.batches == "off":
+        draft.absent("batches", "batches: off")
+        draft.not_enforced("I2", "batches: off")
+    else:
+        draft.read("batches", claim.schema)
+        draft.enforced("I2", f"row groups of the staged files, {draft.settings.batches}")
+    return claim.facts
+
+
+def count(draft: Draft, session: Session, relation: str) -> None:
+    """Decides every NOT NULL and length that is still unproved, in one query over those columns only."""
+    open_terms = [f for f in draft.findings if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED]
+    if open_terms:
+        decided = counting.count(session, relation, open_terms)
+        draft.findings = [f for f in draft.findings if f not in open_terms]
+        draft.add(decided)
+
+
+def _constrained(job: Job, staging: str) -> str:
+    """The rows over which a key must be unique: what the table will hold."""
+    target = job.target
+    if job.draft.strategy not in ("append", "partitions") or target is None:
+        return staging
+    names = quoted(job.names.target)
+    columns = ", ".join(quoted((c,)) for c in target.schema.names)
+    kept = f"SELECT {columns} FROM {names}"
+    if job.draft.strategy == "partitions":
+        same = " AND ".join(f"old.{quoted((c,))} <=> new.{quoted((c,))}" for c in target.partition_by)
+        kept = f"SELECT {columns} FROM {names} AS old LEFT ANTI JOIN {staging} AS new ON {same}"
+    return f"({kept} UNION ALL SELECT {columns} FROM {staging})"
+
+
+def look(job: Job) -> None:
+    """The catalog's plane: the relation as it is registered now, against what was written."""
+    now = job.session.table(quoted(job.names.target))
+    if now is None:
+        job.draft.unreadable("catalog", "the catalog does not show the relation")
+        return
+    job.draft.read("catalog", now.schema)
+    if now.kind == "table" and job.draft.strategy in ("rename", "location"):
+        job.draft.add(registered.check(now.schema, job.examined.promised, now.partition_by))

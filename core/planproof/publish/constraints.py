@@ -1,0 +1,87 @@
+"""Declared constraints, counted: a pass per key, one for all checks, an anti-join per foreign key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planproof.catalog import split_name
+from planproof.contract import Constraint, Model
+from planproof.invariants import counting
+from planproof.origin import AnalysisError
+from planproof.publish.names import quoted
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import Session
+
+_REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
+
+
+def broken(session: Session, model: Model, whole: str, staged: str) -> list[Finding]:
+    """A finding per declared constraint: proved by the count, or violated.
+
+    `whole` is what the table will hold and keys are unique over; `staged` the rows that are new. Both stand in a FROM
+    clause. Raises `SparkFailure`.
+    """
+    declared = model.contract.constraints if model.contract else ()
+    keys = [c for c in declared if c.kind in ("unique", "primary_key")]
+    checks = [c for c in declared if c.kind == "check"]
+    found = [_counted(session, c, counting.unique_query(whole, c.columns), "keys stand on several rows") for c in keys]
+    found += _checked(session, checks, staged)
+    return found + [_foreign(session, c, staged) for c in declared if c.kind == "foreign_key"]
+
+
+def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:
+    """All checks in one pass; one by one where one of them cannot be analyzed, so that it is named."""
+    if not checks:
+        return []
+    try:
+        counts = session.rows(counting.check_query(relation, [c.expression or "" for c in checks]))[0]
+    except AnalysisError:
+        queries = [counting.check_query(relation, [c.expression or ""]) for c in checks]
+        return [_counted(session, c, query, "rows fail the check") for c, query in zip(checks, queries)]
+    return [_finding(c, int(n or 0), "rows fail the check") for c, n in zip(checks, counts)]
+
+
+def _foreign(session: Session, constraint: Constraint, relation: str) -> Finding:
+    match = _REFERENCE.fullmatch(constraint.expression or "")
+    if match is None:
+        return _unreadable(constraint, "a foreign key reads `relation (column, ...)`")
+    target = quoted(split_name(match.group(1).strip()))
+    columns = [c.strip().strip("`") for c in match.group(2).split(",")]
+    try:
+        query = counting.foreign_key_query(relation, constraint.columns, target, columns)
+    except AnalysisError as error:
+        return _unreadable(constraint, str(error))
+    return _counted(session, constraint, query, "rows refer to nothing")
+
+
+def _counted(session: Session, constraint: Constraint, query: str, what: str) -> Finding:
+    try:
+        number = session.rows(query)[0][0]
+    except AnalysisError as error:
+        return _unreadable(constraint, str(error))
+    return _finding(constraint, int(number or 0), what)
+
+
+def _finding(constraint: Constraint, number: int, what: str) -> Finding:
+    name = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
+    return Finding(
+        Verdict.VIOLATED if number else Verdict.PROVED,
+        "PP507",
+        "files",
+        ", ".join(constraint.columns) or None,
+        promised=str(constraint),
+        found=f"{number} rows",
+        message=f"{name}: {number} {what}",
+        evidence="counted over all rows",
+    )
+
+
+def _unreadable(constraint: Constraint, why: str) -> Finding:
+    return Finding(
+        Verdict.VIOLATED,
+        "PP509",
+        "contract",
+        promised=str(constraint),
+        message=f"{constraint} cannot be counted: {why}",
+    )

@@ -1,0 +1,99 @@
+"""A report while it is being written: findings, how each plane was read, what was enforced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from planproof.contract import Model
+from planproof.report.model import (
+    INVARIANTS,
+    PLANES,
+    Enforcement,
+    Finding,
+    PlaneReading,
+    Report,
+    Rewrite,
+    Verdict,
+)
+from planproof.schema import PhysicalSchema
+from planproof.settings import Settings
+
+
+class Draft:
+    """Collects what one check, publish or audit finds out about `model`."""
+
+    def __init__(self, model: Model, settings: Settings) -> None:
+        self.model, self.settings = model, settings
+        self.findings: list[Finding] = []
+        self.rewrites: tuple[Rewrite, ...] = ()
+        self.executed_sql: str | None = None
+        self.rows: int | None = None
+        self.strategy: str | None = None
+        self.details: dict[str, Any] = {}
+        self._planes = {plane: PlaneReading(plane, "not present", "not reached") for plane in PLANES}
+        self._enforced = {name: Enforcement(name, False, "not reached") for name in INVARIANTS}
+        self._began = time.monotonic()
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        self.findings += [self._allowed(f) for f in findings]
+
+    def replace(self, codes: str, findings: Iterable[Finding]) -> None:
+        """Puts later findings in the place of the earlier ones whose codes begin with `codes`."""
+        self.findings = [f for f in self.findings if not f.code.startswith(codes)]
+        self.add(findings)
+
+    def _allowed(self, finding: Finding) -> Finding:
+        if finding.code not in self.settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
+            return finding
+        return replace(finding, verdict=Verdict.WARNING, evidence="allowed by the model's settings")
+
+    def read(self, plane: str, schema: PhysicalSchema) -> None:
+        fields = tuple((f.name, f.type.simple, f.nullable) for f in schema)
+        self._planes[plane] = PlaneReading(plane, "read", None, fields)
+
+    def absent(self, plane: str, reason: str) -> None:
+        self._planes[plane] = PlaneReading(plane, "not present", reason)
+
+    def unreadable(self, plane: str, reason: str) -> None:
+        self._planes[plane] = PlaneReading(plane, "unreadable", reason)
+
+    def enforced(self, invariant: str, how: str) -> None:
+        self._enforced[invariant] = Enforcement(invariant, True, how)
+
+    def not_enforced(self, invariant: str, why: str) -> None:
+        self._enforced[invariant] = Enforcement(invariant, False, why)
+
+    @property
+    def fails(self) -> bool:
+        """True where what was found so far forbids to publish."""
+        report = self.report("checked")
+        return report.fails(self.settings.fail_on) or any(
+            f.verdict is Verdict.VIOLATED and f.code in UNPUBLISHABLE for f in self.findings
+        )
+
+    def violated(self) -> bool:
+        return any(f.verdict is Verdict.VIOLATED for f in self.findings)
+
+    def report(self, outcome: str, error: str | None = None) -> Report:
+        return Report(
+            self.model.name,
+            outcome,
+            tuple(self.findings),
+            tuple(self._planes.values()),
+            tuple(self._enforced.values()),
+            self.rewrites,
+            self.model.sql or None,
+            self.executed_sql,
+            self.rows,
+            round(time.monotonic() - self._began, 3),
+            self.strategy,
+            error,
+            self.details,
+        )
+
+
+UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP401", "PP601")
+"""What no setting can let through: Spark itself could not do it, or the files would be damaged."""

@@ -1,0 +1,270 @@
+"""Planes 1 to 6 of a model: nothing is written, nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from planproof.catalog import Catalog
+from planproof.claims import spark
+from planproof.claims.model import Facts, dotted
+from planproof.contract import Model
+from planproof.invariants import contract as contract_terms
+from planproof.invariants import physical, planning, sink
+from planproof.origin import AnalysisError, Origin, Unknown
+from planproof.publish.draft import Draft
+from planproof.report.model import Finding, Rewrite, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkPlanes
+
+Locate = Callable[[str], Origin | None]
+
+
+class Examined(NamedTuple):
+    """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run."""
+
+    planes: SparkPlanes
+    evidence: Mapping[str, str]
+    locate: Locate
+    sql: str
+
+    @property
+    def promised(self) -> PhysicalSchema:
+        """The schema that the contract is judged on: Spark's analyzed one, with char and varchar lengths."""
+        return self.planes.declared or self.planes.analyzed
+
+
+def examine(draft: Draft, session: Session, catalog: Catalog) -> Examined | None:
+    """Reads the planes and compares them; None where Spark rejects the query."""
+    model = draft.model
+    _read_contract(draft)
+    plan, refusal = _logical(draft, session, catalog)
+    planes = _spark(draft, session)
+    if planes is None:
+        return None
+    if refusal is not None:
+        draft.add([_overruled(refusal)])
+    agreed = plan is not None and _agree(draft, plan, planes)
+    sql = _rewritten(draft, session, catalog, plan, planes) if agreed else _unrewritten(draft, plan)
+    evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
+    examined = Examined(planes, evidence, _locator(model, plan), sql)
+    _physical(draft, planes)
+    _sink(draft, session, examined)
+    judge(draft, examined, None, "analyzed")
+    return examined
+
+
+def judge(draft: Draft, examined: Examined, facts: Facts | None, plane: str) -> None:
+    """Judges the contract, in place of any earlier judgement."""
+    contract = draft.model.contract
+    if contract is None:
+        return
+    findings = contract_terms.check(
+        contract, examined.promised, examined.evidence, facts, draft.settings, plane, examined.locate
+    )
+    draft.replace("PP50", findings)
+
+
+def _read_contract(draft: Draft) -> None:
+    if draft.model.contract is None:
+        draft.absent("contract", "the model has no contract")
+    else:
+        draft.read("contract", draft.model.contract.schema)
+
+
+def _logical(draft: Draft, session: Session, catalog: Catalog) -> tuple[Any | None, AnalysisError | None]:
+    """Our own plan of the query, or None with what was said about it."""
+    try:
+        plan = _plan()(draft.model.sql, catalog, conf=session.conf)
+    except Unknown as unknown:
+        reason = str(unknown)
+        draft.add([Finding(Verdict.WARNING, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
+    except AnalysisError as error:
+        reason, refusal = str(error), error
+        draft.unreadable("logical", reason)
+        draft.not_enforced("I1", reason)
+        return None, refusal
+    else:
+        draft.read("logical", plan.physical_schema)
+        draft.add(replace(f, origin=_in(draft, f.origin)) for f in plan.findings)
+        draft.enforced("I1", "every node of the logical plan")
+        return plan, None
+    draft.unreadable("logical", reason)
+    draft.not_enforced("I1", f"no logical plan: {reason}")
+    return None, None
+
+
+def _plan() -> Callable[..., Any]:
+    try:
+        from planproof.api import plan
+    except ImportError as error:
+        raise Unknown(f"how to plan a query here ({error})") from error
+    found: Callable[..., Any] = plan
+    return found
+
+
+def _overruled(error: AnalysisError) -> Finding:
+    return Finding(
+        Verdict.WARNING,
+        "PP201",
+        "logical",
+        found=error.condition,
+        message=f"the logical plane rejects a query that Spark accepts: {error.message}; Spark's answer is used",
+        origin=error.origin,
+    )
+
+
+def _spark(draft: Draft, session: Session) -> SparkPlanes | None:
+    try:
+        planes = session.planes(draft.model.sql)
+    except AnalysisError as error:
+        for plane in ("analyzed", "optimized", "executed"):
+            draft.unreadable(plane, "Spark rejects the query")
+        draft.add(
+            [
+                Finding(
+                    Verdict.VIOLATED,
+                    "PP110",
+                    "analyzed",
+                    found=error.condition,
+                    message=f"Spark rejects the query: [{error.condition}] {error.message}",
+                    origin=_in(draft, error.origin),
+                )
+            ]
+        )
+        return None
+    draft.read("analyzed", planes.analyzed)
+    return planes
+
+
+def _agree(draft: Draft, plan: Any, planes: SparkPlanes) -> bool:
+    """I4: the logical plan, stripped, is Spark's analyzed schema."""
+    strict = draft.settings.planning == "strict"
+    findings = planning.check(plan.physical_schema, planes.analyzed, strict)
+    draft.add(findings)
+    draft.enforced("I4", "logical plan against Spark's analyzed plan, nested flags included")
+    return not findings
+
+
+def _unrewritten(draft: Draft, plan: Any | None) -> str:
+    why = "no logical plan" if plan is None else "the logical plan disagrees with Spark's"
+    draft.absent("rewritten", f"{why}; the compiled text runs as written")
+    draft.not_enforced("I6", "nothing was rewritten")
+    if plan is None:
+        draft.not_enforced("I4", "no logical plan to compare with")
+    draft.not_enforced("I3", "no logical plan, or it is not trusted")
+    return draft.model.sql
+
+
+def _rewritten(draft: Draft, session: Session, catalog: Catalog, plan: Any, planes: SparkPlanes) -> str:
+    """The text to run: rewritten, where rules fired and Spark gives the result the same schema."""
+    sql = draft.model.sql
+    draft.enforced("I3", "signatures proved against Spark; I4 compared their result for this query")
+    if draft.settings.rewrite == "off":
+        draft.absent("rewritten", "rewrite: off")
+        draft.not_enforced("I6", "rewrite: off")
+        return sql
+    try:
+        from planproof.api import optimize
+
+        rewriting = optimize(plan)
+    except (ImportError, Unknown) as reason:
+        draft.unreadable("rewritten", str(reason))
+        draft.not_enforced("I6", str(reason))
+        return sql
+    draft.enforced("I6", "after every rule of the optimizer")
+    if rewriting.sql == sql:
+        draft.absent("rewritten", "no rule fired; the compiled text runs byte for byte")
+        return sql
+    dropped = _changed_by_rewriting(session, rewriting.sql, planes)
+    if dropped is not None:
+        draft.absent("rewritten", dropped)
+        draft.add([Finding(Verdict.WARNING, "PP202", "rewritten", found=", ".join(rewriting.rules), message=dropped)])
+        draft.rewrites = _marked(rewriting.rewrites, False)
+        return sql
+    draft.read("rewritten", rewriting.plan.physical_schema)
+    applied = draft.settings.rewrite == "on"
+    draft.rewrites = _marked(rewriting.rewrites, applied)
+    if not applied:
+        draft.add(_suggestion(r) for r in rewriting.rewrites)
+    return str(rewriting.sql) if applied else sql
+
+
+def _changed_by_rewriting(session: Session, sql: str, planes: SparkPlanes) -> str | None:
+    """Why the rewritten text must not run, None where Spark analyzes it to the same schema."""
+    try:
+        analyzed = session.planes(sql).analyzed
+    except AnalysisError as error:
+        return f"Spark rejects the rewritten text: {error}"
+    if analyzed != planes.analyzed:
+        return f"Spark analyzes the rewritten text to {analyzed}, the compiled one to {planes.analyzed}"
+    return None
+
+
+def _marked(rewrites: tuple[Rewrite, ...], applied: bool) -> tuple[Rewrite, ...]:
+    return tuple(replace(r, applied=applied) for r in rewrites)
+
+
+def _suggestion(rewrite: Rewrite) -> Finding:
+    return Finding(
+        Verdict.PROVED,
+        "PP210",
+        "rewritten",
+        promised=rewrite.before,
+        found=rewrite.after,
+        message=f"{rewrite.rule} would rewrite this to the same result",
+        origin=rewrite.origin,
+        evidence="I6 and Spark's analyzed schema of the rewritten text",
+    )
+
+
+def _physical(draft: Draft, planes: SparkPlanes) -> None:
+    """I7: Spark's optimized and executed planes against its analyzed one."""
+    for plane, schema in (("optimized", planes.optimized), ("executed", planes.executed)):
+        if schema is None:
+            draft.unreadable(plane, planes.unplanned or "this kind of session does not show it")
+        else:
+            draft.read(plane, schema)
+    draft.add(physical.check(planes, None))
+    if planes.optimized is None and planes.executed is None:
+        draft.not_enforced("I7", planes.unplanned or "this kind of session shows no later plan")
+    else:
+        draft.enforced("I7", "optimized and executed plans against the analyzed one")
+
+
+def judge_loosened(draft: Draft, planes: SparkPlanes, facts: Facts | None) -> None:
+    """Flags that Spark's optimizer loosened are decided by what was counted."""
+    draft.replace("PP204", [f for f in physical.check(planes, facts) if f.code == "PP204"])
+
+
+def _sink(draft: Draft, session: Session, examined: Examined) -> None:
+    """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
+    model = draft.model
+    format = "view" if model.materialized == "view" else model.file_format
+    findings = sink.check(examined.planes.analyzed, format, session.conf.case_sensitive)
+    draft.add(_placed(findings, examined.locate))
+    draft.enforced("D1", f"names of the analyzed plane; a {format} with duplicates is refused before it runs")
+
+
+def _evidence(plan: Any) -> dict[str, str]:
+    return {dotted((f.name,)): f.evidence for f in plan.schema if f.evidence}
+
+
+def _locator(model: Model, plan: Any | None) -> Locate:
+    """Where an output column is written in the model's file."""
+    if plan is None:
+        return lambda column: None
+    origins: dict[str, Origin] = {}
+    for field, origin in zip(plan.schema, plan.origins):
+        if origin is not None:
+            origins.setdefault(field.name.lower(), origin.within(model.file) if model.file else origin)
+    return lambda column: origins.get(column.split(".")[0].lower()) or origins.get(column.lower())
+
+
+def _in(draft: Draft, origin: Origin | None) -> Origin | None:
+    return origin.within(draft.model.file) if origin and draft.model.file else origin
+
+
+def _placed(findings: list[Finding], locate: Locate) -> list[Finding]:
+    return [f if f.origin or not f.field else replace(f, origin=locate(f.field)) for f in findings]

@@ -1,0 +1,117 @@
+"""`incremental`: the delta is staged in the target's own shape, audited, and added or put in its partitions' place."""
+
+from __future__ import annotations
+
+from planproof.publish import stage
+from planproof.publish.audit import audit_files
+from planproof.publish.materialization import Job
+from planproof.publish.publication import Publication, Refused, publication
+from planproof.publish.table import plain, refuse_foreign
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField
+from planproof.session.protocol import StoredTable
+from planproof.types import same_type, without_lengths
+
+
+class Delta:
+    """A later run of an incremental model; the first one, and a full refresh, is a table."""
+
+    def begin(self, job: Job) -> Publication | None:
+        refuse_foreign(job)
+        target = job.target
+        assert target is not None
+        _refuse_shape(job, target)
+        findings = _misfits(job, target)
+        job.draft.add(findings)
+        if job.draft.fails:
+            return None
+        strategy = "append"
+        if job.model.incremental_strategy == "insert_overwrite":
+            strategy = "partitions" if target.partition_by else "location"
+        return publication(job.session, job.names, target, strategy, job.root, dict(job.model.options))
+
+    def stage(self, job: Job, publication: Publication) -> str:
+        assert job.target is not None
+        return stage.fill(publication, job.target, job.examined.sql, job.examined.planes.analyzed.names)
+
+    def audit(self, job: Job, publication: Publication) -> None:
+        assert job.target is not None
+        audit_files(job, publication, plain(job.target.schema))
+
+
+def _refuse_shape(job: Job, target: StoredTable) -> None:
+    if target.kind != "table":
+        raise Refused(f"{job.model.name} is a {target.kind}, not a table; run it with full_refresh=True")
+    if target.format != "parquet" or not target.location:
+        raise Refused(
+            f"{job.model.name} is stored as {target.format}; planproof adds to parquet tables, "
+            "run it with full_refresh=True"
+        )
+    wanted, found = [c.lower() for c in job.model.partition_by], [c.lower() for c in target.partition_by]
+    if wanted and wanted != found:
+        raise Refused(
+            f"{job.model.name} is stored with the partitions ({', '.join(found) or 'none'}), the model says "
+            f"({', '.join(wanted)}); run it with full_refresh=True"
+        )
+
+
+def _misfits(job: Job, target: StoredTable) -> list[Finding]:
+    """Where the delta, or its contract, does not fit the stored columns."""
+    stored = {f.name.lower(): f for f in target.schema}
+    produced = {f.name.lower(): f for f in job.examined.promised}
+    findings = [_missing(job, f) for name, f in stored.items() if name not in produced]
+    findings += [_left_out(job, f) for name, f in produced.items() if name not in stored]
+    for promised in job.model.contract.schema if job.model.contract else ():
+        held = stored.get(promised.name.lower())
+        if held is None:
+            findings.append(
+                _finding(
+                    job, Verdict.VIOLATED, promised.name, promised.type.simple, "no such column", "does not have it"
+                )
+            )
+        elif not same_type(without_lengths(held.type), without_lengths(promised.type)):
+            found = held.type.simple
+            findings.append(
+                _finding(job, Verdict.VIOLATED, promised.name, promised.type.simple, found, f"has it as {found}")
+            )
+    return findings
+
+
+def _missing(job: Job, field: PhysicalField) -> Finding:
+    return Finding(
+        Verdict.VIOLATED,
+        "PP402",
+        "catalog",
+        field.name,
+        promised=field.type.simple,
+        found="no such column",
+        message=f"{job.model.name} has the column {field.name}, which the model does not produce any more; new rows "
+        "would silently hold NULL there. Add it to the SELECT, or run with full_refresh",
+    )
+
+
+def _left_out(job: Job, field: PhysicalField) -> Finding:
+    return Finding(
+        Verdict.WARNING,
+        "PP402",
+        "catalog",
+        field.name,
+        promised="no such column",
+        found=field.type.simple,
+        message=f"{job.model.name} does not have the column {field.name}; its values are left out until a full refresh",
+        origin=job.examined.locate(field.name),
+    )
+
+
+def _finding(job: Job, verdict: Verdict, column: str, promised: str, found: str, what: str) -> Finding:
+    return Finding(
+        verdict,
+        "PP402",
+        "catalog",
+        column,
+        promised=promised,
+        found=found,
+        message=f"the contract promises {column} {promised}, and the stored table {job.model.name} {what}; "
+        "run with full_refresh, or change the contract",
+        origin=job.examined.locate(column),
+    )

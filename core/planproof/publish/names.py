@@ -1,0 +1,111 @@
+"""The names of a publish: what is staged, what is moved aside, and where files lie."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planproof.catalog import split_name
+
+PREFIX = "__planproof"
+"""Begins the name of everything that a publish creates in a database; no user's table should begin so."""
+STATE = ".planproof"
+"""The folder of journal and locks in a database's location; Spark does not see names that begin with a dot."""
+
+_PLAIN = re.compile(r"[a-z0-9_]{1,80}")
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """Name parts for Spark, each in backticks.
+
+    >>> quoted(("shop", "odd`name"))
+    '`shop`.`odd``name`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def literal(text: str) -> str:
+    """A Spark string literal.
+
+    >>> print(literal("it's"))
+    'it\\'s'
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def slug(table: str) -> str:
+    """A table's name as one file name, and as part of another table's name; odd names get a digest.
+
+    >>> slug("Orders"), slug("a b")
+    ('orders', 'a_b_c8687a08')
+    """
+    lowered = table.lower()
+    if _PLAIN.fullmatch(lowered):
+        return lowered
+    digest = hashlib.sha256(lowered.encode("utf-8")).hexdigest()[:8]
+    return f"{re.sub('[^a-z0-9_]', '_', lowered)[:70]}_{digest}"
+
+
+def join(location: str, *names: str) -> str:
+    return "/".join([location.rstrip("/"), *names])
+
+
+def parent(location: str) -> str:
+    return location.rstrip("/").rpartition("/")[0]
+
+
+def within(location: str, root: str) -> bool:
+    """True where `location` is `root` or lies below it, whatever way `file:` is spelt."""
+    inner, outer = _plain(location), _plain(root)
+    return inner == outer or inner.startswith(outer + "/")
+
+
+def _plain(location: str) -> str:
+    return re.sub("^file:/+", "/", location).rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The relation parts of one try of one run at publishing a target, all in the target's database."""
+
+    target: tuple[str, ...]
+    run: str
+    attempt: int
+
+    @classmethod
+    def of(cls, name: str, namespace: Sequence[str], run: str, attempt: int) -> Names:
+        """`namespace` (catalog, database) completes a name of one part; a catalog is kept only where it is written."""
+        parts = split_name(name)
+        return cls((*namespace[1:], *parts) if len(parts) == 1 else parts, run, attempt)
+
+    @property
+    def stamp(self) -> str:
+        return f"{self.run}_{self.attempt}"
+
+    @property
+    def database(self) -> tuple[str, ...]:
+        return self.target[:-1]
+
+    @property
+    def table(self) -> str:
+        return self.target[-1]
+
+    @property
+    def slug(self) -> str:
+        return slug(self.table)
+
+    @property
+    def staging(self) -> tuple[str, ...]:
+        return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}")
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """Where the old relation waits while the new one takes its name."""
+        return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}_old")
+
+
+def versions(data_root: str, table: str) -> str:
+    """The folder of the table's version directories."""
+    return join(data_root, PREFIX, slug(table))

@@ -1,0 +1,132 @@
+"""One publish under way: Spark, the files, and the journal entry that says how far it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from planproof.publish.journal import Entry, Journal, Prior
+from planproof.publish.names import PREFIX, Names, join, literal, parent, quoted, versions, within
+from planproof.publish.owner import Owner
+from planproof.session.protocol import Session, StoredTable
+from planproof.session.store import Store, decoded, store_of
+
+
+class Refused(Exception):
+    """The target cannot be replaced safely; the message says why and what to do."""
+
+
+class Publication:
+    """What the strategies work on. Everything that undoing needs stands in `entry`."""
+
+    def __init__(self, session: Session, store: Store, entry: Entry) -> None:
+        self.session, self.store = session, store
+        self.journal = Journal(store, entry)
+
+    @property
+    def entry(self) -> Entry:
+        return self.journal.entry
+
+    def step(self, name: str, **changes: Any) -> None:
+        self.journal.step(name, **changes)
+
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.session.rows(sql)
+
+    def stored(self, name: str) -> StoredTable | None:
+        return self.session.table(name)
+
+    def location(self, name: str) -> str | None:
+        """Where the relation's data lie now, None without a table."""
+        table = self.stored(name)
+        return decoded(table.location) if table and table.location else None
+
+    def set_location(self, name: str, location: str) -> None:
+        self.run(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
+
+    def rename(self, old: str, new: str, kind: str = "table") -> None:
+        self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {new}")
+
+    def drop(self, name: str, kind: str = "table") -> None:
+        self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
+
+    def delete_unused(self, location: str) -> None:
+        """Deletes a directory, unless the target's data lie there."""
+        current = self.location(self.entry.target)
+        if current is None or not within(current, location):
+            self.store.delete(location)
+
+    def is_version(self, location: str | None) -> bool:
+        """True for a version directory of this table, which no one but planproof made."""
+        return location is not None and f"/{PREFIX}/{self.entry.slug}/" in f"{location}/"
+
+    def discard(self) -> None:
+        """Removes what was staged: its registration and its files."""
+        self.drop(self.entry.staging)
+        self.delete_unused(self.entry.stage_location)
+
+
+def database_root(session: Session, database: tuple[str, ...]) -> str:
+    """The location of a database. Raises `Refused` for a catalog whose databases have none."""
+    rows = session.rows(f"DESCRIBE DATABASE EXTENDED {quoted(database)}")
+    found = next((str(r[1]) for r in rows if r[0] == "Location" and r[1]), None)
+    if found is None:
+        raise Refused(f"the database {'.'.join(database)} has no location; planproof publishes to Spark's own catalog")
+    return found
+
+
+def data_root(target: StoredTable | None, table: str, location_root: str | None, root: str) -> str:
+    """The folder beside which new data are staged, so that a publish stays on one file system."""
+    if target is not None and target.location:
+        location = decoded(target.location)
+        # `<root>/__planproof/<table>/<version>` for a version directory.
+        found = re.match(rf"(.+)/{PREFIX}/[^/]+/[^/]+/?$", location)
+        return found.group(1) if found else parent(location)
+    return location_root.rstrip("/") if location_root else root
+
+
+def prior_of(target: StoredTable | None) -> Prior | None:
+    if target is None:
+        return None
+    location = decoded(target.location) if target.location else None
+    kind = "table" if target.kind == "table" else "view"
+    return Prior(kind, target.managed, location, bool(target.partition_by))
+
+
+def publication(
+    session: Session, names: Names, target: StoredTable | None, strategy: str, root: str, options: dict[str, Any]
+) -> Publication:
+    """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet."""
+    location_root = options.get("location_root")
+    prior = prior_of(target)
+    managed = strategy == "rename" and (prior.managed if prior and prior.kind == "table" else not location_root)
+    data = data_root(target, names.table, location_root, root)
+    version = join(versions(data, names.table), names.stamp)
+    staged = join(root, names.staging[-1])
+    entry = Entry(
+        model=".".join(names.target),
+        target=quoted(names.target),
+        staging=quoted(names.staging),
+        away=quoted(names.away),
+        strategy=strategy,
+        run=names.run,
+        attempt=names.attempt,
+        owner=Owner.here(names.stamp),
+        slug=names.slug,
+        root=root,
+        native=join(root, names.table.lower()),
+        stage_location=staged if managed else version,
+        external=not managed,
+        prior=prior,
+    )
+    store = store_of(session)
+    return Publication(session, store, _placed(store, entry, names.table, location_root))
+
+
+def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
+    """A first external table goes where dbt would have put it, if that place is free."""
+    if entry.prior is not None or entry.strategy != "rename" or not location_root:
+        return entry
+    place = join(location_root, table)
+    return entry if store.exists(place) else replace(entry, place=place)

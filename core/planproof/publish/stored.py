@@ -1,0 +1,74 @@
+"""What is stored now, a table, a view or a Parquet path, against a contract."""
+
+from __future__ import annotations
+
+from planproof.catalog import split_name
+from planproof.claims.model import Facts
+from planproof.invariants import contract as contract_terms
+from planproof.publish.audit import count, read_files, read_paths
+from planproof.publish.constraints import broken
+from planproof.publish.draft import Draft
+from planproof.publish.names import quoted
+from planproof.publish.partition import places
+from planproof.report.model import Report
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import local
+
+
+def audit_stored(draft: Draft, session: Session) -> Report:
+    """Raises `SparkFailure` where there is no such table or path."""
+    for plane in ("logical", "rewritten", "analyzed", "optimized", "executed"):
+        draft.absent(plane, "an audit reads what is stored, not the query that wrote it")
+    for invariant in ("I1", "I3", "I4", "I6", "I7", "D1"):
+        draft.not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
+    contract = draft.model.contract
+    assert contract is not None
+    draft.read("contract", contract.schema)
+    name = draft.model.name
+    relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
+    draft.rows = facts.rows if facts else None
+    draft.add(contract_terms.check(contract, schema, {}, facts, draft.settings, "files", lambda column: None))
+    if not draft.violated():
+        count(draft, session, relation)
+        draft.add(broken(session, draft.model, relation, relation))
+    draft.findings = contract_terms.settle(draft.findings, draft.settings)
+    return draft.report("audited")
+
+
+def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalSchema, Facts | None]:
+    draft.absent("catalog", "a path is in no catalog")
+    relation = f"parquet.{quoted((location,))}"
+    path = local(location)
+    paths = session.files(path or location)
+    if not paths:
+        raise SparkFailure(f"{location} holds no data files")
+    schema = session.planes(f"SELECT * FROM {relation}").analyzed
+    return relation, schema, read_paths(draft, paths, None, ())
+
+
+def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:
+    relation = quoted(split_name(name))
+    table = session.table(relation)
+    if table is None:
+        raise SparkFailure(f"the table {name} does not exist")
+    draft.read("catalog", table.schema)
+    if table.kind != "table":
+        for plane in ("files", "batches"):
+            draft.absent(plane, "a view stores nothing")
+        return relation, table.schema, None
+    if table.format != "parquet":
+        for plane in ("files", "batches"):
+            draft.unreadable(plane, f"{table.format} files are not read")
+        return relation, table.schema, None
+    if not table.partition_by:
+        return relation, table.schema, read_files(draft, session, table, None)
+    return relation, table.schema, _partitions(draft, session, relation, table)
+
+
+def _partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:
+    """A partition's files lie where the catalog says, which need not be below the table's location."""
+    paths: list[str] = []
+    for place in places(session, relation):
+        paths += session.files(place.local)
+    return read_paths(draft, paths, None, table.partition_by)

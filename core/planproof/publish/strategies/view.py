@@ -1,0 +1,64 @@
+"""CREATE OR REPLACE VIEW: one metastore call. A table of the same name steps aside first and is dropped last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planproof.contract import Model
+from planproof.publish.names import literal, quoted
+from planproof.publish.publication import Publication
+from planproof.publish.stage import pairs, query
+
+
+class View:
+    def swap(self, publication: Publication) -> None:
+        entry = publication.entry
+        assert entry.statement is not None
+        if entry.prior is not None and entry.prior.kind == "table":
+            publication.step("away")
+            publication.rename(entry.target, entry.away)
+        publication.step("swap")
+        publication.run(entry.statement)
+        publication.step("clean")
+        self._clean(publication)
+
+    def settle(self, publication: Publication) -> bool:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind != "table":
+            # One call: it happened or it did not. Either way the view is whole.
+            return entry.step == "clean"
+        found = publication.stored(entry.target)
+        if found is not None and found.kind == "view":
+            self._clean(publication)
+            return True
+        if found is None and publication.stored(entry.away) is not None:
+            publication.rename(entry.away, entry.target)
+            if prior.location is not None:
+                publication.set_location(entry.target, prior.location)
+        return False
+
+    def _clean(self, publication: Publication) -> None:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind != "table":
+            return
+        publication.drop(entry.away)
+        if prior.location is not None and (prior.managed or publication.is_version(prior.location)):
+            publication.delete_unused(prior.location)
+
+
+def statement_of(name: str, model: Model, sql: str) -> str:
+    clauses = [f"CREATE OR REPLACE VIEW {name}{_columns(model.options.get('columns') or ())}"]
+    if model.comment is not None:
+        clauses.append(f"COMMENT {literal(model.comment)}")
+    properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
+    if properties:
+        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+    return "\n".join([*clauses, "AS", query(sql)])
+
+
+def _columns(columns: Iterable[tuple[str, str | None]]) -> str:
+    named = [
+        f"{quoted((name,))}{f' COMMENT {literal(comment)}' if comment is not None else ''}" for name, comment in columns
+    ]
+    return f" ({', '.join(named)})" if named else ""

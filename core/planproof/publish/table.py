@@ -1,0 +1,68 @@
+"""`table`: the whole table is staged, audited, and swapped in."""
+
+from __future__ import annotations
+
+from planproof.contract import Model
+from planproof.publish import stage
+from planproof.publish.audit import audit_files
+from planproof.publish.materialization import Job
+from planproof.publish.publication import Publication, Refused, publication
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
+from planproof.types import without_lengths
+
+VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
+"""Formats with a log of their own: their tables are never swapped by name or location."""
+
+
+class Table:
+    def begin(self, job: Job) -> Publication:
+        refuse_foreign(job)
+        strategy = _strategy(job.target, job.examined.promised, job.model)
+        return publication(job.session, job.names, job.target, strategy, job.root, dict(job.model.options))
+
+    def stage(self, job: Job, publication: Publication) -> str:
+        return stage.create(publication, job.model, job.examined.sql, job.target)
+
+    def audit(self, job: Job, publication: Publication) -> None:
+        planes = job.examined.planes
+        audit_files(job, publication, planes.optimized or planes.analyzed)
+
+
+def refuse_foreign(job: Job) -> None:
+    """Raises `Refused` for a model or target that is not a Parquet table of Spark's own catalog."""
+    if job.model.file_format != "parquet":
+        raise Refused(
+            f"{job.model.name} is stored as {job.model.file_format}; planproof publishes parquet tables and views"
+        )
+    target = job.target
+    if target is None:
+        return
+    if target.kind == "temporary view":
+        raise Refused(f"{job.model.name} is a temporary view of this session, which hides the table; drop the view")
+    if target.format in VERSIONED_ELSEWHERE:
+        raise Refused(f"{job.model.name} exists as a {target.format} table; drop it, or publish under another name")
+
+
+def _strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model) -> str:
+    """`location` where one metastore call suffices, else `rename`."""
+    if target is None or target.kind != "table" or target.format != "parquet" or not target.location:
+        return "rename"
+    if target.partition_by or model.partition_by or model.options.get("buckets"):
+        return "rename"
+    if model.options.get("options"):
+        # Options stay in the catalog as they were; a new location cannot change them.
+        return "rename"
+    return "location" if _same_schema(target.schema, planned) else "rename"
+
+
+def _same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
+    """Equal but for nullability, which a V1 table forgets."""
+    return stored.as_nullable() == planned.as_nullable()
+
+
+def plain(schema: PhysicalSchema) -> PhysicalSchema:
+    """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
+    from planproof.schema import PhysicalField
+
+    return PhysicalSchema(tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in schema.as_nullable()))

@@ -1,0 +1,134 @@
+"""Locks: exclusive, named, and taken over only from an owner that is certainly dead."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planproof.publish import lock
+from planproof.publish.journal import Entry, Journal, Move, PartitionSwap, Prior
+from planproof.publish.owner import Owner
+from planproof.session.store import LocalStore, RoutedStore
+
+
+def dead_pid() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+def held_by(store: LocalStore, root: Path, owner: Owner) -> None:
+    store.create(lock.path(str(root), "t"), json.dumps(owner.form()))
+
+
+def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    store = LocalStore()
+    held = lock.acquire(store, str(tmp_path), "t", "first", "s.t")
+    with pytest.raises(lock.Locked, match=r"s\.t is being published by run first, process \d+ on") as refused:
+        lock.acquire(store, str(tmp_path), "t", "second", "s.t")
+    assert not refused.value.is_dead
+    held.release()
+    lock.acquire(store, str(tmp_path), "t", "second", "s.t").release()
+
+
+def test_only_one_of_many_gets_it(tmp_path: Path) -> None:
+    got: list[str] = []
+    barrier = threading.Barrier(8)
+
+    def attempt(run: str) -> None:
+        barrier.wait()
+        try:
+            lock.acquire(LocalStore(), str(tmp_path), "t", run, "s.t")
+            got.append(run)
+        except lock.Locked:
+            pass
+
+    threads = [threading.Thread(target=attempt, args=(f"r{i}",)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 1
+
+
+def test_dead_is_only_what_is_certainly_dead() -> None:
+    here = Owner.here("given up")
+    assert here.is_dead, "this process does not work on that run"
+    assert Owner(socket.gethostname(), dead_pid(), "r").is_dead
+    assert not Owner("another-host", dead_pid(), "r").is_dead, "nothing is known of another host"
+    parent = Owner(socket.gethostname(), 1, "r")
+    assert not parent.is_dead
+    assert replace(parent, started="0.5").is_dead, "the pid was given to another process"
+
+
+def test_a_lock_that_cannot_be_read_is_not_dead(tmp_path: Path) -> None:
+    store = LocalStore()
+    store.write(lock.path(str(tmp_path), "t"), "{")
+    with pytest.raises(lock.Locked, match="cannot be read") as refused:
+        lock.acquire(store, str(tmp_path), "t", "r", "s.t")
+    assert not refused.value.is_dead
+
+
+def test_release_leaves_the_lock_of_another(tmp_path: Path) -> None:
+    store = LocalStore()
+    held = lock.acquire(store, str(tmp_path), "t", "mine", "s.t")
+    store.delete(held.location)
+    held_by(store, tmp_path, Owner("elsewhere", 1, "theirs"))
+    held.release()
+    assert store.exists(held.location)
+
+
+def test_a_journal_entry_survives_its_file(tmp_path: Path) -> None:
+    entry = Entry(
+        "s.t",
+        "`s`.`t`",
+        "`s`.`x`",
+        "`s`.`y`",
+        "append",
+        "r",
+        1,
+        Owner("h", 1, "r_1", "12"),
+        "t",
+        str(tmp_path),
+        "/w/t",
+        "/w/x",
+        True,
+        prior=Prior("table", True, "/w/t", True),
+        moves=(Move("a", "b"),),
+        partitions=(PartitionSwap("d=1", None, "/n"),),
+    )
+    journal = Journal(LocalStore(), entry)
+    journal.step("files")
+    text = LocalStore().read(journal.location)
+    assert text is not None
+    assert Entry.from_json(text) == replace(entry, step="files")
+    journal.close()
+    assert LocalStore().read(journal.location) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": 1}'])
+def test_what_is_no_entry_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"journal entry|Expecting|property name"):
+        Entry.from_json(text)
+
+
+def test_a_move_takes_the_checksum_along_and_never_overwrites(tmp_path: Path) -> None:
+    from planproof.session import SparkFailure
+
+    store = RoutedStore(None)
+    (tmp_path / "a").write_text("1")
+    (tmp_path / ".a.crc").write_text("c")
+    (tmp_path / "taken").write_text("2")
+    store.move(str(tmp_path / "a"), f"file:{tmp_path}/new/b")
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == [".b.crc", "b"]
+    with pytest.raises(SparkFailure, match="exists"):
+        store.move(str(tmp_path / "taken"), str(tmp_path / "new" / "b"))
+    with pytest.raises(SparkFailure, match="cannot be reached"):
+        store.read("s3://bucket/key")

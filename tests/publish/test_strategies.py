@@ -1,0 +1,215 @@
+"""Each strategy on real Spark: what it leaves behind, and what is left when the process dies at any of its calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof.contract import Model
+from planproof.publish import stage
+from planproof.publish.names import Names, quoted
+from planproof.publish.publication import Publication, database_root, publication
+from planproof.publish.recover import recover
+from planproof.publish.strategies import STRATEGIES
+from planproof.publish.strategies.view import statement_of
+from planproof.session.store import store_of
+
+Rows = list[tuple[Any, ...]]
+
+
+class Case:
+    """One way to publish: what stands before, what is published, what must be read afterwards."""
+
+    def __init__(self, strategy: str, before: list[str], model: dict[str, Any], old: Rows | None, new: Rows) -> None:
+        self.strategy, self.before, self.model, self.old, self.new = strategy, before, model, old, new
+
+
+OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
+PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
+VERSIONED = [OLD, "alter table {t} set location '{root}/__planproof/t/v0'", "insert into {t} select 5, 'v'"]
+
+CASES = {
+    "first": Case("rename", [], {"sql": "select 2 as id"}, None, [(2,)]),
+    "first, with a place": Case(
+        "rename", [], {"sql": "select 2 as id", "options": {"location_root": "{root}/lake"}}, None, [(2,)]
+    ),
+    "another schema": Case("rename", [OLD], {"sql": "select 2L as id"}, [(1, "a")], [(2,)]),
+    "another schema over a version": Case("rename", VERSIONED, {"sql": "select 2L as id"}, [(5, "v")], [(2,)]),
+    "partitioned": Case(
+        "rename", [PARTS], {"sql": "select 3 as id, 'z' as d", "partition_by": ["d"]}, [(1, "x"), (2, "y")], [(3, "z")]
+    ),
+    "over a view": Case("rename", ["create view {t} as select 9 as v"], {"sql": "select 2 as id"}, [(9,)], [(2,)]),
+    "location": Case("location", [OLD], {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")]),
+    "location over a version": Case("location", VERSIONED, {"sql": "select 2 as id, 'b' as s"}, [(5, "v")], [(2, "b")]),
+    "location of an external table": Case(
+        "location",
+        ["create table {t} using parquet location '{root}/mine' as select 1 as id, 'a' as s"],
+        {"sql": "select 2 as id, 'b' as s"},
+        [(1, "a")],
+        [(2, "b")],
+    ),
+    "append": Case("append", [OLD], {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(1, "a"), (2, "b")]),
+    "append to partitions": Case(
+        "append",
+        [PARTS],
+        {"sql": "select * from values (3, 'x'), (4, 'new/one'), (5, null) as v(id, d)"},
+        [(1, "x"), (2, "y")],
+        [(1, "x"), (2, "y"), (3, "x"), (4, "new/one"), (5, None)],
+    ),
+    "partitions": Case(
+        "partitions",
+        [PARTS],
+        {"sql": "select * from values (3, 'x'), (4, 'new/one'), (5, null) as v(id, d)"},
+        [(1, "x"), (2, "y")],
+        [(2, "y"), (3, "x"), (4, "new/one"), (5, None)],
+    ),
+    "view": Case(
+        "view", ["create view {t} as select 1 as id"], {"sql": "select 2 as id", "materialized": "view"}, [(1,)], [(2,)]
+    ),
+    "view over a table": Case("view", [OLD], {"sql": "select 2 as id", "materialized": "view"}, [(1, "a")], [(2,)]),
+}
+
+
+class World:
+    """A database in which one case is played."""
+
+    def __init__(self, spark: Any, session: Any, database: str, case: Case) -> None:
+        self.spark, self.case, self.database = spark, case, database
+        self.name = f"{database}.t"
+        self.root = database_root(session, (database,))
+        for statement in case.before:
+            spark.sql(self.filled(statement))
+        if case.before is VERSIONED:
+            # As an earlier publish leaves it.
+            store_of(session).delete(f"{self.root}/t")
+
+    def filled(self, text: str) -> str:
+        return text.replace("{t}", self.name).replace("{root}", self.root)
+
+    def model(self) -> Model:
+        given = dict(self.case.model)
+        options = {k: self.filled(v) for k, v in given.pop("options", {}).items()}
+        return Model(self.name, options=options, **given)
+
+    def publish(self, session: Any, run: str = "r") -> Publication:
+        model = self.model()
+        names = Names.of(self.name, session.namespace, run, 1)
+        target = session.table(quoted(names.target))
+        going = publication(session, names, target, self.case.strategy, self.root, dict(model.options))
+        going.step("stage", statement=statement_of(going.entry.target, model, model.sql))
+        if self.case.strategy in ("append", "partitions"):
+            assert target is not None
+            stage.fill(going, target, model.sql, target.schema.names)
+        elif self.case.strategy != "view":
+            stage.create(going, model, model.sql, target)
+        going.step("audit")
+        STRATEGIES[self.case.strategy].swap(going)
+        going.journal.close()
+        return going
+
+    def rows(self) -> Rows | None:
+        if not self.spark.catalog.tableExists(self.name):
+            return None
+        # A session of its own has no cached listing of files.
+        found = self.spark.newSession().sql(f"select * from {self.name}").collect()
+        return sorted((tuple(r) for r in found), key=str)
+
+    def leftovers(self) -> list[str]:
+        tables = [r[1] for r in self.spark.sql(f"show tables in {self.database}").collect() if r[1] != "t"]
+        folder = Path(self.root.removeprefix("file:"))
+        return (
+            tables
+            + [str(p) for p in (folder / ".planproof").glob("*/*.json")]
+            + [p.name for p in folder.iterdir() if p.name.startswith("__planproof_")]
+        )
+
+
+@pytest.fixture
+def world(spark: Any, session: Any, database: str) -> Callable[[str], World]:
+    return lambda name: World(spark, session, database, CASES[name])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_target_is_new_and_nothing_is_left(name: str, world: Callable[[str], World], session: Any) -> None:
+    there = world(name)
+    assert there.rows() == there.case.old
+    there.publish(session)
+    assert there.rows() == there.case.new
+    assert there.leftovers() == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
+    name: str, world: Callable[[str], World], session: Any, spark: Any, dying: Any, killed: Any
+) -> None:
+    at, outcomes = 0, []
+    while True:
+        there = world(name)
+        frail, _ = dying(at)
+        try:
+            there.publish(frail, f"r{at}")
+        except killed:
+            pass
+        else:
+            break
+        reports = recover(session, frail.store._inner, [there.root])
+        assert there.rows() in (there.case.old, there.case.new), f"died at call {at}"
+        assert there.leftovers() == [], f"died at call {at}"
+        # Its name and its default directory are free again for whoever drops it, as dbt does.
+        kind = "view" if there.case.old and there.case.before[0].startswith("create view") else "table"
+        outcomes += [r.outcome for r in reports]
+        assert len(reports) == (at > 0), "the first call writes the journal"
+        _dropped(spark, there.name)
+        if kind == "table":
+            spark.sql(f"create table {there.name} using parquet as select 0 as z")
+            _dropped(spark, there.name)
+        at += 1
+    assert at >= 4
+    assert "rejected" in outcomes
+    _dropped(spark, there.name)
+
+
+def _dropped(spark: Any, name: str) -> None:
+    if spark.catalog.tableExists(name):
+        kind = "view" if spark.catalog.getTable(name).tableType == "VIEW" else "table"
+        spark.sql(f"drop {kind} {name}")
+
+
+def test_twice_keeps_one_version_before(world: Callable[[str], World], session: Any) -> None:
+    there = world("location")
+    for run in ("a", "b", "c", "d"):
+        there.publish(session, run)
+    folder = Path(there.root.removeprefix("file:")) / "__planproof" / "t"
+    assert sorted(os.listdir(folder)) == ["c_1", "d_1"]
+
+
+def test_a_managed_table_stays_managed_and_plain_dbt_can_replace_it(
+    world: Callable[[str], World], session: Any, spark: Any
+) -> None:
+    there = world("location")
+    there.publish(session)
+    table = session.table(there.name)
+    assert table is not None
+    assert table.managed
+    spark.sql(f"drop table {there.name}")
+    spark.sql(f"create table {there.name} using parquet as select 7 as id")
+    assert there.rows() == [(7,)]
+
+
+def test_an_external_table_with_a_place_lies_there(world: Callable[[str], World], session: Any) -> None:
+    there = world("first, with a place")
+    there.publish(session)
+    assert session.files(there.root.removeprefix("file:") + "/lake/t")
+
+
+def test_a_reader_with_an_open_plan_still_reads_the_old_version(
+    world: Callable[[str], World], session: Any, spark: Any
+) -> None:
+    there = world("location over a version")
+    reader = spark.newSession().sql(f"select * from {there.name}")
+    there.publish(session)
+    assert [tuple(r) for r in reader.collect()] == there.case.old
