@@ -28,7 +28,7 @@ from planproof.project.stored import stored_contract, stored_output
 from planproof.report.model import Report
 
 if TYPE_CHECKING:
-    from planproof.plan import Plan
+    from planproof.api import LogicalPlan
 
 DBT_CONF = Conf(ansi=False)
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
@@ -73,7 +73,7 @@ def check_project(
     return reports
 
 
-def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> Plan:
+def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:
     """The model's logical plan over its planned ancestors. Raises `Unknown`, `AnalysisError` and `ProjectError`."""
     if node.sql is None:
         raise ProjectError(f"{node.place}: not compiled; run `dbt compile`")
@@ -112,7 +112,7 @@ class OfflineCheck:
             self._register(node, known)
         return None
 
-    def plan(self, node: ProjectNode) -> Plan:
+    def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
         conf = self._conf(node)
         for parent in self.project.stored_parents(node):

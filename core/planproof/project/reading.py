@@ -15,7 +15,7 @@ from planproof.schema import LogicalSchema, PhysicalSchema
 from planproof.settings import Settings
 
 if TYPE_CHECKING:
-    from planproof.plan import Plan
+    from planproof.api import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
 _STORED = ("table", "incremental", "view")
@@ -36,7 +36,7 @@ class Reading:
     rewrites: tuple[Rewrite, ...] = ()
     error: str | None = None
 
-    def planned(self, plan: Plan, incomplete: str | None) -> None:
+    def planned(self, plan: LogicalPlan, incomplete: str | None) -> None:
         """The logical plane was read. `incomplete` names a source that may have columns beyond those declared."""
         schema: LogicalSchema = plan.schema
         self._read_plane("logical", schema.strip())
@@ -111,7 +111,7 @@ class Reading:
     def _enforce(self, invariant: str, enforced: bool, how: str) -> None:
         self.invariants[invariant] = Enforcement(invariant, enforced, how)
 
-    def _rewritten(self, plan: Plan) -> None:
+    def _rewritten(self, plan: LogicalPlan) -> None:
         if self.settings.rewrite == "off":
             self.planes["rewritten"] = PlaneReading("rewritten", "not present", "rewrite is off")
             return
@@ -122,6 +122,7 @@ class Reading:
         except Unknown as unknown:
             self.planes["rewritten"] = PlaneReading("rewritten", "unreadable", str(unknown))
             return
+        self.findings += rewriting.findings
         applied = self.settings.rewrite == "on"
         self.rewrites = tuple(replace(rewrite, applied=applied) for rewrite in rewriting.rewrites)
         self._read_plane("rewritten", rewriting.plan.schema.strip(), None if self.rewrites else "no rule fired")
@@ -139,7 +140,7 @@ class Reading:
         found = sink.check(schema, "view" if self.node.materialized == "view" else "parquet")
         return [replace(finding, plane="logical") for finding in found]
 
-    def _judge(self, plan: Plan, schema: LogicalSchema) -> list[Finding]:
+    def _judge(self, plan: LogicalPlan, schema: LogicalSchema) -> list[Finding]:
         if self.contract is None:
             return []
         from planproof.invariants import contract as terms

@@ -193,17 +193,21 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
 
 
 def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
-    """The findings of one verdict, those that many models share said once."""
-    seen: dict[tuple[str, str], list[str]] = {}
+    """The findings of one verdict, said once where many models share them; a contract's with their line."""
+    seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
     for report in reports:
-        if verdict is Verdict.UNPROVED and report.outcome == "rejected":
+        if verdict is Verdict.UNPROVED and stopped(report):
             continue
         for f in report.of(verdict):
             place = f" at {where(f.origin)}" if f.origin else ""
-            seen.setdefault((f.code, f"{f.message or CODES[f.code].title}{place}"), []).append(report.model)
-    for (code, message), models in seen.items():
-        named = models[0] if len(models) == 1 else f"{models[0]} and {len(models) - 1} more"
+            seen.setdefault((f.code, f"{f.message or CODES[f.code].title}{place}"), []).append((report, f))
+    for (code, message), holders in seen.items():
+        report, finding = holders[0]
+        named = report.model if len(holders) == 1 else f"{report.model} and {len(holders) - 1} more"
         yield Text.assemble((f"{code} ", "bold"), (f"{clean(named)}: ", "cyan"), clean(message))
+        excerpt = quote(report, finding.origin) if verdict is Verdict.UNPROVED and code.startswith("PP5") else None
+        if excerpt is not None:
+            yield excerpt
 
 
 def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:

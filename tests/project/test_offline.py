@@ -1,0 +1,404 @@
+"""The offline check: schemas and evidence through ref(), and nothing guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.conf import Conf
+from planproof.project import ProjectError, read_project
+from planproof.project.offline import check_project, explain_model
+from planproof.report.model import Verdict
+
+NOT_NULL = [{"type": "not_null"}]
+ID = {"data_type": "bigint", "constraints": NOT_NULL}
+ORDERS = {"raw.orders": {"id": ID, "amount": "decimal(12,2)", "tags": "array<string>"}}
+TABLE = {"materialized": "table"}
+VIEW = {"materialized": "view"}
+
+
+@pytest.fixture
+def check(dbt_manifest):
+    """Checks a project and returns its reports by the model's name."""
+
+    def run(models, sources=ORDERS, seeds=None, select=(), conf=None, change=None, **more):
+        manifest = dbt_manifest(models, sources, seeds)
+        if change is not None:
+            change(manifest)
+        reports = check_project(read_project(manifest), select, (), conf, **more)
+        return {report.details["name"]: report for report in reports}
+
+    return run
+
+
+def found(report, *verdicts):
+    return [(f.code, f.field) for f in report.findings if f.verdict in (verdicts or tuple(Verdict))]
+
+
+def logical(report):
+    return next(p for p in report.planes if p.plane == "logical")
+
+
+def test_a_healthy_project_is_proved(check):
+    reports = check(
+        {
+            "stg": {"sql": "select id, amount from raw.orders", "parents": ["raw.orders"], "config": VIEW},
+            "mart": {
+                "sql": "select id, cast(amount as double) as amount from shop.stg where amount > 0",
+                "parents": ["stg"],
+                "contract": True,
+                "columns": {"id": ID, "amount": "double"},
+            },
+        }
+    )
+    mart = reports["mart"]
+    assert mart.verdict is Verdict.PROVED
+    assert found(mart) == [("PP505", "id")]
+    assert mart.findings[0].evidence == "the source raw.orders declares it NOT NULL"
+    assert mart.details["inputs"] == {"shop.stg": "planned"}
+    assert [p.status for p in mart.planes[:3]] == ["read", "read", "read"]
+    assert {p.status for p in mart.planes[3:]} == {"not present"}
+    assert {i.invariant: i.enforced for i in mart.invariants} == {
+        "I1": True,
+        "I4": False,
+        "I6": True,
+        "I7": False,
+        "D1": True,
+    }
+
+
+def test_a_table_forgets_flags_and_a_view_keeps_them(check):
+    one = "select 1L as id, array(1) as xs"
+    models = {
+        "a_table": {"sql": one, "config": TABLE},
+        "a_view": {"sql": one, "config": VIEW},
+        "inc": {"sql": one, "config": {"materialized": "incremental"}},
+        **{
+            f"from_{name}": {"sql": f"select * from shop.{name}", "parents": [name]}
+            for name in ("a_table", "a_view", "inc")
+        },
+    }
+    reports = check(models, {})
+    flags = {
+        name: [nullable for _, _, nullable in logical(reports[f"from_{name}"]).schema] for name in ("a_table", "a_view")
+    }
+    assert flags == {"a_table": [True, True], "a_view": [False, False]}
+
+
+def test_evidence_outlives_the_flags_of_a_table_and_an_outer_join_ends_it(check):
+    promise = {"contract": True, "columns": {"id": ID, "other": ID}}
+    models = {
+        "kept": {"sql": "select id from raw.orders where id is not null", "parents": ["raw.orders"], "config": TABLE},
+        "inner_join": {
+            "sql": "select a.id, b.id as other from shop.kept a join shop.kept b on a.id = b.id",
+            "parents": ["kept"],
+            **promise,
+        },
+        "outer_join": {
+            "sql": "select a.id, b.id as other from shop.kept a left join shop.kept b on a.id = b.id + 1",
+            "parents": ["kept"],
+            **promise,
+        },
+    }
+    reports = check(models, {"raw.orders": {"id": "bigint"}})
+    assert found(reports["inner_join"]) == [("PP505", "id"), ("PP505", "other")]
+    assert reports["inner_join"].verdict is Verdict.PROVED
+    assert found(reports["outer_join"], Verdict.UNPROVED) == [("PP506", "other")]
+    assert reports["outer_join"].verdict is Verdict.UNPROVED
+    assert found(reports["outer_join"], Verdict.PROVED) == [("PP505", "id")]
+
+
+def test_a_contract_upstream_is_evidence_for_a_table_but_neither_for_a_view_nor_an_incremental(check):
+    models = {}
+    for kind in ("table", "view", "incremental"):
+        models[f"a_{kind}"] = {
+            "sql": "select id from raw.orders",
+            "parents": ["raw.orders"],
+            "config": {"materialized": kind},
+            "contract": True,
+            "columns": {"id": ID},
+        }
+        models[f"from_{kind}"] = {
+            "sql": f"select id from shop.a_{kind}",
+            "parents": [f"a_{kind}"],
+            "contract": True,
+            "columns": {"id": ID},
+        }
+    reports = check(models, {"raw.orders": {"id": "bigint"}})
+    proved = {kind: reports[f"from_{kind}"].verdict is Verdict.PROVED for kind in ("table", "view", "incremental")}
+    assert proved == {"table": True, "view": False, "incremental": False}
+    evidence = reports["from_table"].findings[0].evidence
+    assert evidence == "the contract of shop.a_table, counted before it is published"
+
+
+def test_a_wrong_type_is_violated_at_its_place(check, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mart.sql").write_text("\nselect\n  id,\n  cast(amount as double) as amount\nfrom {{ x }}\n")
+    reports = check(
+        {
+            "mart": {
+                "sql": "select\n  id,\n  cast(amount as double) as amount\nfrom raw.orders",
+                "raw_code": "select\n  id,\n  cast(amount as double) as amount\nfrom {{ x }}",
+                "root_path": str(tmp_path),
+                "parents": ["raw.orders"],
+                "contract": True,
+                "columns": {"id": ID, "amount": "decimal(12,2)"},
+            }
+        }
+    )
+    (finding,) = reports["mart"].of(Verdict.VIOLATED)
+    assert (finding.code, finding.promised, finding.found) == ("PP504", "decimal(12,2)", "double")
+    assert str(finding.origin) == "models/mart.sql:4:3"
+    assert reports["mart"].fails()
+
+
+def test_columns_in_another_order_are_no_alarm_as_dbt_stores_them_by_name(check):
+    models = {
+        "mart": {
+            "sql": "select amount, id from raw.orders",
+            "parents": ["raw.orders"],
+            "contract": True,
+            "columns": {"id": ID, "amount": "decimal(12,2)"},
+        },
+        "child": {"sql": "select * from shop.mart", "parents": ["mart"]},
+    }
+    reports = check(models)
+    assert reports["mart"].verdict is Verdict.PROVED
+    assert [name for name, _, _ in logical(reports["child"]).schema] == ["id", "amount"]
+    models["mart"]["config"] = {"meta": {"planproof": {"enforce": ["order"]}}}
+    assert found(check(models)["mart"], Verdict.VIOLATED) == [("PP503", "id")]
+
+
+def test_partition_columns_stand_last_in_a_stored_table(check):
+    models = {
+        "mart": {"sql": "select 1 as day, 2 as id", "config": {"partition_by": "day"}},
+        "child": {"sql": "select * from shop.mart", "parents": ["mart"]},
+    }
+    assert [name for name, _, _ in logical(check(models, {})["child"]).schema] == ["id", "day"]
+
+
+def test_an_unknown_parent_makes_its_children_unproved_by_name(check):
+    models = {
+        "odd": {"sql": "select nobody_knows_this(id) as id from raw.orders", "parents": ["raw.orders"]},
+        "child": {"sql": "select id from shop.odd", "parents": ["odd"]},
+        "grandchild": {"sql": "select id from shop.child", "parents": ["child"]},
+        "apart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]},
+    }
+    reports = check(models)
+    assert {name: report.verdict.value for name, report in reports.items()} == {
+        "odd": "unproved",
+        "child": "unproved",
+        "grandchild": "unproved",
+        "apart": "proved",
+    }
+    (finding,) = reports["child"].findings
+    assert finding.code == "PP111"
+    assert "the schema of shop.odd" in finding.message
+    assert logical(reports["child"]).status == "unreadable"
+
+
+def test_a_contract_stands_for_a_parent_that_is_not_understood_and_the_report_says_so(check):
+    models = {
+        "odd": {
+            "sql": "select nobody_knows_this(id) as id from raw.orders",
+            "parents": ["raw.orders"],
+            "contract": True,
+            "columns": {"id": ID},
+        },
+        "child": {
+            "sql": "select id from shop.odd",
+            "parents": ["odd"],
+            "contract": True,
+            "columns": {"id": {"data_type": "int"}},
+        },
+    }
+    reports = check(models)
+    assert reports["odd"].verdict is Verdict.UNPROVED
+    assert found(reports["child"], Verdict.VIOLATED) == [("PP504", "id")]
+    assert reports["child"].details["inputs"] == {"shop.odd": "its contract stands for it: not read offline"}
+
+
+def test_ephemeral_models_are_inlined_by_dbt_and_hide_nothing(check):
+    cte = "with __dbt__cte__eph as (select id from raw.orders) select id from __dbt__cte__eph"
+    models = {
+        "eph": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": {"materialized": "ephemeral"}},
+        "mart": {"sql": cte, "parents": ["eph"], "contract": True, "columns": {"id": ID}},
+    }
+    reports = check(models)
+    assert reports["mart"].verdict is Verdict.PROVED
+    assert reports["mart"].details["inputs"] == {"raw.orders": "declared in models/sources.yml"}
+
+
+def test_ancestors_are_planned_and_not_reported(check):
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": VIEW},
+        "mart": {"sql": "select id from shop.stg", "parents": ["stg"]},
+    }
+    assert list(check(models, select=["mart"])) == ["mart"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("select * from elsewhere.made_by_a_hook", "a hook, a macro or another job may provide it"),
+        ("select nope from raw.orders", "the source raw.orders may have more columns than the manifest declares"),
+    ],
+)
+def test_what_may_exist_elsewhere_is_unproved_and_never_violated(check, sql, said):
+    report = check({"mart": {"sql": sql, "parents": ["raw.orders"]}})["mart"]
+    assert report.verdict is Verdict.UNPROVED
+    assert said in report.findings[0].message
+
+
+def test_what_spark_rejects_for_sure_is_violated(check):
+    models = {
+        "stg": {"sql": "select 1L as id", "config": VIEW},
+        "mart": {"sql": "select nope from shop.stg", "parents": ["stg"]},
+    }
+    report = check(models, {})["mart"]
+    assert found(report, Verdict.VIOLATED) == [("PP110", None)]
+    assert "UNRESOLVED_COLUMN" in report.findings[0].message
+
+
+def test_a_hook_may_change_what_a_query_means(check):
+    models = {
+        "stg": {"sql": "select 1L as id", "config": VIEW},
+        "mart": {"sql": "select nope from shop.stg", "parents": ["stg"], "config": {"pre-hook": [{"sql": "do it"}]}},
+    }
+    assert check(models, {})["mart"].verdict is Verdict.UNPROVED
+
+
+def test_columns_that_only_seem_to_be_missing_are_unproved(check):
+    model = {
+        "sql": "select * from raw.orders",
+        "parents": ["raw.orders"],
+        "contract": True,
+        "columns": {"id": ID, "amount": "decimal(12,2)", "tags": "array<string>", "note": "string"},
+    }
+    report = check({"mart": model})["mart"]
+    assert found(report, Verdict.UNPROVED) == [("PP501", "note")]
+    assert found(report, Verdict.VIOLATED) == []
+
+
+def test_a_model_that_reads_itself_stands_on_its_contract(check):
+    model = {
+        "sql": "select id from raw.orders where id > (select max(id) from shop.inc)",
+        "parents": ["raw.orders"],
+        "config": {"materialized": "incremental"},
+    }
+    bare = check({"inc": model})["inc"]
+    assert bare.verdict is Verdict.UNPROVED
+    promised = check({"inc": {**model, "contract": True, "columns": {"id": ID}}})["inc"]
+    assert found(promised, Verdict.VIOLATED) == []
+
+
+def test_settings_of_hooks_count(check):
+    hook = {"pre-hook": [{"sql": "set spark.sql.ansi.enabled = true"}]}
+    models = {
+        "plain": {"sql": "select array(1)[0] as x"},
+        "hooked": {"sql": "select array(1)[0] as x", "config": hook},
+        "vague": {"sql": "select 1 as id", "config": {"pre-hook": ["set spark.sql.ansi.enabled={{ var('x') }}"]}},
+    }
+    reports = check(models, {})
+    assert reports["vague"].verdict is Verdict.UNPROVED
+    assert "the value of spark.sql.ansi.enabled" in reports["vague"].findings[0].message
+    nullable = {name: logical(reports[name]).schema[0][2] for name in ("plain", "hooked")}
+    assert nullable == {"plain": True, "hooked": False}
+
+
+def test_ansi_is_off_unless_it_is_asked_for(check):
+    # Out of bounds, `xs[0]` is null without ANSI, and an error with it.
+    models = {"mart": {"sql": "select array(1)[0] as x"}}
+    assert logical(check(models, {})["mart"]).schema == (("x", "int", True),)
+    assert logical(check(models, {}, conf=Conf(ansi=True))["mart"]).schema == (("x", "int", False),)
+
+
+def test_two_columns_of_one_name_cannot_be_stored(check):
+    models = {
+        "twice": {"sql": "select 1 as id, 2 as ID"},
+        "inlined": {"sql": "select 1 as id, 2 as id", "config": {"materialized": "ephemeral"}},
+        "allowed": {"sql": "select 1 as id, 2 as id", "config": {"meta": {"planproof": {"allow": ["PP101", "PP102"]}}}},
+    }
+    reports = check(models, {})
+    assert ("PP102", "id") in found(reports["twice"], Verdict.VIOLATED)
+    assert found(reports["inlined"], Verdict.VIOLATED) == []
+    assert reports["allowed"].verdict is Verdict.PROVED
+    assert found(reports["allowed"], Verdict.WARNING)
+
+
+def test_custom_constraints_are_said_to_be_unchecked(check):
+    model = {
+        "sql": "select id from raw.orders",
+        "parents": ["raw.orders"],
+        "contract": True,
+        "columns": {"id": "bigint"},
+        "constraints": [{"type": "custom", "expression": "zorder by id"}],
+    }
+    assert ("PP508", None) in found(check({"mart": model})["mart"], Verdict.WARNING)
+
+
+def test_python_models_and_snapshots_are_not_guessed(check):
+    def add_snapshot(manifest):
+        snapshot = {**manifest["nodes"]["model.shop.mart"], "resource_type": "snapshot", "name": "snap"}
+        manifest["nodes"]["snapshot.shop.snap"] = {
+            **snapshot,
+            "unique_id": "snapshot.shop.snap",
+            "relation_name": "shop.snap",
+        }
+        manifest["nodes"]["model.shop.child"]["depends_on"]["nodes"] = ["snapshot.shop.snap"]
+
+    models = {
+        "snake": {"language": "python", "sql": "def model(dbt, session): ..."},
+        "from_snake": {"sql": "select * from shop.snake", "parents": ["snake"]},
+        "mart": {"sql": "select 1 as id"},
+        "child": {"sql": "select * from shop.snap"},
+    }
+    reports = check(models, {}, change=add_snapshot)
+    assert {name: report.verdict.value for name, report in reports.items()} == {
+        "snake": "unproved",
+        "from_snake": "unproved",
+        "mart": "proved",
+        "child": "unproved",
+    }
+    assert "shop.snap is a snapshot" in reports["child"].findings[0].message
+
+
+def test_a_selected_model_that_is_not_compiled(check):
+    with pytest.raises(ProjectError, match=r"not compiled: model\.shop\.b; run `dbt compile`"):
+        check({"a": {"sql": "select 1 as id"}, "b": {}})
+    reports = check({"a": {"sql": "select id from shop.b", "parents": ["b"]}, "b": {}}, select=["a"])
+    assert reports["a"].verdict is Verdict.UNPROVED
+
+
+def test_an_error_of_ours_fails_one_model_only(check, monkeypatch):
+    import planproof.api
+
+    plan = planproof.api.plan
+
+    def breaking(sql, *args, **kwargs):
+        if "boom" in sql:
+            raise ZeroDivisionError("oops")
+        return plan(sql, *args, **kwargs)
+
+    monkeypatch.setattr(planproof.api, "plan", breaking)
+    reports = check(
+        {
+            "bad": {"sql": "select 1 as boom"},
+            "child": {"sql": "select * from shop.bad", "parents": ["bad"]},
+            "good": {"sql": "select 1 as id"},
+        },
+        {},
+    )
+    assert (reports["bad"].outcome, reports["bad"].findings[0].code) == ("failed", "PP901")
+    assert reports["bad"].error == "internal error in planproof: ZeroDivisionError: oops"
+    assert reports["good"].verdict is Verdict.PROVED
+    assert reports["child"].verdict is Verdict.UNPROVED
+
+
+def test_explaining_a_model_plans_its_ancestors(dbt_manifest):
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": VIEW},
+        "mart": {"sql": "select id as key from shop.stg", "parents": ["stg"]},
+    }
+    project = read_project(dbt_manifest(models, ORDERS))
+    plan = explain_model(project, project.by_relation("mart"))
+    assert [str(f) for f in plan.physical_schema] == ["key bigint"]
