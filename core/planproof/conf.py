@@ -42,6 +42,12 @@ class Conf:
         changed: dict[str, Any] = {name: parsed}
         return replace(self, **changed)
 
+    def reset(self, key: str) -> Conf:
+        """The conf after `RESET key`."""
+        name = SETTINGS.get(key.lower())
+        changed: dict[str, Any] = {name: getattr(Conf(), name)} if name else {}
+        return replace(self, **changed)
+
     def with_settings(self, settings: Mapping[str, str]) -> Conf:
         conf = self
         for key, value in settings.items():

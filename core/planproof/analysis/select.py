@@ -25,6 +25,7 @@ from planproof.expr import (
     Expr,
     GetField,
     GetFieldOfElements,
+    Literal,
     Outer,
     Variable,
     Window,
@@ -181,7 +182,7 @@ def _auto_name(bound: Expr, node: exp.Expr) -> str:
     while isinstance(inner, exp.Paren):
         inner = inner.args["this"]
     parts = name_parts(inner)
-    if parts and isinstance(bound, Column | GetField | GetFieldOfElements | Outer | Variable | Call):
+    if parts and isinstance(bound, Column | GetField | GetFieldOfElements | Outer | Variable | Call | Literal):
         return _path_name(bound, parts)
     if isinstance(inner, exp.Cast) and isinstance(bound, Cast):
         operand = inner.args["this"]

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
-from planproof.types import TypeSyntaxError
-
-_SET = re.compile(r"\s*set\s+([\w.]+)\s*=\s*(.*?)\s*;?\s*", re.I | re.S)
-_TIME_ZONE = re.compile(r"\s*set\s+time\s+zone\s+'([^']*)'\s*;?\s*", re.I)
-
-Setup = Callable[[list[str], Mapping[str, Any], Conf], tuple[Catalog, Conf]]
-
 
 def derived(case: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
     answer: dict[str, Any] = {"id": case.get("id")}
     try:
+        from planproof.analysis.setup import apply
         from planproof.api import plan as planned
 
-        catalog, conf = _setup()(
+        env = apply(
             [str(statement) for statement in case.get("setup") or ()],
             case.get("relations") or {},
             Conf(ansi=bool(case.get("ansi", True))),
         )
-        plan = planned(str(case["query"]), catalog, conf=conf)
+        query = str(case["query"])
+        plan = planned(query, environment=replace(env, text=query))
         return {**answer, "schema": [_field(field) for field in plan.schema]}
     except Unknown as unknown:
         return {**answer, "unknown": unknown.construct}
@@ -52,27 +44,3 @@ def _field(field: Any) -> dict[str, Any]:
         "nullable": field.nullable,
         "relation": field.relation,
     }
-
-
-def _setup() -> Setup:
-    if importlib.util.find_spec("planproof.analysis.setup") is not None:
-        found: Setup = importlib.import_module("planproof.analysis.setup").apply
-        return found
-    return apply
-
-
-def apply(setup: Iterable[str], relations: Mapping[str, Any], conf: Conf) -> tuple[Catalog, Conf]:
-    """The conf after the SET statements, and the relations that the other statements left behind."""
-    for statement in setup:
-        zone, match = _TIME_ZONE.fullmatch(statement), _SET.fullmatch(statement)
-        if zone is not None:
-            conf = conf.with_setting("spark.sql.session.timeZone", zone[1])
-        elif match is not None:
-            conf = conf.with_setting(match[1], match[2].strip("'\""))
-    catalog = Catalog()
-    for name, columns in relations.items():
-        try:
-            catalog.add(name, [(column, kind, nullable) for column, kind, nullable in columns])
-        except TypeSyntaxError as error:
-            raise Unknown(f"the schema of {name}: {error}") from error
-    return catalog, conf

@@ -1,0 +1,199 @@
+"""What a script leaves behind: settings, namespace, variables, views and tables, without running anything.
+
+Statements that change neither schemas nor names are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions import bind
+from planproof.analysis.queries import bind_query
+from planproof.analysis.scope import Scope
+from planproof.catalog import Catalog, Relation
+from planproof.conf import Conf
+from planproof.expr import Literal
+from planproof.functions.bind import cast_unless_same
+from planproof.functions.registry import Registry, builtin
+from planproof.origin import AnalysisError, Unknown
+from planproof.plan.nodes import Plan
+from planproof.schema import LogicalField, LogicalSchema
+from planproof.sql import commands as c
+from planproof.sql.nodes import name_parts
+from planproof.sql.parse import parse_statement
+from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
+
+Columns = Sequence[Sequence[Any]]
+
+
+def apply(
+    setup: Iterable[str], relations: Mapping[str, Columns], conf: Conf, registry: Registry | None = None
+) -> Environment:
+    """The environment after the statements of `setup`.
+
+    `relations` is what a live catalog reports after them: `{name: [(column, type, nullable), ...]}`. It has the last word
+    about names, types and top-level flags; nested flags, which it does not carry, come from the statements.
+    """
+    env = Environment("", Catalog(), conf, registry or builtin(), bind_query)
+    known = {name.lower(): columns for name, columns in relations.items()}
+    for text in setup:
+        try:
+            statement = parse_statement(text, env.conf)
+            binder = _STATEMENTS.get(type(statement))
+            if binder is not None:
+                env = binder(statement, replace(env, text=text), known)
+        except (AnalysisError, Unknown):
+            # What such a statement made is told by `relations`, or is missed by name where the query uses it.
+            continue
+    for name, columns in relations.items():
+        _report(name, columns, env)
+    return env
+
+
+def _report(name: str, columns: Columns, env: Environment) -> None:
+    """Takes over what the live catalog reports of a relation."""
+    stood = env.catalog.find(tuple(name.split(".")))
+    kind = stood.kind if stood is not None else "table"
+    inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
+    try:
+        typed = [(str(n), _with_flags(str(t), inferred.get(n)), bool(flag)) for n, t, flag in columns]
+    except TypeSyntaxError as error:
+        raise Unknown(f"the schema of {name}: {error}") from error
+    env.catalog.add(stood.name if stood is not None else name, typed, kind=kind)
+
+
+def _with_flags(spelling: str, inferred: DataType | None) -> DataType:
+    """The reported type, with the nested flags of the inferred one where they are the same type."""
+    reported = parse_type(spelling)
+    if inferred is not None and as_nullable(inferred) == as_nullable(reported):
+        return inferred
+    return reported
+
+
+Known = Mapping[str, Columns]
+
+
+def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
+    key, value = node.args.get("this"), node.args.get("value")
+    if not key or value is None:
+        return env
+    return replace(env, conf=env.conf.with_setting(key, value))
+
+
+def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
+    key = node.args.get("this")
+    return replace(env, conf=Conf() if key is None else env.conf.reset(key))
+
+
+def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
+    zone = node.args["this"]
+    if isinstance(zone, exp.Literal):
+        return replace(env, conf=env.conf.with_setting("spark.sql.session.timeZone", zone.args["this"]))
+    raise Unknown("SET TIME ZONE by an interval")
+
+
+def _use(node: c.Use, env: Environment, known: Known) -> Environment:
+    if not node.args.get("catalog"):
+        env.catalog.namespace = tuple(p.lower() for p in name_parts(node.args["this"]))
+    return env
+
+
+def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environment:
+    kind, default = node.args.get("kind"), node.args.get("default")
+    value = bind(default, Context(env, Scope(()))) if default is not None else Literal(None, VOID, "NULL")
+    target = kind.args["data_type"] if kind is not None else value.type
+    if not isinstance(value, Literal):
+        raise Unknown("a variable whose value is computed")
+    variables = dict(env.variables)
+    for name in node.args["names"]:
+        spelled = name_parts(name)[-1]
+        variables[spelled.lower()] = Literal(value.value, target, spelled)
+    return replace(env, variables=variables)
+
+
+def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
+    variables = dict(env.variables)
+    for assignment in node.args.get("expressions") or ():
+        name = name_parts(assignment.args["this"])[-1]
+        old = variables.get(name.lower())
+        value = bind(assignment.args["expression"], Context(env, Scope(())))
+        if old is None:
+            continue
+        typed = cast_unless_same(value, old.type, env.conf)
+        if isinstance(value, Literal):
+            variables[name.lower()] = Literal(value.value, old.type, name)
+        elif not typed.nullable:
+            variables[name.lower()] = Literal(True, old.type, name)
+        else:
+            variables.pop(name.lower())
+    return replace(env, variables=variables)
+
+
+def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
+    parts = name_parts(node.args["this"])
+    plan = bind_query(node.args["query"], env, None)
+    names = [i.args["this"] for i in node.args.get("columns") or ()]
+    temporary = bool(node.args.get("temporary"))
+    if node.args.get("global_"):
+        parts = ("global_temp", *parts[-1:])
+    kind = "temporary view" if temporary and not node.args.get("global_") else "view"
+    _register(parts, plan, names, kind, env)
+    return env
+
+
+def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, env: Environment) -> None:
+    fields = tuple(
+        LogicalField(parts[-1], names[i] if names else f.name, f.type, f.nullable, f.evidence if f.nullable else None)
+        for i, f in enumerate(plan.schema)
+    )
+    env.catalog.put(Relation(".".join(parts), LogicalSchema(fields), kind))
+
+
+def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
+    parts = name_parts(node.args["this"])
+    if parts[-1].lower() in known or ".".join(parts).lower() in known:
+        return env
+    query = node.args.get("query")
+    if query is not None:
+        plan = bind_query(query, env, None)
+        columns = [(f.name, as_nullable(f.type), True) for f in plan.schema]
+    else:
+        columns = [
+            (d.args["this"].args["this"], as_nullable(d.args["kind"].args["data_type"]), True)
+            for d in node.args.get("columns") or ()
+        ]
+    env.catalog.add(".".join(parts), columns)
+    return env
+
+
+def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
+    if node.args["kind"] in ("TABLE", "VIEW"):
+        env.catalog.drop(".".join(name_parts(node.args["this"])))
+    elif node.args["kind"] == "VARIABLE":
+        name = name_parts(node.args["this"])[-1].lower()
+        return replace(env, variables={k: v for k, v in env.variables.items() if k != name})
+    return env
+
+
+def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
+    name = ".".join(name_parts(node.args["this"])).lower()
+    return replace(env, functions={**env.functions, name: node})
+
+
+_STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
+    c.SetConf: _set_conf,
+    c.ResetConf: _reset_conf,
+    c.SetTimeZone: _time_zone,
+    c.Use: _use,
+    c.DeclareVariable: _declare,
+    c.SetVariable: _set_variable,
+    c.CreateView: _create_view,
+    c.CreateTable: _create_table,
+    c.Drop: _drop,
+    c.CreateFunction: _create_function,
+}
