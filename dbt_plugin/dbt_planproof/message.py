@@ -21,7 +21,7 @@ def failure(report: Report, name: str, path: Path) -> str:
         lines += _table(shown[:LINES])
     if len(shown) > LINES:
         lines.append(f"  ... and {len(shown) - LINES} more")
-    if report.error:
+    if report.error and not any(report.error == f.message for f in shown):
         lines += [f"  {line}" for line in report.error.strip().splitlines()[:LINES]]
     steps = {f.code: f.next_step for f in shown[:LINES]}
     lines += [f"  next ({code}): {step}" for code, step in steps.items()]
