@@ -294,22 +294,22 @@ def test_a_model_that_reads_itself_stands_on_its_contract(check):
 def test_settings_of_hooks_count(check):
     hook = {"pre-hook": [{"sql": "set spark.sql.ansi.enabled = true"}]}
     models = {
-        "plain": {"sql": "select array(1)[0] as x"},
-        "hooked": {"sql": "select array(1)[0] as x", "config": hook},
+        "plain": {"sql": "select '1' + 1 as x"},
+        "hooked": {"sql": "select '1' + 1 as x", "config": hook},
         "vague": {"sql": "select 1 as id", "config": {"pre-hook": ["set spark.sql.ansi.enabled={{ var('x') }}"]}},
     }
     reports = check(models, {})
     assert reports["vague"].verdict is Verdict.UNPROVED
     assert "the value of spark.sql.ansi.enabled" in reports["vague"].findings[0].message
-    nullable = {name: logical(reports[name]).schema[0][2] for name in ("plain", "hooked")}
-    assert nullable == {"plain": True, "hooked": False}
+    types = {name: logical(reports[name]).schema[0][1] for name in ("plain", "hooked")}
+    assert types == {"plain": "double", "hooked": "bigint"}
 
 
 def test_ansi_is_off_unless_it_is_asked_for(check):
-    # Out of bounds, `xs[0]` is null without ANSI, and an error with it.
-    models = {"mart": {"sql": "select array(1)[0] as x"}}
-    assert logical(check(models, {})["mart"]).schema == (("x", "int", True),)
-    assert logical(check(models, {}, conf=Conf(ansi=True))["mart"]).schema == (("x", "int", False),)
+    # A string in arithmetic is a double without ANSI, and takes the other side's integral type with it.
+    models = {"mart": {"sql": "select '1' + 1 as x"}}
+    assert logical(check(models, {})["mart"]).schema == (("x", "double", True),)
+    assert logical(check(models, {}, conf=Conf(ansi=True))["mart"]).schema == (("x", "bigint", True),)
 
 
 def test_two_columns_of_one_name_cannot_be_stored(check):
