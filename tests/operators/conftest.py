@@ -21,8 +21,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("airflow")
-
 HOME = Path(tempfile.mkdtemp(prefix="planproof-airflow-"))
 DAGS = HOME / "dags"
 os.environ.update(
@@ -35,6 +33,7 @@ os.environ.update(
     AIRFLOW__USAGE_DATA_COLLECTION__ENABLED="False",
 )
 DAGS.mkdir()
+pytest.importorskip("airflow")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -63,24 +62,34 @@ def airflow_home() -> Iterator[Path]:
 
 @pytest.fixture
 def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ran]]:
-    """Writes a DAG file into the bundle and runs its DAG: `run_dag(text)`, or `run_dag(path)` with `dag_id=`."""
-    yield lambda source, dag_id="tested": _run(source, dag_id, capsys)
+    """`run_dag(text, **names)` writes a DAG file into the bundle, with `names` defined at its top, and runs its DAG.
+
+    `run_dag(path, dag_id=...)` does so with a file that exists.
+    """
+
+    def run(source: str | Path, dag_id: str = "tested", conf: dict[str, Any] | None = None, **names: Any) -> Ran:
+        if isinstance(source, Path):
+            text, file = source.read_text(), DAGS / source.name
+        else:
+            text, file = textwrap.dedent(source), DAGS / "tested.py"
+        file.write_text("".join(f"{name} = {value!r}\n" for name, value in names.items()) + text)
+        return _run(file, dag_id, conf, capsys)
+
+    yield run
     for file in DAGS.iterdir():
         file.unlink() if file.is_file() else shutil.rmtree(file)
 
 
-def _run(source: str | Path, dag_id: str, capsys: pytest.CaptureFixture[str]) -> Ran:
+def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]) -> Ran:
     from airflow.models.asset import AssetEvent
     from airflow.models.xcom import XComModel
     from airflow.settings import Session
     from sqlalchemy import select
 
-    file = DAGS / (source.name if isinstance(source, Path) else "tested.py")
-    file.write_text(source.read_text() if isinstance(source, Path) else textwrap.dedent(source))
     module = _loaded(file)
     dag = next(d for d in vars(module).values() if getattr(d, "dag_id", None) == dag_id and hasattr(d, "test"))
     capsys.readouterr()
-    run = dag.test()
+    run = dag.test(run_conf=conf)
     log = _ANSI.sub("", "".join(capsys.readouterr()))
     with Session() as db:
         tasks = run.get_task_instances(session=db)
@@ -90,8 +99,8 @@ def _run(source: str | Path, dag_id: str, capsys: pytest.CaptureFixture[str]) ->
         events = db.scalars(select(AssetEvent).where(AssetEvent.source_run_id == run.run_id))
         uris = [event.asset.uri for event in events if event.source_dag_id == dag_id]
     return Ran(
-        str(run.state.value),
-        {t.task_id: t.state.value if t.state else None for t in tasks},
+        str(run.state),
+        {t.task_id: str(t.state) if t.state else None for t in tasks},
         {t.task_id: t.try_number for t in tasks},
         xcoms,
         uris,

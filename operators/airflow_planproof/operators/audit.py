@@ -82,6 +82,11 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
     def place(self) -> Place:
         return place_of(self)
 
+    def spark_defaults(self) -> Mapping[str, str]:
+        # Files need no metastore, and an embedded one would be made in the worker's current directory.
+        only_files = self.project_dir is None and not self.tables and bool(self.paths)
+        return {"spark.sql.catalogImplementation": "in-memory"} if only_files else {}
+
     def work(self, session: Session, told: Callable[[Report], None]) -> list[Report]:
         from planproof.project.audit import audit_all
 

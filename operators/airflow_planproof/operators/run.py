@@ -9,6 +9,8 @@ from airflow_planproof.operators.place import place_of, words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
     from planproof.project.place import Place
     from planproof.report import Report
     from planproof.session import Session
@@ -28,7 +30,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     :param exclude: models to leave out.
     :param full_refresh: builds incremental models anew.
     :param vars: variables for dbt, as for `dbt run --vars`.
-    :param outlets: assets; an event goes out only when the task succeeds.
+    :param outlets: assets; events go out only when the task succeeds and every selected model was published.
 
     The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
     """
@@ -64,6 +66,14 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self.exclude = exclude
         self.full_refresh = full_refresh
         self.vars = vars
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        form = super().execute(context)
+        missing = [report["model"] for report in form["reports"] if report["outcome"] != "published"]
+        if missing and self.outlets:
+            self.log.warning("no asset event goes out: %s not published", ", ".join(missing))
+            self.outlets = []
+        return form
 
     def place(self) -> Place:
         return place_of(self)

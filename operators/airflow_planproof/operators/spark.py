@@ -46,9 +46,14 @@ class PlanproofSparkOperator(PlanproofOperator):
         """The dbt project whose profile the session is set up by; one without a directory has none."""
         raise NotImplementedError
 
+    def spark_defaults(self) -> Mapping[str, str]:
+        """Spark settings that the work itself asks for, where nobody says otherwise."""
+        return {}
+
     def reports(self, context: Context) -> list[Report]:
         # Connections are looked up in the main thread: the task's supervisor speaks with that one.
-        settings = {**spark_settings(self.conn_id), **{k: str(v) for k, v in (self.spark_conf or {}).items()}}
+        given = {key: str(value) for key, value in (self.spark_conf or {}).items()}
+        settings = {**self.spark_defaults(), **spark_settings(self.conn_id), **given}
         self._work = SparkWork(lambda work: self._on_spark(work, settings))
         return self._work.run()
 

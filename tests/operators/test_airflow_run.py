@@ -1,0 +1,145 @@
+"""The guarded run in real DAGs on real Spark: what is published, what is retried, what is announced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RUN = """
+from datetime import datetime, timedelta
+from airflow.sdk import DAG, Asset
+from airflow_planproof import PlanproofRunOperator
+
+with DAG("tested", schedule=None, start_date=datetime(2026, 1, 1)) as dag:
+    PlanproofRunOperator(
+        task_id="run", project_dir=PROJECT, profiles_dir=PROJECT, env={"SHOP_SCHEMA": SCHEMA},
+        retries=3, retry_delay=timedelta(0), outlets=[Asset("x-shop://totals")], **GIVEN,
+    )
+"""
+
+
+@pytest.fixture
+def run(run_dag: Callable[..., Any], shop: Path, database: str) -> Callable[..., Any]:
+    """Runs the shop's models as a DAG of one task `run` with three retries, on top of these arguments."""
+    return lambda **given: run_dag(RUN, PROJECT=str(shop), SCHEMA=database, GIVEN=given)
+
+
+def outcomes(report: dict[str, Any]) -> dict[str, str]:
+    return {r["model"].rpartition(".")[2]: r["outcome"] for r in report["reports"]}
+
+
+def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, database: str) -> None:
+    """One healthy run, one that breaks a contract, one that breaks it and may."""
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    green = run()
+    assert green.states == {"run": "success"}
+    assert green.xcoms["run"]["planproof_report"] == green.xcoms["run"]["return_value"]
+    assert green.xcoms["run"]["return_value"]["verdict"] == "proved"
+    assert set(outcomes(green.xcoms["run"]["return_value"]).values()) == {"published"}
+    assert [uri.rstrip("/") for uri in green.events] == ["x-shop://totals"]
+    rows = sorted(spark.table(f"{database}.customer_orders").collect())
+    assert rows == [(1, 10), (1, 11), (2, 12)]
+    assert spark.conf.get("spark.sql.ansi.enabled") == ansi
+
+    red = run(vars={"join": "left"})
+    assert red.states == {"run": "failed"}
+    assert red.tries == {"run": 1}
+    assert set(red.xcoms["run"]) == {"planproof_report"}
+    assert outcomes(red.xcoms["run"]["planproof_report"]) == {
+        "customers": "published",
+        "orders": "published",
+        "customer_orders": "rejected",
+        "customer_totals": "skipped",
+    }
+    assert red.events == []
+    assert sorted(spark.table(f"{database}.customer_orders").collect()) == rows
+    said = red.log[red.log.index("PlanproofViolation: ") :].partition("::group::")[0]
+    assert f"{database}.customer_orders: not published; the table is as it was" in said
+    assert "column order_id: promised bigint NOT NULL, found" in said.replace("`", "")
+    assert "at models/customer_orders.sql:3:5" in said
+    assert "next: " in said
+    assert "skipped, because a parent was stopped: " in said
+
+    never = run(vars={"join": "left"}, fail_on="never")
+    assert never.states == {"run": "success"}
+    assert outcomes(never.xcoms["run"]["return_value"])["customer_orders"] == "rejected"
+    assert never.events == []
+    assert sorted(spark.table(f"{database}.customer_orders").collect()) == rows
+
+
+@pytest.fixture
+def damaged(spark: SparkSession, tmp_path: Path) -> Path:
+    """A Parquet file with a sound footer and pages that cannot be read; its sound copy lies beside it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "sales" / "part-0.parquet"
+    file.parent.mkdir()
+    pq.write_table(pa.table({"id": list(range(20_000))}), file, compression="zstd")
+    sound = file.read_bytes()
+    (tmp_path / "sound.parquet").write_bytes(sound)
+    file.write_bytes(sound[:8] + bytes(len(sound) // 2) + sound[8 + len(sound) // 2 :])
+    return file
+
+
+def test_spark_trouble_is_retried(
+    run_dag: Callable[..., Any], shop: Path, database: str, damaged: Path, spark: SparkSession
+) -> None:
+    (shop / "models" / "sales.sql").write_text(f"select id from parquet.`{damaged.parent}`")
+    ran = run_dag(
+        "import shutil\n"
+        + RUN.replace("**GIVEN", "on_retry_callback=lambda context: shutil.copy(SOUND, DAMAGED), **GIVEN"),
+        PROJECT=str(shop),
+        SCHEMA=database,
+        GIVEN={"select": "sales"},
+        SOUND=str(damaged.parents[1] / "sound.parquet"),
+        DAMAGED=str(damaged),
+    )
+    assert "PlanproofRunFailed: planproof: 1 of 1 model could not run" in ran.log
+    assert ran.states == {"run": "success"}
+    assert ran.tries == {"run": 2}
+    assert len(ran.events) == 1
+    assert spark.table(f"{database}.sales").count() == 20_000
+
+
+def test_a_timeout_cancels_the_spark_job(
+    run_dag: Callable[..., Any], shop: Path, database: str, spark: SparkSession
+) -> None:
+    (shop / "models" / "endless.sql").write_text(
+        "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
+    )
+    started = time.monotonic()
+    ran = run_dag(
+        RUN.replace("**GIVEN", "execution_timeout=timedelta(seconds=20), **{**GIVEN, 'retries': 0}").replace(
+            "retries=3, ", ""
+        ),
+        PROJECT=str(shop),
+        SCHEMA=database,
+        GIVEN={"select": "endless"},
+    )
+    assert ran.states == {"run": "failed"}
+    assert "AirflowTaskTimeout" in ran.log
+    assert time.monotonic() - started < 45
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert not spark.catalog.tableExists(f"{database}.endless")
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"select": "custmers"}, "did you mean 'customers'"),
+        ({"target": "prod"}, "has no target 'prod'"),
+    ],
+)
+def test_wrong_arguments_fail_at_once(run: Callable[..., Any], spark: SparkSession, given: Any, reason: str) -> None:
+    ran = run(**given)
+    assert ran.states == {"run": "failed"}
+    assert ran.tries == {"run": 1}
+    assert reason in ran.log.partition("PlanproofCannotRun: ")[2]
