@@ -46,7 +46,7 @@ a:b.c[0]                              VariantPath(this, path="b.c[0]")
 & | ^ ~ << >> >>>                     exp.BitwiseAnd Or Xor Not LeftShift RightShift, UnsignedRightShift
 -x, +x                                exp.Neg, Pos
 = == <=> <> != < <= > >=              exp.EQ NullSafeEQ NEQ LT LTE GT GTE
-AND OR, NOT x, !x                     exp.And Or (left-leaning, two operands), exp.Not(this)
+AND OR, NOT x, !x                     exp.And, exp.Or (a chain is a balanced tree, as Spark builds it), exp.Not(this)
 x [NOT] BETWEEN a AND b               exp.Between(this, low, high); with NOT: exp.Not(this=Between, inner=True), same
                                       span
 x [NOT] IN (a, b), IN (SELECT ..)     exp.In(this, expressions=[..]) or exp.In(this, query=exp.Subquery); NOT as above

@@ -54,6 +54,9 @@ class AliasGrammar(ExpressionGrammar):
 
     def clause_follows(self) -> bool:
         """Whether the keyword at hand begins a clause here, rather than being a name."""
+        return self.kind != "BACKQUOTED" and self.decide(self._clause_likely())
+
+    def _clause_likely(self) -> bool:
         kind, following = self.kind, self.peek()
         openers = _CLAUSES.get(kind)
         if openers is not None:
@@ -69,7 +72,7 @@ class AliasGrammar(ExpressionGrammar):
     def named_expression(self) -> exp.Expr:
         node = self.expression()
         kind = self.kind
-        if kind == "AS":
+        if kind == "AS" and self.peek() not in ENDS:
             self.advance()
             if self.kind == "(":
                 return self._aliases(node)
@@ -94,7 +97,7 @@ class AliasGrammar(ExpressionGrammar):
     def table_alias(self) -> exp.TableAlias | None:
         """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
         start, kind = self.start, self.kind
-        if kind == "AS":
+        if kind == "AS" and self.peek() != "(":
             self.advance()
         elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
             return None

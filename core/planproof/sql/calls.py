@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from planproof.origin import AnalysisError
 from planproof.sql.keywords import WORDS
 from planproof.sql.literals import LiteralGrammar
 
@@ -269,12 +268,13 @@ class CallGrammar(LiteralGrammar):
         if self.kind != ")":
             return None
         if unit_text:
-            raise AnalysisError(
+            self.later(
                 "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
                 f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
                 "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "
                 f"but got the string literal {shown}.",
-                self.origin(at, at + len(shown)),
+                at,
+                at + len(shown),
             )
         return self._form(start, name, form, expressions=args, unit=unit)
 

@@ -25,6 +25,9 @@ class Cursor:
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
         self.i = 0
         self.kind = self.kinds[0]
+        self.overrides: dict[int, bool] = {}
+        self.decisions: dict[int, bool] = {}
+        self._later: list[tuple[int, AnalysisError]] = []
 
     def advance(self) -> None:
         if self.kind != "EOF":
@@ -32,12 +35,28 @@ class Cursor:
             self.kind = self.kinds[self.i]
 
     def back(self, to: int) -> None:
+        if to < self.i and self._later:
+            self._later = [kept for kept in self._later if kept[0] < to]
         self.i = to
         self.kind = self.kinds[to]
 
+    def decide(self, default: bool) -> bool:
+        """A choice between two readings of the keyword at hand; a second pass over the text may take the other."""
+        chosen = self.overrides.get(self.i, default)
+        self.decisions[self.i] = chosen
+        return chosen
+
+    def later(self, condition: str, message: str, start: int, stop: int) -> None:
+        """Keeps an error that Spark finds only once the whole text has been parsed: a syntax error goes before it."""
+        self._later.append((self.i, AnalysisError(condition, message, place(self.text, start, stop))))
+
+    def finish(self) -> None:
+        """Raises what was kept for later."""
+        if self._later:
+            raise min(self._later, key=lambda kept: kept[0])[1]
+
     def peek(self, ahead: int = 1) -> str:
-        at = self.i + ahead
-        return self.kinds[at] if at < len(self.kinds) else "EOF"
+        return self.kinds[self.i + ahead]
 
     def skip(self, kind: str) -> bool:
         if self.kind == kind:
@@ -118,19 +137,16 @@ class Cursor:
             node = exp.Identifier(this=token[1:-1].replace(quote * 2, quote), quoted=True)
         else:
             if not token.isascii() or "/" in token:
-                self.bad_identifier(token)
+                self.bad_identifier(token, self.start)
             node = exp.Identifier(this=token, quoted=False)
         node._meta = {"span": (self.starts[self.i], self.stops[self.i])}
         self.i += 1
         self.kind = self.kinds[self.i]
         return node
 
-    def bad_identifier(self, name: str) -> NoReturn:
-        raise AnalysisError(
-            "INVALID_IDENTIFIER",
-            f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`.",
-            self.origin(),
-        )
+    def bad_identifier(self, name: str, start: int) -> None:
+        message = f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`."
+        self.later("INVALID_IDENTIFIER", message, start, start + len(name))
 
     def captured_identifier(self) -> exp.Identifier:
         """Spark's `errorCapturingIdentifier`: a name that an unquoted hyphen must not follow."""
@@ -140,7 +156,7 @@ class Cursor:
             while self.kind == "-" and self.peek() in WORDS:
                 self.advance()
                 self.advance()
-            self.bad_identifier(self.text[start : self.stop])
+            self.bad_identifier(self.text[start : self.stop], start)
         return found
 
     def identifiers(self) -> list[exp.Identifier]:

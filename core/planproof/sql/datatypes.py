@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from planproof.origin import AnalysisError
 from planproof.sql.cursor import Cursor
 from planproof.sql.keywords import WORDS
 from planproof.sql.nodes import TypeName
-from planproof.types import DataType, TypeSyntaxError, parse_type
+from planproof.types import VOID, DataType, TypeSyntaxError, parse_type
 
 _YEAR_MONTH = ("YEAR", "MONTH")
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")
 _LENGTHS = {"CHAR", "CHARACTER", "VARCHAR", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME"}
+_SIZED = ("CHAR", "CHARACTER", "VARCHAR")
 _PLAIN_WORDS = "BIGINT BINARY BOOLEAN BYTE DATE DOUBLE FLOAT INT INTEGER LONG REAL SHORT SMALLINT TINYINT VARIANT VOID"
 _PLAIN = frozenset(_PLAIN_WORDS.split())
 _OTHERS = "STRING DEC DECIMAL NUMERIC INTERVAL GEOGRAPHY GEOMETRY ARRAY MAP STRUCT"
@@ -37,6 +37,8 @@ class TypeGrammar(Cursor):
         try:
             found = _read(text, self.conf.timestamp_type == "TIMESTAMP_NTZ")
         except TypeSyntaxError:
+            if self._later:
+                return self.placed(TypeName(this=text, data_type=VOID), start)
             self.unknown(f"the type {text}", start)
         return self.placed(TypeName(this=text, data_type=found), start)
 
@@ -46,7 +48,8 @@ class TypeGrammar(Cursor):
             self.advance()
         elif kind in ("ARRAY", "MAP"):
             self.advance()
-            self._open_angle(kind)
+            if not self._open_angle(kind):
+                return
             self._type_extent()
             if kind == "MAP":
                 self.take(",")
@@ -63,17 +66,20 @@ class TypeGrammar(Cursor):
         else:
             self.fail()
 
-    def _open_angle(self, kind: str) -> None:
+    def _open_angle(self, kind: str) -> bool:
         if self.kind != "<":
             shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
                 kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
             )
-            raise AnalysisError(
+            self.later(
                 f"INCOMPLETE_TYPE_DEFINITION.{kind}",
                 f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}',
-                self.origin(self.starts[self.i - 1], self.stop),
+                self.starts[self.i - 1],
+                self.stop,
             )
+            return False
         self.advance()
+        return True
 
     def _close_angle(self) -> None:
         """One `>`; of a `>>` or `>>>` token only the first sign is taken."""
@@ -90,12 +96,14 @@ class TypeGrammar(Cursor):
         if self.skip("<>"):
             return
         if self.kind != "<":
-            raise AnalysisError(
+            self.later(
                 "INCOMPLETE_TYPE_DEFINITION.STRUCT",
                 'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
                 'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
-                self.origin(self.starts[self.i - 1], self.stop),
+                self.starts[self.i - 1],
+                self.stop,
             )
+            return
         self.advance()
         if self.kind == ">":
             self.advance()
@@ -113,20 +121,27 @@ class TypeGrammar(Cursor):
                 break
         self._close_angle()
 
-    def _lengths(self) -> None:
+    def _lengths(self) -> bool:
+        """Steps over lengths in parentheses; whether some stood."""
         if self.kind == "(" and self.peek() in ("INTEGER_VALUE", "ANY"):
             self.advance()
             self.advance()
             while self.skip(","):
                 self.take("INTEGER_VALUE")
             self.take(")")
+            return True
         elif self.kind == "(" and self.peek() in ("?", ":"):
             self.unknown("a parameter marker in a type")
+        return False
 
     def _length_extent(self) -> None:
         kind = self.kind
+        start = self.start
         self.advance()
-        self._lengths()
+        if not self._lengths() and kind in _SIZED:
+            name = self.text[start : self.stop]
+            message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
+            self.later("DATATYPE_MISSING_SIZE", message, start, self.stop)
         if kind in ("TIME", "TIMESTAMP"):
             self.skip_all("WITH", "LOCAL", "TIME", "ZONE")
             self.skip_all("WITHOUT", "TIME", "ZONE")
@@ -153,11 +168,9 @@ class TypeGrammar(Cursor):
     def _named_extent(self) -> None:
         kind, start, name = self.kind, self.start, self.token()
         self.advance()
-        self._lengths()
+        sized = self._lengths()
         if kind == "STRING" and self.kind == "COLLATE":
             self._collation_extent()
-        if kind not in _NAMED:
+        if kind not in _NAMED or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
             shown = self.text[start : self.stop].upper() if not name.startswith("`") else name
-            raise AnalysisError(
-                "UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', self.origin(start, self.stop)
-            )
+            self.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, self.stop)

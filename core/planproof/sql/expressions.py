@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from planproof.sql.keywords import PIPE_WORDS
 from planproof.sql.nodes import Pos, QuantifiedLike, UnsignedRightShift
 from planproof.sql.primary import PrimaryGrammar
 from planproof.sql.tokens import NUMBERS
@@ -43,22 +44,21 @@ class ExpressionGrammar(PrimaryGrammar):
 
     def expression(self) -> exp.Expr:
         left = self._conjunction()
-        while self.kind == "OR":
-            self.advance()
-            left = self._joined(exp.Or, left, self._conjunction())
-        return left
+        if self.kind != "OR":
+            return left
+        operands = [left]
+        while self.skip("OR"):
+            operands.append(self._conjunction())
+        return _balanced(exp.Or, operands)
 
     def _conjunction(self) -> exp.Expr:
         left = self._negation()
-        while self.kind == "AND":
-            self.advance()
-            left = self._joined(exp.And, left, self._negation())
-        return left
-
-    def _joined(self, kind: type[exp.Expression], left: exp.Expr, right: exp.Expr) -> exp.Expr:
-        node = kind(this=left, expression=right)
-        node._meta = {"span": (left._meta["span"][0], self.stops[self.i - 1])}  # type: ignore[index]
-        return node
+        if self.kind != "AND":
+            return left
+        operands = [left]
+        while self.skip("AND"):
+            operands.append(self._negation())
+        return _balanced(exp.And, operands)
 
     def _negation(self) -> exp.Expr:
         kind = self.kind
@@ -95,6 +95,8 @@ class ExpressionGrammar(PrimaryGrammar):
             operator = _BINARY.get(self.kind)
             if operator is None or operator[0] < floor:
                 return left
+            if operator[0] == 2 and self.kinds[self.i + 1] in PIPE_WORDS:
+                return left
             self.i += 1
             self.kind = self.kinds[self.i]
             right = self.value(operator[0] + 1)
@@ -106,9 +108,7 @@ class ExpressionGrammar(PrimaryGrammar):
         start: int = left._meta["span"][0]  # type: ignore[index]
         if self.skip("IS"):
             return self._is(left, start)
-        negated = self.kind in ("NOT", "!")
-        if negated:
-            self.advance()
+        negated = self._inner_not()
         kind = self.kind
         self.advance()
         if kind == "BETWEEN":
@@ -128,10 +128,22 @@ class ExpressionGrammar(PrimaryGrammar):
         self.placed(node, start)
         return self.placed(exp.Not(this=node, inner=True), start) if negated else node
 
+    def _inner_not(self) -> bool:
+        """Whether NOT stands here, within a predicate; Spark no longer takes `!` for it there."""
+        if self.kind == "!":
+            self.later(
+                "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
+                "Support of the clause or keyword: '!' has been discontinued in this context.",
+                self.start,
+                self.stops[self.i],
+            )
+        elif self.kind != "NOT":
+            return False
+        self.advance()
+        return True
+
     def _is(self, left: exp.Expr, start: int) -> exp.Expr:
-        negated = self.kind in ("NOT", "!")
-        if negated:
-            self.advance()
+        negated = self._inner_not()
         kind, at = self.kind, self.start
         if kind == "DISTINCT":
             self.advance()
@@ -159,6 +171,14 @@ class ExpressionGrammar(PrimaryGrammar):
             query = exp.Subquery(this=self.query())
             self.take(")")
             return exp.In(this=left, query=self.placed(query, start))
+        if self.kind == ")":
+            self.later(
+                "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
+                "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
+                "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
+                left._meta["span"][0],  # type: ignore[index]
+                self.stops[self.i],
+            )
         members = [] if self.kind == ")" else self.expressions()
         self.take(")")
         return exp.In(this=left, expressions=members)
@@ -177,3 +197,14 @@ class ExpressionGrammar(PrimaryGrammar):
         while self.skip(","):
             found.append(self.expression())
         return found
+
+
+def _balanced(kind: type[exp.Expression], operands: list[exp.Expr]) -> exp.Expr:
+    """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds this one, and names a column by it."""
+    if len(operands) == 1:
+        return operands[0]
+    middle = (len(operands) + 1) // 2
+    left, right = _balanced(kind, operands[:middle]), _balanced(kind, operands[middle:])
+    node = kind(this=left, expression=right)
+    node._meta = {"span": (left._meta["span"][0], right._meta["span"][1])}  # type: ignore[index]
+    return node

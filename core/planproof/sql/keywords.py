@@ -51,6 +51,14 @@ _RELATION_WORDS = "ANTI CROSS EXCEPT FULL INNER INTERSECT JOIN LATERAL LEFT NATU
 STRICT_NON_RESERVED = frozenset(_RELATION_WORDS.split())
 """Keywords that can be a name, but never the alias of a relation."""
 
+_PIPES = """
+AGGREGATE ANTI AS ASOF BIN CLUSTER CROSS DISTRIBUTE DROP EXCEPT EXTEND FULL INNER INTERSECT JOIN LATERAL LEFT LIMIT
+MINUS NATURAL OFFSET ORDER PIVOT RIGHT SELECT SEMI SET SORT TABLESAMPLE UNION UNPIVOT WHERE WINDOW
+"""
+
+PIPE_WORDS = frozenset(_PIPES.split())
+"""Keywords that make a `|` before them a pipe operator, as `|>` is: `a | left` is no expression to Spark 4.3."""
+
 WORDS = KEYWORDS | {"IDENTIFIER_TOKEN", "BACKQUOTED"}
 """Token kinds that Spark's rule `identifier` accepts."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planproof.origin import AnalysisError
 from planproof.sql.datatypes import TypeGrammar
 from planproof.sql.keywords import WORDS
 from planproof.sql.nodes import IntervalLiteral, IntervalPart, TypedLiteral
@@ -52,11 +51,12 @@ class LiteralGrammar(TypeGrammar):
         start = self.start
         kind = self.token().upper()
         if self.kind == "BACKQUOTED" or kind not in _TYPED:
-            raise AnalysisError(
+            self.later(
                 "UNSUPPORTED_TYPED_LITERAL",
                 f'Literals of the type "{kind}" are not supported. '
                 'Supported types are "DATE", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X", "TIME".',
-                self.origin(),
+                self.start,
+                self.stops[self.i],
             )
         self.advance()
         value = self.string_value(self.i)
@@ -82,10 +82,11 @@ class LiteralGrammar(TypeGrammar):
             to = self._to_unit(parts)
         node = self.placed(IntervalLiteral(expressions=parts, to=to), start)
         if to is not None and (len(parts) > 1 or self._part_follows()):
-            raise AnalysisError(
+            self.later(
                 "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",
                 "Can only have a single from-to unit in the interval literal syntax",
-                self.origin(start, self.stop),
+                start,
+                self.stop,
             )
         return node
 
@@ -126,10 +127,10 @@ class LiteralGrammar(TypeGrammar):
             return self.parameter()
         if kind == "INTERVAL" and self.interval_follows():
             return self.interval()
-        if kind in WORDS and self.peek() == "STRING_LITERAL":
-            return self.typed_literal()
-        if kind in ("NULL", "TRUE", "FALSE"):
+        if kind in ("NULL", "TRUE", "FALSE") and self.peek() != "STRING_LITERAL":
             self.advance()
             node: exp.Expr = exp.Null() if kind == "NULL" else exp.Boolean(this=kind == "TRUE")
             return self.placed(node, start)
+        if kind in WORDS and self.peek() == "STRING_LITERAL":
+            return self.typed_literal()
         self.fail()

@@ -178,12 +178,16 @@ def placed_at(node: Node, start: int, stop: int) -> Node:
 def name_parts(node: exp.Expr) -> tuple[str, ...]:
     """The parts of a dotted name, outermost first, of an exp.Column, exp.Table, exp.Identifier or exp.Dot over those.
 
-    An empty tuple where the node is no plain dotted name (a star, an `IDENTIFIER(expr)`, a field of an expression).
+    `(a).b` is the name a.b to Spark. An empty tuple where the node is no plain dotted name: a star, an
+    `IDENTIFIER(expr)`, a field of an expression.
     """
     if isinstance(node, exp.Identifier):
         return (node.args["this"],)
     if isinstance(node, exp.Dot):
-        before = name_parts(node.args["this"])
+        base = node.args["this"]
+        while isinstance(base, exp.Paren):
+            base = base.args["this"]
+        before = name_parts(base)
         return (*before, *name_parts(node.args["expression"])) if before else ()
     if not isinstance(node, (exp.Column, exp.Table)):
         return ()

@@ -16,6 +16,10 @@ Grammar = TypeVar("Grammar", bound=QueryGrammar)
 
 _DEFAULT = Conf()
 
+_ATTEMPTS = 12
+"""How many keywords are read the other way round, one at a time, before a text counts as a syntax error: Spark's parser
+looks ahead as far as it takes to tell a clause from an alias of that name."""
+
 
 def parse(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
     """The tree of one query, in the shapes that `planproof.sql` lists.
@@ -44,11 +48,31 @@ def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar],
     if grammar.kind == "EOF":
         raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
     try:
-        tree = read(grammar)
+        return _attempt(grammar, read)
     except RecursionError:
         raise Unknown("a query nested this deep", place(text, 0)) from None
+    except AnalysisError as error:
+        if error.condition != "PARSE_SYNTAX_ERROR":
+            raise
+        first = error
+    for at, chosen in list(reversed(grammar.decisions.items()))[:_ATTEMPTS]:
+        other = kind(text, conf)
+        other.overrides = {at: not chosen}
+        try:
+            return _attempt(other, read)
+        except AnalysisError as error:
+            if error.condition != "PARSE_SYNTAX_ERROR":
+                raise
+        except (Unknown, RecursionError):
+            continue
+    raise first
+
+
+def _attempt(grammar: Grammar, read: Callable[[Grammar], exp.Expr]) -> exp.Expr:
+    tree = read(grammar)
     while grammar.skip(";"):
         pass
     if grammar.kind != "EOF":
         grammar.fail()
+    grammar.finish()
     return tree

@@ -24,7 +24,7 @@ class PipeGrammar(RelationGrammar):
     def where(self) -> exp.Where:
         raise NotImplementedError
 
-    def group(self) -> exp.Group:
+    def group(self, aliases: bool = False) -> exp.Group:
         raise NotImplementedError
 
     def hints(self) -> list[exp.Expr]:
@@ -54,7 +54,7 @@ class PipeGrammar(RelationGrammar):
             node.args["distinct"] = distinct
         self._set(node, "expressions", self.named_expressions())
         if self.kind == "GROUP" and self.peek() == "BY":
-            self._set(node, "group", self.group())
+            self._set(node, "group", self.group(aliases=True))
         self._windows(node)
         return node
 
@@ -102,7 +102,7 @@ class PipeGrammar(RelationGrammar):
             found = self.named_expressions()
         node = Pipe(this=before, kind="AGGREGATE", expressions=found)
         if self.kind == "GROUP" and self.peek() == "BY":
-            self._set(node, "group", self.group())
+            self._set(node, "group", self.group(aliases=True))
         return node
 
     def _combine(self, before: exp.Expr) -> Pipe:

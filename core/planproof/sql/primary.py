@@ -7,7 +7,7 @@ from sqlglot import exp
 from planproof.sql.calls import ENDS, SPECIAL_CALLS, CallGrammar
 from planproof.sql.keywords import WORDS
 from planproof.sql.nodes import IdentifierClause, VariantPath
-from planproof.sql.tokens import NUMBERS
+from planproof.sql.tokens import AHEAD, NUMBERS
 
 _QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"))
 _NOT_AFTER_QUERY_WORD = frozenset(
@@ -193,7 +193,7 @@ class PrimaryGrammar(CallGrammar):
             if kind != "CASE":
                 return None
         if kind in ("NULL", "TRUE", "FALSE"):
-            return None if following in (".", "STRING_LITERAL", "->") else self.constant()
+            return None if following == "->" else self.constant()
         if kind == "CASE":
             return None if following in (*ENDS, ".", "FROM") else self._case()
         if kind == "INTERVAL" and self.interval_follows():
@@ -290,15 +290,14 @@ class PrimaryGrammar(CallGrammar):
     def _closing(self, at: int) -> int:
         """The index of the parenthesis that closes the one at `at`; the last token but one where none does."""
         depth = 0
-        for index in range(at, len(self.kinds)):
-            kind = self.kinds[index]
+        for index, kind in enumerate(self.kinds[at:], at):
             if kind == "(":
                 depth += 1
             elif kind == ")":
                 depth -= 1
                 if depth == 0:
                     return index
-        return len(self.kinds) - 2
+        return len(self.kinds) - AHEAD - 1
 
 
 _POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))

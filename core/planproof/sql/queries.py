@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from planproof.sql.keywords import WORDS
+from planproof.sql.keywords import PIPE_WORDS, WORDS
 from planproof.sql.nodes import TableQuery, Transform
 from planproof.sql.pipes import PipeGrammar
 
@@ -16,6 +16,15 @@ _SETS: dict[str, type[exp.SetOperation]] = {
     "MINUS": exp.Except,
     "INTERSECT": exp.Intersect,
 }
+
+_DELIMITERS = (
+    ("FIELDS", "TERMINATED", "BY"),
+    ("ESCAPED", "BY"),
+    ("COLLECTION", "ITEMS", "TERMINATED", "BY"),
+    ("MAP", "KEYS", "TERMINATED", "BY"),
+    ("LINES", "TERMINATED", "BY"),
+    ("NULL", "DEFINED", "AS"),
+)
 
 
 class QueryGrammar(PipeGrammar):
@@ -71,7 +80,7 @@ class QueryGrammar(PipeGrammar):
                 distinct = self.quantifier() is not False
                 right = self._query_term(strength + 1)
                 left = self.placed(_SETS[kind](this=left, expression=right, distinct=distinct), start)
-            elif kind == "|>" and floor == 1:
+            elif floor == 1 and (kind == "|>" or (kind == "|" and self.peek() in PIPE_WORDS)):
                 self.advance()
                 left = self.placed(self.pipe(left), start)
             else:
@@ -203,19 +212,19 @@ class QueryGrammar(PipeGrammar):
         self.take("WHERE")
         return self.placed(exp.Where(this=self.expression()), start)
 
-    def group(self) -> exp.Group:
+    def group(self, aliases: bool = False) -> exp.Group:
         """GROUP BY: `expressions` may hold exp.Rollup, exp.Cube and exp.GroupingSets; `all` says `GROUP BY ALL`.
 
         `with_kind` is ROLLUP or CUBE for `GROUP BY a WITH ROLLUP`, or GROUPING SETS for
-        `GROUP BY a GROUPING SETS (..)`, whose sets are `sets`.
+        `GROUP BY a GROUPING SETS (..)`, whose sets are `sets`. Only a pipe's GROUP BY may give an `aliases`.
         """
         start = self.start
         self.take("GROUP")
         self.take("BY")
         node = exp.Group()
-        found = [self._grouping()]
+        found = [self._grouping(aliases)]
         while self.skip(","):
-            found.append(self._grouping())
+            found.append(self._grouping(aliases))
         self._set(node, "expressions", found)
         if self.kind == "WITH" and self.peek() in ("ROLLUP", "CUBE"):
             node.args["with_kind"] = self.peek()
@@ -231,9 +240,11 @@ class QueryGrammar(PipeGrammar):
             node.args["all"] = not only.this.args["quoted"]
         return self.placed(node, start)
 
-    def _grouping(self) -> exp.Expr:
+    def _grouping(self, aliases: bool) -> exp.Expr:
         analytics = self._grouping_analytics()
-        return self.named_expression() if analytics is None else analytics
+        if analytics is not None:
+            return analytics
+        return self.named_expression() if aliases else self.expression()
 
     def _grouping_analytics(self) -> exp.Expr | None:
         start = self.start
@@ -351,6 +362,8 @@ class QueryGrammar(PipeGrammar):
             found.append(self._transform_column())
         if grouped:
             self.take(")")
+        if len({column.args["kind"] is None for column in found}) > 1:
+            self.fail()
         return found
 
     def _transform_column(self) -> exp.Expr:
@@ -371,8 +384,7 @@ class QueryGrammar(PipeGrammar):
                 self.take(")")
             return True
         self.take("DELIMITED")
-        while self.kind in ("FIELDS", "COLLECTION", "MAP", "LINES", "NULL", "ESCAPED"):
-            while self.kind in WORDS:
-                self.advance()
-            self.string()
+        for words in _DELIMITERS:
+            if self.skip_all(*words):
+                self.string()
         return True

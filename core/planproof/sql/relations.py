@@ -20,6 +20,7 @@ from planproof.sql.nodes import (
 )
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
+_JOIN_KINDS = _JOIN_WORDS - {"JOIN", "NATURAL", "ASOF"}
 _TABLE_KEYS = ("this", "db", "catalog")
 
 
@@ -71,6 +72,8 @@ class RelationGrammar(AliasGrammar):
             self.advance()
         start = self.start if left is None else left._meta["span"][0]  # type: ignore[index]
         tree = self.relation_primary()
+        if lateral:
+            self._check_lateral(tree)
         if left is not None:
             tree = self.placed(Joined(this=left, expression=tree, kind="INNER", comma=True, lateral=lateral), start)
         elif lateral:
@@ -85,6 +88,16 @@ class RelationGrammar(AliasGrammar):
             else:
                 return tree
 
+    def _check_lateral(self, relation: exp.Expr) -> None:
+        if not isinstance(relation, (exp.Subquery, TableFunction, exp.Unnest)):
+            start, stop = relation._meta["span"]  # type: ignore[index]
+            self.later(
+                "INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC",
+                "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions.",
+                start,
+                stop,
+            )
+
     def join_follows(self) -> bool:
         return self.kind != "ASOF" or self.peek() == "JOIN"
 
@@ -98,6 +111,8 @@ class RelationGrammar(AliasGrammar):
         self.take("JOIN")
         lateral = self.skip("LATERAL")
         right = self.relation_primary()
+        if lateral:
+            self._check_lateral(right)
         node = Joined(this=left, expression=right, kind=kind, natural=natural, lateral=lateral)
         if natural:
             pass
@@ -114,6 +129,8 @@ class RelationGrammar(AliasGrammar):
         kind = self.kind
         if kind in ("JOIN", "ASOF"):
             return "INNER"
+        if kind not in _JOIN_KINDS:
+            self.fail()
         self.advance()
         if kind in ("SEMI", "ANTI"):
             return f"LEFT {kind}"

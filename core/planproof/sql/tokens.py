@@ -35,6 +35,9 @@ _TOKEN = re.compile(
 
 _SPELLINGS = {"==": "=", "!>": "<=", "!<": ">="}
 
+AHEAD = 8
+"""How many EOF tokens stand at the end: a look ahead goes no further than this."""
+
 _SUFFIXES = {
     "L": "BIGINT_LITERAL",
     "S": "SMALLINT_LITERAL",
@@ -51,7 +54,7 @@ NUMBERS = frozenset(
 
 @dataclass(slots=True)
 class Tokens:
-    """Parallel lists, one entry per token, an EOF at the end; `starts` and `stops` are character offsets."""
+    """Parallel lists, one entry per token, `AHEAD` EOFs at the end; `starts` and `stops` are character offsets."""
 
     kinds: list[str]
     starts: list[int]
@@ -87,9 +90,10 @@ def tokenize(text: str, *, double_quoted_identifiers: bool = False) -> Tokens:
         starts.append(at)
         stops.append(stop)
         at = stop
-    kinds.append("EOF")
-    starts.append(size)
-    stops.append(size)
+    # More than one, so that a look ahead needs no bounds.
+    kinds.extend(("EOF",) * AHEAD)
+    starts.extend((size,) * AHEAD)
+    stops.extend((size,) * AHEAD)
     return Tokens(kinds, starts, stops)
 
 
