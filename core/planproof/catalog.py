@@ -51,6 +51,11 @@ def split_name(name: str) -> tuple[str, ...]:
     return (*parts, part)
 
 
+def joined(parts: Iterable[str]) -> str:
+    """The dotted name of these parts; a part that holds a dot or a backtick is quoted. The inverse of `split_name`."""
+    return ".".join("`" + p.replace("`", "``") + "`" if "." in p or "`" in p else p for p in parts)
+
+
 @dataclass(slots=True)
 class Catalog:
     """Relations by name, looked up without case.
@@ -76,11 +81,10 @@ class Catalog:
         self, name: str, columns: Columns, *, kind: str = "table", evidence: Mapping[str, str] | None = None
     ) -> Relation:
         """Registers a relation and returns it; an existing one of that name is replaced."""
-        last = split_name(name)[-1]
         known = evidence or {}
         fields = tuple(
             LogicalField(
-                last,
+                name,
                 column,
                 parse_type(data_type) if isinstance(data_type, str) else data_type,
                 nullable,
@@ -117,13 +121,8 @@ class Catalog:
         return found
 
     def qualifier(self, relation: Relation) -> tuple[str, ...]:
-        """Spark's qualifier of the relation's columns: catalog, schema and name; the name alone for a temporary view."""
-        parts = relation.parts
-        if relation.kind == "temporary view":
-            return parts[-1:]
-        if len(parts) == 1:
-            return (self.catalog, *self.namespace, *parts)
-        return parts if len(parts) > 2 else (self.catalog, *parts)
+        """The qualifier of the relation's columns: its name as it is registered here."""
+        return relation.parts
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -90,6 +90,9 @@ def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr 
 
 def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
     a, b = left.type, right.type
+    if ctx.conf.ansi and DATE in (a, b) and (is_string(a) or is_string(b)):
+        left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
+        return call("subtract_dates", [left, right], ctx, node)
     if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
     if b == DATE:

@@ -125,7 +125,7 @@ def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr
         )
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
-    column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
+    column = Column(alias.id, f"lateralAliasReference({parts[0]})", alias.type, alias.nullable, (), known)
     return fields_of(column, parts[1:], ctx.conf, ctx.env.registry, ctx.env.origin(node))
 
 
@@ -326,7 +326,7 @@ def _case(node: exp.Case, ctx: Context) -> Expr:
 
 def _tuple(node: exp.Tuple, ctx: Context) -> Expr:
     members = [bind_item(n, ctx) for n in node.expressions]
-    return spanned(call("struct", members, ctx, node), node)
+    return spanned(call("struct", members, ctx, node, "named_struct"), node)
 
 
 def bind_item(node: exp.Expr, ctx: Context) -> Expr:

@@ -59,10 +59,8 @@ def group_expressions(group: exp.Expr, items: Sequence[Expr], ctx: Context) -> t
         return _all_groups(items), None
     found: list[Expr] = []
     parts: list[list[tuple[int, ...]]] = []
-    analytic = bool(group.args.get("with_kind"))
     for member in group.expressions:
         sets = _member_sets(member, found, items, ctx)
-        analytic = analytic or isinstance(member, exp.Rollup | exp.Cube | exp.GroupingSets)
         parts.append(sets)
     kind = group.args.get("with_kind")
     if kind == "GROUPING SETS":
@@ -71,10 +69,16 @@ def group_expressions(group: exp.Expr, items: Sequence[Expr], ctx: Context) -> t
     if kind in ("ROLLUP", "CUBE"):
         singles = [s[0] for s in parts]
         return tuple(found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
-    if not analytic:
+    if not analytic(group):
         return tuple(found), None
     combined = tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
     return tuple(found), combined
+
+
+def analytic(group: exp.Expr) -> bool:
+    """Whether the clause has several grouping sets, so that `grouping()` means something."""
+    kinds = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    return bool(group.args.get("with_kind")) or any(isinstance(m, kinds) for m in group.expressions)
 
 
 def _member_sets(member: exp.Expr, found: list[Expr], items: Sequence[Expr], ctx: Context) -> list[tuple[int, ...]]:
@@ -234,9 +238,23 @@ def bind_having(node: exp.Expr, ctx: Context, items: Sequence[Expr], groups: tup
     return substituted(bound, by_id) if by_id else bound
 
 
+_COMMUTATIVE = frozenset(("+", "*", "&", "|", "^", "and", "or", "=", "<=>"))
+
+
+def canonical(expr: Expr) -> Expr:
+    """The expression with the operands of commutative operators in one order (`Expression.canonicalized`)."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Call) and e.function.name in _COMMUTATIVE:
+            return replace(e, args=tuple(sorted(e.args, key=repr)))
+        return e
+
+    return transform_up(expr, change)
+
+
 def check_grouped(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Context) -> None:
     """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
-    keys = set(groups)
+    keys = {canonical(g) for g in groups}
     bad = next(_ungrouped(_unaliased(expr), keys), None)
     if bad is None:
         return
@@ -255,7 +273,7 @@ def check_grouped(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Con
 
 
 def _ungrouped(expr: Expr, keys: set[Expr]) -> Iterator[Column]:
-    if expr in keys or isinstance(expr, Literal | Outer):
+    if isinstance(expr, Literal | Outer) or (keys and canonical(expr) in keys):
         return
     if isinstance(expr, Column):
         if not any(isinstance(k, Column) and k.id == expr.id for k in keys):

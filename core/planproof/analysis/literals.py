@@ -102,7 +102,7 @@ def _plain(value: Number, scale: int) -> str:
         power = value.adjusted() if value else -scale
         mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
         return f"{'-' if value < 0 else ''}{mantissa}E{power:+d}"
-    return f"{value:f}"
+    return f"{abs(value) if value == 0 else value:f}"
 
 
 def java_double(value: float, *, single: bool = False) -> str:

@@ -186,9 +186,19 @@ def _sort_key(node: exp.Expr, plan: Plan, block: Block | None, env: Environment,
         if block is None or not block.aggregated or not holds_aggregate(key):
             return key
     except AnalysisError as error:
-        if block is None or not error.condition.startswith(("UNRESOLVED_COLUMN", "AMBIGUOUS", "MISSING")):
+        if block is None or not error.condition.startswith(_INPUT_MAY_KNOW):
             raise
     return _input_key(node, block, env)
+
+
+_INPUT_MAY_KNOW = (
+    "UNRESOLVED_COLUMN",
+    "AMBIGUOUS",
+    "MISSING",
+    "UNSUPPORTED_GROUPING",
+    "FIELD_NOT_FOUND",
+    "INVALID_EXTRACT",
+)
 
 
 def _input_key(node: exp.Expr, block: Block, env: Environment) -> Sort:

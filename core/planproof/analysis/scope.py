@@ -70,7 +70,7 @@ class Scope:
         wanted = tuple(self.key(p) for p in parts)
         return tuple(
             c
-            for c in (*self.columns, *self.hidden)
+            for c in (*self.hidden, *self.columns)
             if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
         )
 

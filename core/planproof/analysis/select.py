@@ -56,9 +56,11 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     where = node.args.get("where")
     if where is not None:
         child, scope, ctx = _filtered(where.args["this"], child, scope, ctx)
+    group = node.args.get("group")
+    if group is not None and grouping.analytic(group):
+        ctx = replace(ctx, grouping=())
     items, child, scope = _items(node.expressions, child, replace(ctx, scope=scope))
     ctx = replace(ctx, scope=scope)
-    group = node.args.get("group")
     having = node.args.get("having")
     aggregated = group is not None or any(holds_aggregate(i) for i in items)
     groups: tuple[Expr, ...] = ()
@@ -129,7 +131,7 @@ def _items(nodes: Sequence[exp.Expr], child: Plan, ctx: Context) -> tuple[list[E
             continue
         item = named_item(node, lateral)
         items.append(item)
-        if isinstance(item, Alias) and isinstance(node, exp.Alias):
+        if isinstance(item, Alias) and (isinstance(node, exp.Alias) or name_parts(node)):
             aliases.setdefault(ctx.key(item.name), []).append(item)
     if generated is None:
         return _inlined(items, aliases), child, ctx.scope
@@ -172,7 +174,10 @@ def named_item(node: exp.Expr, ctx: Context) -> Expr:
         return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
     bound = bind(node, ctx)
     if isinstance(bound, Column):
-        return bound
+        parts = name_parts(node)
+        # A lateral alias reference prints another name than the one it gives to the column.
+        lateral = bool(parts) and bound.name != parts[-1]
+        return Alias(bound, parts[-1], fresh_id(), explicit=False) if lateral else bound
     return Alias(bound, _auto_name(bound, node), fresh_id(), explicit=False)
 
 

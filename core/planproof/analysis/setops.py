@@ -73,7 +73,7 @@ def _union_column(a: Column, b: Column) -> Column:
     data_type = merged_flags([a.type, b.type]) or a.type
     known = "both sides of the union" if a.evidence and b.evidence else None
     nullable = a.nullable or b.nullable
-    return replace(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None, qualifier=())
+    return replace(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)
 
 
 def _both(a: Column, b: Column) -> Column:

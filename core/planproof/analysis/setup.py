@@ -15,7 +15,7 @@ from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
 from planproof.analysis.queries import bind_query
 from planproof.analysis.scope import Scope
-from planproof.catalog import Catalog, Relation
+from planproof.catalog import Catalog, Relation, joined, split_name
 from planproof.conf import Conf
 from planproof.expr import Literal
 from planproof.functions.bind import cast_unless_same
@@ -57,14 +57,23 @@ def apply(
 
 def _report(name: str, columns: Columns, env: Environment) -> None:
     """Takes over what the live catalog reports of a relation."""
-    stood = env.catalog.find(tuple(name.split(".")))
+    stood = env.catalog.find(split_name(name))
     kind = stood.kind if stood is not None else "table"
     inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
     try:
         typed = [(str(n), _with_flags(str(t), inferred.get(n)), bool(flag)) for n, t, flag in columns]
     except TypeSyntaxError as error:
         raise Unknown(f"the schema of {name}: {error}") from error
-    env.catalog.add(stood.name if stood is not None else name, typed, kind=kind)
+    env.catalog.add(stood.name if stood is not None else _full_name(split_name(name), env), typed, kind=kind)
+
+
+def _full_name(parts: tuple[str, ...], env: Environment) -> str:
+    """A table's or view's name as Spark's session catalog registers it: three parts, in lower case."""
+    if len(parts) == 1:
+        parts = (*env.catalog.namespace, *parts)
+    if len(parts) == 2:
+        parts = (env.catalog.catalog, *parts)
+    return joined(p.lower() for p in parts)
 
 
 def _with_flags(spelling: str, inferred: DataType | None) -> DataType:
@@ -136,27 +145,45 @@ def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Enviro
 
 def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
     parts = name_parts(node.args["this"])
-    plan = bind_query(node.args["query"], env, None)
     names = [i.args["this"] for i in node.args.get("columns") or ()]
-    temporary = bool(node.args.get("temporary"))
-    if node.args.get("global_"):
+    shared = bool(node.args.get("global_"))
+    if shared:
         parts = ("global_temp", *parts[-1:])
-    kind = "temporary view" if temporary and not node.args.get("global_") else "view"
+    kind = "temporary view" if node.args.get("temporary") and not shared else "view"
+    try:
+        plan = bind_query(node.args["query"], env, None)
+    except (AnalysisError, Unknown):
+        reported = known.get(parts[-1].lower())
+        if reported is not None:
+            _add(_view_name(parts, kind, env), reported, kind, env)
+        return env
     _register(parts, plan, names, kind, env)
     return env
 
 
+def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
+    if kind == "temporary view" or parts[0] == "global_temp":
+        return joined(p.lower() for p in parts)
+    return _full_name(parts, env)
+
+
+def _add(name: str, columns: Columns, kind: str, env: Environment) -> None:
+    env.catalog.add(name, [(str(n), str(t), bool(flag)) for n, t, flag in columns], kind=kind)
+
+
 def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, env: Environment) -> None:
+    name = _view_name(parts, kind, env)
     fields = tuple(
-        LogicalField(parts[-1], names[i] if names else f.name, f.type, f.nullable, f.evidence if f.nullable else None)
+        LogicalField(name, names[i] if names else f.name, f.type, f.nullable, f.evidence if f.nullable else None)
         for i, f in enumerate(plan.schema)
     )
-    env.catalog.put(Relation(".".join(parts), LogicalSchema(fields), kind))
+    env.catalog.put(Relation(name, LogicalSchema(fields), kind))
 
 
 def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
     parts = name_parts(node.args["this"])
-    if parts[-1].lower() in known or ".".join(parts).lower() in known:
+    if parts[-1].lower() in known:
+        _add(_full_name(parts, env), known[parts[-1].lower()], "table", env)
         return env
     query = node.args.get("query")
     if query is not None:
@@ -167,13 +194,15 @@ def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Enviro
             (d.args["this"].args["this"], as_nullable(d.args["kind"].args["data_type"]), True)
             for d in node.args.get("columns") or ()
         ]
-    env.catalog.add(".".join(parts), columns)
+    env.catalog.add(_full_name(parts, env), columns)
     return env
 
 
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
     if node.args["kind"] in ("TABLE", "VIEW"):
-        env.catalog.drop(".".join(name_parts(node.args["this"])))
+        parts = name_parts(node.args["this"])
+        env.catalog.drop(joined(parts))
+        env.catalog.drop(_full_name(parts, env))
     elif node.args["kind"] == "VARIABLE":
         name = name_parts(node.args["this"])[-1].lower()
         return replace(env, variables={k: v for k, v in env.variables.items() if k != name})

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from planproof.analysis.context import Context
 from planproof.analysis.scope import resolve
-from planproof.expr import Alias, Column, Expr, GetField, fresh_id
+from planproof.expr import Alias, Column, Expr, GetField, Outer, fresh_id
 from planproof.sql.nodes import name_parts
 from planproof.types import Struct
 
@@ -29,6 +29,12 @@ def _qualified(parts: list[str], star: exp.Star, ctx: Context) -> list[Expr]:
     columns = ctx.scope.qualified(parts)
     if columns:
         return list(columns)
+    outer = ctx.scope.outer
+    while outer is not None:
+        correlated = outer.qualified(parts)
+        if correlated:
+            return [Alias(Outer(c), c.name, fresh_id(), explicit=False) for c in correlated]
+        outer = outer.outer
     found = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, ctx.env.origin(star))
     if found is not None and isinstance(found[0].type, Struct):
         return _fields(found[0], found[0].type)

@@ -12,7 +12,7 @@ from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
 
 _GROWING = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"}
+_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "ntile"}
 _OFFSETS = {"lag", "lead"}
 
 
@@ -81,6 +81,8 @@ def _frame(function: Call, spec: exp.Expr | None, ordered: bool, ctx: Context) -
     name = function.function.name
     if name in _RANKS:
         return _GROWING, ()
+    if name == "cume_dist":
+        return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", ()
     if name in _OFFSETS:
         return _offset_frame(function), ()
     if spec is None:

@@ -69,7 +69,7 @@ class Literal(Expr):
 class Column(Expr):
     """A column of a plan's schema. Two columns are the same column where their ids are equal.
 
-    `qualifier` holds Spark's qualifier, outermost part first; its last part is the field's relation.
+    `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation.
     """
 
     id: int
@@ -85,7 +85,7 @@ class Column(Expr):
 
     @property
     def relation(self) -> str | None:
-        return self.qualifier[-1] if self.qualifier else None
+        return ".".join(self.qualifier) if self.qualifier else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,7 @@ def _window(window: x.Window) -> str:
 
 def _subquery(name: str) -> Callable[[x.ScalarSubquery | x.Exists], str]:
     def show(node: x.ScalarSubquery | x.Exists) -> str:
-        outer = dict.fromkeys(o.column.id for o in outer_references(node.plan))
-        names = {o.column.id: o.column.name for o in outer_references(node.plan)}
-        return f"{name}({', '.join(names[i] for i in outer)})"
+        return f"{name}({', '.join(o.column.name for o in outer_references(node.plan))})"
 
     return show
 

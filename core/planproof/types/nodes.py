@@ -341,6 +341,19 @@ def with_lengths(t: DataType, declared: DataType) -> DataType:
     return t
 
 
+def same_structure(a: DataType, b: DataType) -> bool:
+    """`DataType.equalsStructurally` without nullability: equal but for nested flags and the names of struct fields."""
+    if isinstance(a, Array) and isinstance(b, Array):
+        return same_structure(a.element, b.element)
+    if isinstance(a, Map) and isinstance(b, Map):
+        return same_structure(a.key, b.key) and same_structure(a.value, b.value)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return len(a.fields) == len(b.fields) and all(
+            same_structure(x.type, y.type) for x, y in zip(a.fields, b.fields)
+        )
+    return a == b
+
+
 def same_type(a: DataType, b: DataType) -> bool:
     """Spark's `DataType.sameType`: equal but for nested nullability; struct names compared without case."""
     if isinstance(a, Array) and isinstance(b, Array):

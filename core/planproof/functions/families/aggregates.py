@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planproof.conf import Conf
-from planproof.expr.nodes import Literal
+from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.signature import (
     ALWAYS,
@@ -18,10 +20,11 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
-from planproof.types import BOOLEAN, DOUBLE, INT, LONG, VOID, Array, DataType, Decimal, Interval, is_integral
+from planproof.types import BOOLEAN, BYTE, DOUBLE, INT, LONG, VOID, Array, DataType, Decimal, Interval, is_integral
 from planproof.types.coercion import bounded_decimal
 from planproof.types.kinds import ANY, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
+Pretty = Callable[[Expr], str]
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
 
 
@@ -62,6 +65,15 @@ def _offset_nullable(args: Args, conf: Conf) -> bool:
     return args[0].nullable or len(args) < 3 or args[2].nullable
 
 
+def _upper(call: Call, pretty: Pretty) -> str:
+    return f"{call.shown.upper()}({', '.join(pretty(a) for a in call.args)})"
+
+
+def _first_only(call: Call, pretty: Pretty) -> str:
+    """The flag that ignores nulls is not printed."""
+    return f"{call.shown}({pretty(call.args[0])})"
+
+
 _AGG = {"category": Category.AGGREGATE, "foldable": False}
 _WIN = {"category": Category.WINDOW, "foldable": False}
 _NULL = Literal(None, VOID, "NULL")
@@ -75,10 +87,10 @@ TABLE: Table = lines(
     fn("max", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), effects=PURE, **_AGG),
     fn("min_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), effects=PURE, **_AGG),
     fn("max_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), effects=PURE, **_AGG),
-    fn("first first_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, alias=True, effects=VOLATILE, **_AGG),
-    fn("last last_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, alias=True, effects=VOLATILE, **_AGG),
-    fn("any_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, effects=VOLATILE, **_AGG),
-    fn("collect_list array_agg", (ANY,), _collected, NEVER, alias=True, coerce=Coerce.NONE, effects=VOLATILE, **_AGG),
+    fn("first first_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, alias=True, show=_first_only, effects=VOLATILE, **_AGG),
+    fn("last last_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, alias=True, show=_first_only, effects=VOLATILE, **_AGG),
+    fn("any_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, show=_first_only, effects=VOLATILE, **_AGG),
+    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, effects=VOLATILE, **_AGG),
     fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, effects=VOLATILE, **_AGG),
     fn("approx_count_distinct", (ANY, Optional(DOUBLE)), LONG, NEVER, effects=PURE, **_AGG),
     fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, effects=PURE, **_AGG),
@@ -88,12 +100,14 @@ TABLE: Table = lines(
     fn("var_samp variance", (DOUBLE,), DOUBLE, ALWAYS, alias=True, effects=PURE, **_AGG),
     fn("var_pop", (DOUBLE,), DOUBLE, ALWAYS, effects=PURE, **_AGG),
     fn("row_number", (), INT, NEVER, effects=PURE, **_WIN),
-    fn("rank", (), INT, NEVER, effects=PURE, **_WIN),
-    fn("dense_rank", (), INT, NEVER, effects=PURE, **_WIN),
-    fn("percent_rank", (), DOUBLE, NEVER, effects=PURE, **_WIN),
+    fn("rank", (), INT, NEVER, show=_upper, effects=PURE, **_WIN),
+    fn("dense_rank", (), INT, NEVER, show=_upper, effects=PURE, **_WIN),
+    fn("percent_rank", (), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
     fn("ntile", (Optional(INT, lit(1)),), INT, NEVER, effects=PURE, **_WIN),
     fn("lag", (ANY, Optional(INT, lit(1)), Optional(ANY, _NULL)), same(0), _offset_nullable, effects=PURE, **_WIN),
     fn("lead", (ANY, Optional(INT, lit(1)), Optional(ANY, _NULL)), same(0), _offset_nullable, effects=PURE, **_WIN),
+    fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
     fn("nth_value", (ANY, INT, Optional(BOOLEAN)), same(0), ALWAYS, effects=PURE, **_AGG),
 )

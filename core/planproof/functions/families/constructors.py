@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal
+from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Variable
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import merged
@@ -65,7 +65,7 @@ def _map_type(args: Args, conf: Conf) -> DataType:
 
 def _field_name(arg: Expr, at: int) -> str:
     """`CreateStruct.create`: a named expression keeps its name, another is called by its place."""
-    if isinstance(arg, Alias | Column | GetField | GetFieldOfElements):
+    if isinstance(arg, Alias | Column | Variable | GetField | GetFieldOfElements):
         return arg.name
     return f"col{at + 1}"
 

@@ -17,7 +17,7 @@ from planproof.functions.signature import (
     LambdaOf,
     Mismatch,
 )
-from planproof.types import BOOLEAN, INT, Array, DataType, Map, same_type
+from planproof.types import BOOLEAN, INT, VOID, Array, DataType, Map, as_nullable, same_structure, same_type
 from planproof.types.casts import force_nullable
 from planproof.types.coercion import wider
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP
@@ -69,10 +69,10 @@ def _zipped_entries(args: Args, at: int) -> Types:
 
 def _accumulated(args: Args, at: int) -> Types:
     """merge sees (accumulator, element), finish sees the accumulator alone."""
-    array, zero = _array(args), args[1]
+    array, accumulator = _array(args), as_nullable(args[1].type)
     if at == 3:
-        return ((zero.type, True),)
-    return ((zero.type, True), (array.element, array.contains_null))
+        return ((accumulator, True),)
+    return ((accumulator, True), (array.element, array.contains_null))
 
 
 def _same_keys(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -97,7 +97,7 @@ def _same_key_types(args: Args, conf: Conf) -> Mismatch | None:
 
 def _boolean_body(args: Args, conf: Conf) -> Mismatch | None:
     body = args[-1]
-    if body.type == BOOLEAN:
+    if body.type in (BOOLEAN, VOID):
         return None
     return Mismatch(
         "UNEXPECTED_INPUT_TYPE", f'The second parameter requires the "BOOLEAN" type, not "{body.type.sql}".'
@@ -106,7 +106,7 @@ def _boolean_body(args: Args, conf: Conf) -> Mismatch | None:
 
 def _accumulator_type(args: Args, conf: Conf) -> Mismatch | None:
     zero, merge = args[1].type, args[2].type
-    if same_type(zero, merge):
+    if same_structure(zero, merge):
         return None
     return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{zero.sql}" type, not "{merge.sql}".')
 

@@ -13,11 +13,19 @@ Table = list[tuple[str, Function]]
 
 
 def fn(
-    names: str, inputs: list[Input] | tuple[Input, ...], returns: DataType | TypeRule, nullable: NullRule, **more: Any
+    names: str,
+    inputs: list[Input] | tuple[Input, ...],
+    returns: DataType | TypeRule,
+    nullable: NullRule,
+    printed: str | None = None,
+    **more: Any,
 ) -> Table:
-    """One line. `names` is the name that Spark prints, then its aliases; an alias is printed where `alias=True`."""
+    """One line. `names` is the name that Spark prints, then its aliases; an alias is printed where `alias=True`.
+
+    `printed` is what Spark prints where that is no name of the function, such as `ACOS` for acos.
+    """
     first, *_ = names.split()
-    function = Function(first, tuple(inputs), returns, nullable, **more)
+    function = Function(printed or first, tuple(inputs), returns, nullable, **more)
     return [(name, function) for name in names.split()]
 
 

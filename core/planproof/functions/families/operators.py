@@ -37,6 +37,7 @@ from planproof.types import (
     is_integral,
     is_numeric,
     is_string,
+    same_structure,
     same_type,
 )
 from planproof.types.coercion import common, merged_flags, wider
@@ -181,7 +182,7 @@ def _members(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _same_members(args: Args, conf: Conf) -> Mismatch | None:
-    if any(not same_type(x.type, args[0].type) for x in args[1:]):
+    if any(not same_structure(x.type, args[0].type) for x in args[1:]):
         return different_types("in", args)
     return (
         None
