@@ -162,7 +162,7 @@ def make_environment(
 
 
 def _refuse_duplicates(root: Node) -> None:
-    for node in root.walk():
+    for node in reversed(list(root.walk())):
         repeated = node.schema.duplicates()
         if repeated:
             named = "; ".join(", ".join(map(str, g)) for g in repeated)
@@ -174,7 +174,7 @@ def _duplicates(root: Node, origins: tuple[Origin | None, ...]) -> list[Finding]
     found = []
     fields = list(root.schema)
     for group in root.schema.duplicates():
-        at = fields.index(group[1]) if group[0] is not group[1] else fields.index(group[0])
+        at = [i for i, f in enumerate(fields) if f in group][1]
         name = f"{group[0].relation}.{group[0].name}" if group[0].relation else group[0].name
         found.append(
             Finding(

@@ -1,0 +1,97 @@
+"""The driver holds every rule to I6: deliberately bad rules are named and refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planproof.api import optimize, plan
+from planproof.catalog import Catalog
+from planproof.conf import Conf
+from planproof.expr import Alias, fresh_id
+from planproof.functions.registry import Registry, builtin
+from planproof.optimizer import driver
+from planproof.plan.builder import scan
+from planproof.plan.nodes import Join, Plan, Project
+
+CONF = Conf()
+SOURCES = {"t": [("a", "int", False), ("b", "int", True)], "u": [("a", "int", False), ("c", "string", True)]}
+
+
+def swap_columns(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    return replace(root, items=root.items[::-1]) if isinstance(root, Project) and root.items[0].id < root.items[-1].id else root  # type: ignore[attr-defined]
+
+
+def rename(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    if not isinstance(root, Project) or isinstance(root.items[0], Alias):
+        return root
+    return replace(root, items=(Alias(root.items[0], "renamed", fresh_id()), *root.items[1:]))
+
+
+def loosen(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    if not isinstance(root, Project) or root.items[0].nullable:
+        return root
+    return replace(root, items=(replace(root.items[0], nullable=True), *root.items[1:]))  # type: ignore[type-var]
+
+
+def swap_join_sides(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    if isinstance(root, Project):
+        child = swap_join_sides(root.child, conf, registry)
+        return root if child is root.child else Project(child.output, child)
+    if isinstance(root, Join) and root.left.output[0].id < root.right.output[0].id:
+        return replace(root, left=root.right, right=root.left)
+    return root
+
+
+@pytest.mark.parametrize("rule", [swap_columns, rename, loosen])
+def test_a_rule_that_changes_the_schema_is_named_and_refused(rule: driver.Rule) -> None:
+    root = plan("SELECT a, b FROM t", Catalog(SOURCES)).root
+    found = driver.run(root, CONF, builtin(), [rule])
+    assert [r.rule for r in found.refused] == [rule.__name__]
+    assert found.plan is root
+    assert found.fired == ()
+
+
+def test_the_refused_rule_is_a_finding_and_the_text_is_untouched() -> None:
+    made = plan("SELECT a, b FROM t", Catalog(SOURCES))
+    rewriting = optimize(made, rules=[rename])
+    assert rewriting.sql == made.text
+    assert [(f.code, f.plane) for f in rewriting.findings] == [("PP202", "rewritten")]
+    assert "rename" in rewriting.findings[0].message
+
+
+def test_join_sides_may_swap_below_a_non_projected_root_only() -> None:
+    joined = scan("t", SOURCES["t"]).join(scan("u", SOURCES["u"]), on=("a", "a"))
+    free = driver.run(joined.plan, CONF, builtin(), [swap_join_sides])
+    assert [f.rule for f in free.fired] == ["swap_join_sides"]
+    assert free.plan.schema != joined.plan.schema
+    assert free.plan.schema.same_fields(joined.plan.schema)
+    projected = Project(joined.plan.output, joined.plan)
+    bound = driver.run(projected, CONF, builtin(), [swap_join_sides])
+    assert [r.rule for r in bound.refused] == ["swap_join_sides"]
+
+
+def test_equal_names_are_read_by_index_after_optimization() -> None:
+    sql = "SELECT t.a, u.a, transform(split(u.c, ','), x -> concat(x, upper(u.c))) FROM t JOIN u ON t.a = u.a"
+    made = plan(sql, Catalog(SOURCES))
+    rewriting = optimize(made)
+    assert rewriting.rules == ("hoist_invariants",)
+    assert rewriting.plan.schema == made.schema
+    assert [f.relation for f in rewriting.plan.schema][:2] == ["t", "u"]
+
+
+def test_rules_that_undo_each_other_are_an_error() -> None:
+    def there_and_back(root: Plan, conf: Conf, registry: Registry) -> Plan:
+        assert isinstance(root, Project)
+        inner = root.child
+        return inner if isinstance(inner, Project) else Project(root.output, root)
+
+    root = plan("SELECT a FROM t", Catalog(SOURCES)).root
+    with pytest.raises(driver.RewriteCycle, match="there_and_back"):
+        driver.run(root, CONF, builtin(), [there_and_back])
+
+
+def test_a_rule_that_changes_nothing_gives_back_the_same_object() -> None:
+    root = plan("SELECT a, b FROM t WHERE b > 1", Catalog(SOURCES)).root
+    assert driver.run(root, CONF, builtin()).plan is root

@@ -1,0 +1,81 @@
+"""Hoisting fires only where FACTS hold: each condition has a case that needs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.api import optimize, plan
+from planproof.catalog import Catalog
+from planproof.conf import Conf
+
+SOURCES = {
+    "t": [
+        ("id", "bigint", False),
+        ("name", "string", True),
+        ("xs", "array<string>", True),
+        ("ys", "array<int>", True),
+        ("ks", "array<int>", False),
+        ("m", "map<string,int>", True),
+    ]
+}
+
+
+def rewritten(sql: str, ansi: bool = True) -> tuple[str, tuple[str, ...]]:
+    found = optimize(plan(sql, Catalog(SOURCES), conf=Conf(ansi=ansi)))
+    return found.sql, found.rules
+
+
+def test_an_invariant_is_bound_once_per_row_and_the_rest_stays_byte_for_byte() -> None:
+    sql = "SELECT /* kept */ id,\n  transform(xs,  x -> concat(x, upper( name ))) AS r\nFROM t -- end"
+    assert rewritten(sql)[0] == (
+        "SELECT /* kept */ id,\n  transform(array(upper( name )), v1 -> transform(xs,  x -> concat(x, v1)))[0] AS r\n"
+        "FROM t -- end"
+    )
+
+
+def test_every_use_of_the_invariant_takes_the_bound_value() -> None:
+    sql = "SELECT transform(xs, x -> concat(upper(name), x, upper(name))) AS r FROM t"
+    assert rewritten(sql)[0] == (
+        "SELECT transform(array(upper(name)), v1 -> transform(xs, x -> concat(v1, x, v1)))[0] AS r FROM t"
+    )
+
+
+def test_a_new_variable_takes_no_name_of_the_text() -> None:
+    sql = "SELECT transform(xs, v1 -> concat(v1, upper(name))) AS v2 FROM t"
+    assert "v3 -> transform(xs, v1 -> concat(v1, v3))" in rewritten(sql)[0]
+
+
+def test_an_invariant_of_an_inner_lambda_may_use_outer_variables() -> None:
+    sql = "SELECT transform(xs, x -> transform(xs, y -> concat(y, upper(x)))) AS r FROM t WHERE xs IS NOT NULL"
+    assert "transform(array(upper(x)), v1 -> transform(xs, y -> concat(y, v1)))[0]" in rewritten(sql)[0]
+
+
+@pytest.mark.parametrize(
+    ("why", "sql"),
+    [
+        ("the variable is used", "SELECT transform(xs, x -> upper(x)) FROM t"),
+        ("a constant is folded by Spark", "SELECT transform(xs, x -> concat(x, upper('a'))) FROM t"),
+        ("it may raise", "SELECT transform(ys, x -> x + size(split(name, name))) FROM t"),
+        ("it is volatile", "SELECT transform(ys, x -> x + rand() * length(upper(name))) FROM t"),
+        ("arithmetic is cheap", "SELECT transform(ys, x -> x + id * 2) FROM t"),
+        ("the call is never null, and [0] would be", "SELECT transform(ks, x -> concat(name, upper(name))) FROM t"),
+        ("an aggregate needs more than the row", "SELECT transform(array(1), x -> x + size(collect_list(name))) FROM t"),
+    ],
+)
+def test_it_does_not_fire(why: str, sql: str) -> None:
+    assert rewritten(sql) == (sql, ()), why
+
+
+def test_what_raises_only_under_ansi_is_bound_with_ansi_off() -> None:
+    sql = "SELECT transform(xs, x -> concat(x, repeat(name, CAST(id + 1 AS INT)))) FROM t"
+    assert rewritten(sql, ansi=True) == (sql, ())
+    assert rewritten(sql, ansi=False)[1] == ("hoist_invariants",)
+
+
+def test_the_schema_is_the_same_before_and_after() -> None:
+    sql = "SELECT transform(xs, x -> concat(x, upper(name))) AS r, exists(xs, x -> x = upper(name)) FROM t"
+    made = plan(sql, Catalog(SOURCES))
+    found = optimize(made)
+    again = plan(found.sql, Catalog(SOURCES))
+    assert found.rules == ("hoist_invariants",)
+    assert [(f.type, f.nullable) for f in again.schema] == [(f.type, f.nullable) for f in made.schema]
