@@ -139,3 +139,135 @@ def test_the_command_line_loads_neither_spark_nor_dbt():
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert found.stdout.strip() == "[]"
+
+
+ORDERS = {"raw.orders": {"id": {"data_type": "bigint", "constraints": [{"type": "not_null"}]}, "amount": "double"}}
+
+
+def mart(sql, **columns):
+    return {"mart": {"sql": sql, "parents": ["raw.orders"], "contract": True, "columns": columns}}
+
+
+def test_check_ends_with_0_where_every_contract_is_proved(invoke, project):
+    directory = project(mart("select id from raw.orders", id=ORDERS["raw.orders"]["id"]), ORDERS)
+    found = invoke("check", "--project-dir", directory)
+    assert found.exit_code == 0
+    assert "✓ shop.mart  table" in found.output
+    assert "1 proved" in found.output
+    assert "1 model · 1 proved" in found.output
+
+
+def test_check_ends_with_1_where_a_contract_is_broken(invoke, project, tmp_path):
+    directory = project(mart("select id, amount from raw.orders", id="bigint", amount="decimal(10,2)"), ORDERS)
+    page = tmp_path / "out" / "report.html"
+    found = invoke("check", "--project-dir", directory, "--html", page)
+    assert found.exit_code == 1
+    assert "shop.mart breaks its promise" in found.output
+    assert "decimal(10,2)" in found.output
+    assert "<h2>shop.mart" in page.read_text()
+    assert invoke("check", "--project-dir", directory, "--fail-on", "never").exit_code == 0
+
+
+def test_fail_on_unproved_is_up_to_the_caller(invoke, project):
+    directory = project(
+        mart("select amount from raw.orders", amount={**ORDERS["raw.orders"]["id"], "data_type": "double"}), ORDERS
+    )
+    assert invoke("check", "--project-dir", directory).exit_code == 0
+    found = invoke("check", "--project-dir", directory, "--fail-on", "unproved", "--json")
+    assert found.exit_code == 1
+    form = json.loads(found.stdout)
+    assert (form["command"], form["project"], form["verdict"]) == ("check", "shop", "unproved")
+    assert form["reports"][0]["findings"][0]["code"] == "PP506"
+
+
+def test_ansi_and_settings_are_options(invoke, project):
+    directory = project(mart("select '1' + 1 as x", x="double"))
+    assert invoke("check", "--project-dir", directory).exit_code == 0
+    assert invoke("check", "--project-dir", directory, "--ansi").exit_code == 1
+    assert invoke("check", "--project-dir", directory, "--conf", "spark.sql.ansi.enabled=true").exit_code == 1
+
+
+def test_the_profile_is_read_where_there_is_one(invoke, project):
+    directory = project(mart("select cast('2020-01-01' as timestamp) as t", t="timestamp_ntz"))
+    settings = "server_side_parameters: {spark.sql.timestampType: TIMESTAMP_NTZ}"
+    profile = f"shop: {{outputs: {{default: {{type: spark, method: session, {settings}}}}}}}"
+    assert invoke("check", "--project-dir", directory).exit_code == 1
+    (directory / "profiles.yml").write_text(profile)
+    assert invoke("check", "--project-dir", directory).exit_code == 0
+    missing = invoke("check", "--project-dir", directory, "--target", "prod")
+    assert missing.exit_code == 2
+    assert "has no target 'prod'" in missing.stderr
+
+
+def test_explain_shows_the_plan(invoke, project):
+    directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
+    found = invoke("explain", "mart", "--project-dir", directory)
+    assert found.exit_code == 0
+    assert found.output.startswith("shop.mart (models/mart.sql)")
+    assert "next" in found.output
+    form = json.loads(invoke("explain", "mart", "--project-dir", directory, "--json").output)
+    assert form["schema"][0]["name"] == "next"
+    wrong = invoke("explain", "marts", "--project-dir", directory)
+    assert wrong.exit_code == 2
+    assert "did you mean 'mart'?" in wrong.stderr
+
+
+CASES = [
+    {
+        "id": "a",
+        "setup": ["SET spark.sql.ansi.enabled=false"],
+        "query": "select x, '1' + 1 as y from t",
+        "relations": {"t": [["x", "array<struct<a:int>>", False]]},
+        "ansi": True,
+    },
+    {"id": "b", "query": "select nope from t", "relations": {"t": [["x", "int", True]]}},
+    {"id": "c", "query": "select transform(a) using 'cat' as (b) from values (1) as t(a)"},
+    {"id": "d", "query": "select 1", "relations": {"t": [["x", "no such type", True]]}},
+    {"id": "e"},
+    {"id": "f", "query": "select 1 as one", "relations": 7},
+    {"id": "g", "query": f"select {'(' * 5000}1{')' * 5000}"},
+]
+
+
+def answers(text):
+    return {form["id"]: form for form in map(json.loads, text.splitlines())}
+
+
+def test_derive_answers_every_case(invoke):
+    lines = "\n".join([*map(json.dumps, CASES), "", "{no json", "[]"])
+    found = invoke("derive", "-", input=lines)
+    assert found.exit_code == 0
+    said = answers(found.stdout)
+    x, y = said["a"]["schema"]
+    assert x.pop("relation").split(".")[-1] == "t"
+    assert x == {
+        "name": "x",
+        "type": "array<struct<a:int>>",
+        "type_json": {
+            "type": "array",
+            "elementType": {
+                "type": "struct",
+                "fields": [{"name": "a", "type": "integer", "nullable": True, "metadata": {}}],
+            },
+            "containsNull": True,
+        },
+        "nullable": False,
+    }
+    assert (y["type"], y["type_json"], y["relation"]) == ("double", "double", None)
+    assert said["b"]["error"].startswith("UNRESOLVED_COLUMN")
+    assert (said["b"]["line"], said["b"]["column"]) == (1, 8)
+    assert all(set(said[case]) == {"id", "unknown"} for case in "cdefg")
+    assert len(found.stdout.splitlines()) == len(CASES) + 2
+
+
+def test_derive_works_where_neither_java_nor_pyspark_is_installed(tmp_path):
+    (tmp_path / "cases.jsonl").write_text(json.dumps(CASES[0]) + "\n")
+    script = (
+        "import sys\n"
+        "for name in ('pyspark', 'py4j', 'pyarrow', 'dbt', 'airflow'): sys.modules[name] = None\n"
+        "from planproof.cli import main\n"
+        "sys.argv = ['planproof', 'derive', 'cases.jsonl', '-o', 'out/answers.jsonl']\n"
+        "main()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60, env={"PATH": "/nowhere"})
+    assert answers((tmp_path / "out" / "answers.jsonl").read_text())["a"]["schema"][0]["name"] == "x"

@@ -1,0 +1,109 @@
+"""`planproof run`, `audit` and `recover` with real dbt and real Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from planproof.cli.group import cli
+from planproof.report.run import RunReport
+
+SCHEMA = """
+models:
+  - name: mart
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: bigint, constraints: [{type: not_null}]}
+      - {name: total, data_type: int, constraints: [{type: not_null}]}
+"""
+MODELS = {
+    "stg.sql": "{{ config(materialized='view') }}\nselect * from values (1L, 10), (2L, 20) as t(id, total)\n",
+    "mart.sql": "\n{{ config(materialized='table') }}\n"
+    "select\n  id,\n  {{ 'nullif(total, 20)' if var('broken', false) else 'total' }} as total\nfrom {{ ref('stg') }}\n",
+    "child.sql": "{{ config(materialized='table') }}\nselect sum(total) as s from {{ ref('mart') }}\n",
+    "log.sql": "{{ config(materialized='incremental') }}\nselect id from {{ ref('mart') }}\n"
+    "{% if is_incremental() %}where id > (select max(id) from {{ this }}){% endif %}\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path, spark, database):
+    pytest.importorskip("dbt.adapters.spark")
+    (tmp_path / "dbt_project.yml").write_text(
+        "name: shop\nversion: '1.0'\nprofile: shop\nflags: {send_anonymous_usage_stats: false}\n"
+    )
+    target = {"type": "spark", "method": "session", "host": "NA", "schema": database, "threads": 1}
+    profiles = {"shop": {"target": "dev", "outputs": {"dev": target}}}
+    (tmp_path / "profiles.yml").write_text(json.dumps(profiles))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "schema.yml").write_text(SCHEMA)
+    for name, text in MODELS.items():
+        (tmp_path / "models" / name).write_text(text)
+    return tmp_path
+
+
+def invoke(project, *args):
+    return CliRunner().invoke(cli, [args[0], "--project-dir", str(project), *args[1:]])
+
+
+def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, spark, database):
+    healthy = invoke(project, "run")
+    assert healthy.exit_code == 0, healthy.output
+    assert "4 models · 4 published" in healthy.stdout
+    assert spark.table(f"{database}.log").count() == 2
+    manifest = str(shutil.copy(project / "target" / "manifest.json", project / "older.json"))
+
+    broken = invoke(project, "run", "--vars", "{broken: true}", "--json", "--html", str(project / "out.html"))
+    assert broken.exit_code == 1, broken.output
+    report = RunReport.from_json(broken.stdout)
+    assert report == RunReport.from_json((project / "target" / "planproof" / "report.json").read_text())
+    outcomes = {r.details["name"]: r.outcome for r in report.reports}
+    assert outcomes == {"stg": "published", "mart": "rejected", "child": "skipped", "log": "skipped"}
+    assert "with its 2 rows" in (project / "out.html").read_text()
+    assert [tuple(row) for row in spark.table(f"{database}.mart").orderBy("id").collect()] == [(1, 10), (2, 20)]
+
+    again = invoke(project, "run", "--select", "log")
+    assert again.exit_code == 0, again.output
+    assert spark.table(f"{database}.log").count() == 2
+
+    audit = invoke(project, "audit", "mart")
+    assert audit.exit_code == 0, audit.output
+    assert "2 rows" in audit.stdout
+    spark.sql(f"insert into {database}.mart values (3, null)")
+    assert invoke(project, "audit").exit_code == 1
+
+    refused = invoke(project, "run", "--manifest", manifest)
+    assert refused.exit_code == 2
+    assert "log: incremental" in refused.stderr
+    older = invoke(project, "run", "--manifest", manifest, "--select", "stg")
+    assert older.exit_code == 0, older.output
+
+    recovered = invoke(project, "recover")
+    assert recovered.exit_code == 0, recovered.output
+    assert "nothing to recover" in recovered.stdout
+
+
+def test_a_path_is_audited_against_an_inline_contract(project, spark, tmp_path):
+    spark.sql("select 1L as id, cast(null as string) as note").write.parquet(str(tmp_path / "files"))
+    (tmp_path / "c.yml").write_text("columns: [{name: id, type: bigint, nullable: false}, {name: note, type: string}]")
+    found = invoke(project, "audit", str(tmp_path / "files"), "--contract", str(tmp_path / "c.yml"))
+    assert found.exit_code == 0, found.output
+    (tmp_path / "c.yml").write_text("columns: [{name: id, type: int}, {name: note, type: string, nullable: false}]")
+    broken = invoke(project, "audit", str(tmp_path / "files"), "--contract", str(tmp_path / "c.yml"), "--json")
+    assert broken.exit_code == 1
+    report = RunReport.from_json(broken.stdout).reports[0]
+    assert {(f.code, f.field) for f in report.findings if f.verdict.value == "violated"} == {
+        ("PP504", "id"),
+        ("PP505", "note"),
+    }
+
+
+def test_a_project_that_dbt_cannot_compile(project):
+    (project / "models" / "bad.sql").write_text("select * from {{ ref('nobody') }}")
+    found = invoke(project, "run")
+    assert found.exit_code == 2
+    assert "depends on a node named 'nobody'" in found.stderr
+    assert "internal error" not in found.stderr
