@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from planproof.origin import Origin, place
@@ -154,3 +156,16 @@ def test_what_was_put_around_the_compiled_text_is_nobodys(node):
 def test_another_text_is_not_mapped(node):
     given = report("select something else", Origin(1, 1))
     assert relocate(given, node) is given
+
+
+def test_large_and_hostile_models_are_mapped_quickly(tmp_path):
+    lines = [f"  column_{i} as c{i}," for i in range(20_000)]
+    template = "\n".join([*lines, "{{ a }}x" * 200])
+    compiled = "\n".join([*lines, "x" * 5_000 + "y"])
+    (tmp_path / "m.sql").write_text(template)
+    form = {"raw_code": template, "compiled_code": compiled, "original_file_path": "m.sql"}
+    started = time.perf_counter()
+    mapped = TemplateMap.of(form, tmp_path)
+    assert str(mapped.locate(Origin(19_999, 3))) == "m.sql:19999:3"
+    assert mapped.locate(Origin(20_001, 1)).file == "m.sql (compiled)"
+    assert time.perf_counter() - started < 5

@@ -9,6 +9,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
 
+
 def derived(case: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
     answer: dict[str, Any] = {"id": case.get("id")}

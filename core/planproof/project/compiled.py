@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,21 @@ def _anchors(template: tuple[str, ...], compiled: tuple[str, ...]) -> tuple[tupl
         for i, line in enumerate(compiled)
         if line.strip() and line.rstrip() in at and in_template[line.rstrip()] == in_compiled[line.rstrip()] == 1
     ]
-    # A pair that crosses another one is doubtful, and so is the other: a macro may have produced that line.
-    sure = {c: t for c, t in pairs if all((c < other) == (t < to) for other, to in pairs if other != c)}
+    sure = dict(_uncrossed(pairs))
     for step in (1, -1):
         for c, t in sorted(sure.items(), reverse=step < 0):
             _spread(sure, c, t, step, template, compiled, plain)
     return tuple(sorted(sure.items()))
+
+
+def _uncrossed(pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The pairs, sorted by their first number, that cross no other: a macro may have written a line that crosses."""
+    later = list(accumulate((t for _, t in reversed(pairs)), min))[::-1]
+    highest = -1
+    for i, (c, t) in enumerate(pairs):
+        if t > highest and (i + 1 == len(pairs) or t < later[i + 1]):
+            yield c, t
+        highest = max(highest, t)
 
 
 def _spread(
@@ -143,10 +153,19 @@ def _renders(template: str, compiled: str) -> bool:
     """True where `compiled` is `template` with each `{{ }}` replaced by some text."""
     if not _EXPRESSION.search(template) or any(mark in template for mark in _TRIMS):
         return False
-    literals = _EXPRESSION.split(template.rstrip())
-    return any(part.strip() for part in literals) and bool(
-        re.fullmatch(".*?".join(re.escape(part) for part in literals), compiled.rstrip())
-    )
+    first, *middle, last = _EXPRESSION.split(template.rstrip())
+    text = compiled.rstrip()
+    if not any(part.strip() for part in (first, *middle, last)) or len(first) + len(last) > len(text):
+        return False
+    if not (text.startswith(first) and text.endswith(last)):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | None = None) -> Report:
