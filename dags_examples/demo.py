@@ -117,7 +117,7 @@ class Demo:
         )
         record = self.project / "target" / "planproof" / "report.json"
         record.unlink(missing_ok=True)
-        code = planproof("run", "--project-dir", str(self.project), "--vars", json.dumps(variables))
+        code = planproof("run", "--project-dir", _short(self.project), "--vars", json.dumps(variables))
         self.expect(record.is_file(), f"`planproof run` ended with {code} and wrote no report")
         report = RunReport.from_json(record.read_text("utf-8"))
         self.expect(code == report.exit_code(), f"`planproof run` ended with {code}, its report says otherwise")
@@ -129,7 +129,7 @@ class Demo:
         """`planproof check` of the changed model, after dbt has compiled it. The check itself needs no Spark."""
         with self.working("dbt compiles the change"):
             self.dbt("compile", variables=CHANGE)
-        command = ["check", "--project-dir", str(self.project), "--select", MODEL, "--fail-on", "unproved"]
+        command = ["check", "--project-dir", _short(self.project), "--select", MODEL, "--fail-on", "unproved"]
         self.console.print(
             f"  $ planproof check --project-dir {_short(self.project)} --select {MODEL} --fail-on unproved\n",
             style="bold",
