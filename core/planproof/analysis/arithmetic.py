@@ -63,6 +63,8 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
     a, b = start.type, other.type
     if a == DATE:
         return _add_to_date(start, other, ctx, node)
+    if _stamp(a) and b == VOID:
+        return call("timestamp_add_interval", [start, other], ctx, node)
     if _stamp(a) and _year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)
     if isinstance(a, Time) and _day_time(b):
@@ -77,6 +79,8 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
 
 def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
     b = other.type
+    if b == VOID:
+        return call("timestamp_add_interval", [cast(date, TIMESTAMP, ctx.conf), other], ctx, node)
     if _is_day(b):
         return call("date_add", [date, call("extractansiintervaldays", [other], ctx, node)], ctx, node)
     if _day_time(b):
@@ -95,7 +99,7 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | N
         return call("subtract_dates", [left, right], ctx, node)
     if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
-    if b == DATE:
+    if b == DATE or (a == DATE and b == VOID):
         return call("subtract_dates", [left, right], ctx, node)
     if isinstance(a, Time) and isinstance(b, Time):
         return call("subtract_times", [left, right], ctx, node)

@@ -15,13 +15,11 @@ from planproof.analysis.context import Context
 from planproof.analysis.expressions import bind
 from planproof.analysis.joins import boolean
 from planproof.conf import Conf
-from planproof.expr import Alias, Call, Column, Expr, Literal, Outer, Window, fresh_id
+from planproof.expr import Alias, Call, Column, Expr, Lambda, Literal, Outer, Variable, Window, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.signature import Category
-from planproof.origin import AnalysisError
 from planproof.plan.nodes import Aggregate, Filter, Plan
-from planproof.sql.nodes import name_parts
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -130,21 +128,13 @@ def group_expression(node: exp.Expr, items: Sequence[Expr], ctx: Context) -> Exp
     """One GROUP BY item: an ordinal, an expression over the input, or the alias of an item."""
     if isinstance(node, exp.Literal) and not node.args.get("is_string") and node.args.get("kind") == "INTEGER_VALUE":
         return _ordinal(int(node.args["this"]), items, node, ctx)
-    where = replace(ctx, clause="GROUP BY", aliases=None)
-    try:
-        bound = bind(node, where)
-    except AnalysisError as error:
-        aliased = _by_alias(node, items, ctx) if error.condition.startswith("UNRESOLVED_COLUMN") else None
-        if aliased is None:
-            raise
-        return aliased
+    named = _aliases(items, ctx) if ctx.conf.group_by_aliases else {}
+    bound = bind(node, replace(ctx, clause="GROUP BY", aliases=named))
+    bound = _substituted(bound, named)
     if _holds_aggregate(bound):
         raise ctx.env.rejected(
             "GROUP_BY_AGGREGATE", f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.", node
         )
-    if isinstance(bound, Outer):
-        aliased = _by_alias(node, items, ctx)
-        return aliased if aliased is not None else bound
     return bound
 
 
@@ -163,22 +153,6 @@ def _ordinal(at: int, items: Sequence[Expr], node: exp.Expr, ctx: Context) -> Ex
             node,
         )
     return chosen
-
-
-def _by_alias(node: exp.Expr, items: Sequence[Expr], ctx: Context) -> Expr | None:
-    parts = name_parts(node)
-    if len(parts) != 1 or not ctx.conf.group_by_aliases:
-        return None
-    found = [i for i in items if isinstance(i, Alias) and ctx.key(i.name) == ctx.key(parts[0])]
-    if not found:
-        return None
-    if _holds_aggregate(found[0]):
-        raise ctx.env.rejected(
-            "GROUP_BY_AGGREGATE",
-            f"Aggregate functions are not allowed in GROUP BY, but found {pretty(found[0].child)}.",
-            node,
-        )
-    return found[0].child
 
 
 def _unaliased(item: Expr) -> Expr:
@@ -227,15 +201,25 @@ def with_flags(expr: Expr, conf: Conf) -> Expr:
 
 def bind_having(node: exp.Expr, ctx: Context, items: Sequence[Expr], groups: tuple[Expr, ...]) -> Expr:
     """HAVING and QUALIFY: names mean the block's output first where the input has none of that name."""
-    aliases: dict[str, list[Alias]] = {}
+    named = _aliases(items, ctx)
+    return _substituted(bind(node, replace(ctx, clause="HAVING", aliases=named)), named)
+
+
+def _aliases(items: Sequence[Expr], ctx: Context) -> dict[str, list[Alias]]:
+    """The items' aliases by name, the first of each name."""
+    found: dict[str, list[Alias]] = {}
     for item in items:
         if isinstance(item, Alias):
-            aliases.setdefault(ctx.key(item.name), []).append(item)
-    bound = bind(node, replace(ctx, clause="HAVING", aliases={k: v[:1] for k, v in aliases.items()}))
-    by_id = {a.id: a.child for found in aliases.values() for a in found}
-    from planproof.analysis.select import substituted
+            found.setdefault(ctx.key(item.name), [item])
+    return found
 
-    return substituted(bound, by_id) if by_id else bound
+
+def _substituted(bound: Expr, named: dict[str, list[Alias]]) -> Expr:
+    """The expression with references to aliases replaced by what they name."""
+    by_id = {a.id: a.child for found in named.values() for a in found}
+    if not by_id:
+        return bound
+    return transform_up(bound, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)
 
 
 _COMMUTATIVE = frozenset(("+", "*", "&", "|", "^", "and", "or", "=", "<=>"))
@@ -247,9 +231,17 @@ def canonical(expr: Expr) -> Expr:
     def change(e: Expr) -> Expr:
         if isinstance(e, Call) and e.function.name in _COMMUTATIVE:
             return replace(e, args=tuple(sorted(e.args, key=repr)))
-        return e
+        return _numbered(e) if isinstance(e, Lambda) else e
 
     return transform_up(expr, change)
+
+
+def _numbered(function: Lambda) -> Expr:
+    """The lambda with variables numbered by how deep lambdas nest below it, so that equal lambdas are equal."""
+    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
+    renamed = {p.id: replace(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
+    return replace(function, parameters=tuple(renamed.values()), body=body)
 
 
 def check_grouped(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Context) -> None:

@@ -1,6 +1,6 @@
 """One table per family of Spark's functions."""
 
-from planproof.functions.families import aggregates, constructors, lambdas, operators
+from planproof.functions.families import aggregates, constructors, datetime, lambdas, math, operators
 from planproof.functions.families.line import Table
 
 FAMILIES: tuple[Table, ...] = (
@@ -8,6 +8,8 @@ FAMILIES: tuple[Table, ...] = (
     lambdas.TABLE,
     constructors.TABLE,
     aggregates.TABLE,
+    datetime.TABLE,
+    math.TABLE,
 )
 
 __all__ = ["FAMILIES"]
