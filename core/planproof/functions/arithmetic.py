@@ -99,8 +99,18 @@ def meet(args: list[Expr], conf: Conf) -> list[Expr]:
     return args if target is None else _cast_both(args, target, conf)
 
 
+def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+    """Two bare NULLs take the type that the operator expects (`ImplicitTypeCoercion` of `ExpectsInputTypes`)."""
+    return _cast_both(args, target, conf) if all(a.type == VOID for a in args) else args
+
+
 def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
-    return meet(meet_decimals(promote_strings(args, conf, comparison=False), conf), conf)
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    return _bare_nulls(meet(ready, conf), DOUBLE, conf)
+
+
+def bits(args: list[Expr], conf: Conf) -> list[Expr]:
+    return _bare_nulls(meet(promote_strings(args, conf, comparison=False), conf), LONG, conf)
 
 
 def division(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -119,7 +129,7 @@ def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
     """`div` widens byte, short and int to long."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     ready = [cast_unless_equal(a, LONG, conf) if is_integral(a.type) else a for a in ready]
-    return meet(ready, conf)
+    return _bare_nulls(meet(ready, conf), LONG, conf)
 
 
 def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -143,7 +153,8 @@ def equality(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
-    return meet(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
+    ready = promote_strings(args, conf, comparison=True) if conf.ansi else args
+    return _bare_nulls(meet(ready, conf), BOOLEAN, conf)
 
 
 DecimalRule = Callable[[Decimal, Decimal, Conf], Decimal]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
@@ -15,6 +16,7 @@ from planproof.functions.signature import (
     VOLATILE,
     Args,
     Category,
+    Check,
     Coerce,
     Many,
     Mismatch,
@@ -50,7 +52,7 @@ def _collected(args: Args, conf: Conf) -> DataType:
     return Array(args[0].type, False)
 
 
-def _ordered(at: int) -> object:
+def _ordered(at: int) -> Check:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         given = args[at].type
         if is_orderable(given):
@@ -74,8 +76,8 @@ def _first_only(call: Call, pretty: Pretty) -> str:
     return f"{call.shown}({pretty(call.args[0])})"
 
 
-_AGG = {"category": Category.AGGREGATE, "foldable": False}
-_WIN = {"category": Category.WINDOW, "foldable": False}
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
+_WIN: dict[str, Any] = {"category": Category.WINDOW, "foldable": False}
 _NULL = Literal(None, VOID, "NULL")
 
 TABLE: Table = lines(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
@@ -176,7 +177,7 @@ _ENTRY = (ANY_MAP, LambdaOf((2,)))
 _ITEM = (ANY_ARRAY, LambdaOf((1,)))
 _ITEM_OR_INDEX = (ANY_ARRAY, LambdaOf((1, 2)))
 _REDUCED = (ANY_ARRAY, ANY, LambdaOf((2,)), LambdaOf((1,), optional=True))
-_AGGREGATE = {"variables": _accumulated, "check": _accumulator_type, "coerce": Coerce.EXPECTS, "effects": PURE}
+_AGGREGATE: dict[str, Any] = {"variables": _accumulated, "check": _accumulator_type, "coerce": Coerce.EXPECTS, "effects": PURE}
 
 TABLE: Table = lines(
     fn(

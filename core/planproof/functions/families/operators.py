@@ -124,16 +124,12 @@ def _bits(symbol: str) -> Table:
         (ANY, ANY),
         lambda args, conf: args[0].type,
         EITHER,
-        coerces=_bit_operands,
+        coerces=a.bits,
         coerce=Coerce.NONE,
         check=check,
         show=binary(symbol),
         effects=PURE,
     )
-
-
-def _bit_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    return a.meet(a.promote_strings(args, conf, comparison=False), conf)
 
 
 def _negated_type(args: Args, conf: Conf) -> Mismatch | None:
