@@ -96,6 +96,17 @@ def test_exclusion(shop):
     assert names(selected(project, ["+a_mart"], ["config.materialized:ephemeral"])) == ["z_stg", "a_mart"]
 
 
+@pytest.mark.parametrize("select", ["mart.v2", "mart_v2"])
+def test_a_version_of_a_model(dbt_manifest, select):
+    manifest = dbt_manifest({"mart_v1": {"sql": "select 1"}, "mart_v2": {"sql": "select 1"}})
+    for number in (1, 2):
+        node = manifest["nodes"][f"model.shop.mart_v{number}"]
+        node.update(name="mart", version=number, fqn=["shop", "marts", "mart", f"v{number}"])
+    project = read_project(manifest)
+    assert [node.relation for node in selected(project, [select])] == ["shop.mart_v2"]
+    assert len(selected(project, ["mart"])) == 2
+
+
 @pytest.mark.parametrize(
     ("select", "exclude", "said"),
     [

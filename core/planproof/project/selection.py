@@ -81,6 +81,8 @@ def _by_name(node: ProjectNode, value: str) -> bool:
         return False
     if fnmatchcase(node.name, value):
         return True
+    if node.raw.get("version") is not None and "_".join(node.fqn[-2:]) == "_".join(value.split(".")[-2:]):
+        return True
     return any(_below(fqn, value.split(".")) for fqn in (node.fqn, node.fqn[1:]) if fqn)
 
 

@@ -57,7 +57,7 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
             console.print()
             console.print(Text(title, "bold"))
             for remark in remarks:
-                console.print(Padding(remark, (0, 0, 0, 2)))
+                console.print(Padding(remark, (0, 0, 0, 2), expand=False))
     console.print()
     console.print(summary(reports, seconds))
 
