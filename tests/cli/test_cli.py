@@ -188,7 +188,7 @@ def test_ansi_and_settings_are_options(invoke, project):
 
 
 def test_the_profile_is_read_where_there_is_one(invoke, project):
-    directory = project(mart("select cast('2020-01-01' as timestamp) as t", t="timestamp_ntz"))
+    directory = project(mart("select timestamp_ntz'2020-01-01 00:00:00' as t", t="timestamp"))
     settings = "server_side_parameters: {spark.sql.timestampType: TIMESTAMP_NTZ}"
     profile = f"shop: {{outputs: {{default: {{type: spark, method: session, {settings}}}}}}}"
     assert invoke("check", "--project-dir", directory).exit_code == 1

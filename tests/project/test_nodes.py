@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planproof.conf import Conf
 from planproof.contract import Constraint
 from planproof.project import ProjectError, contract_of, model_of
 from planproof.project.nodes import custom_constraints, declared_columns, relation_of, settings_of
@@ -81,6 +82,12 @@ def test_contract_keeps_order_types_and_constraints():
         Constraint("check", ("n",), "n > 0"),
         Constraint("primary_key", ("id", "n"), None, "pk"),
     )
+
+
+def test_a_bare_timestamp_is_what_the_session_makes_of_it():
+    given = node(columns={"t": {"name": "t", "data_type": "timestamp"}})
+    assert str(contract_of(given).schema) == "[t timestamp]"
+    assert str(contract_of(given, Conf(timestamp_type="TIMESTAMP_NTZ")).schema) == "[t timestamp_ntz]"
 
 
 def test_no_contract_where_none_is_enforced():

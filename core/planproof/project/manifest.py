@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
@@ -50,9 +51,9 @@ class ProjectNode:
     def is_python(self) -> bool:
         return self.raw.get("language") == "python"
 
-    def model(self, *, overrides: Mapping[str, Any] | None = None) -> Model:
+    def model(self, *, overrides: Mapping[str, Any] | None = None, conf: Conf | None = None) -> Model:
         """The node as a `Model`. Raises `ProjectError`."""
-        return model_of(self.raw, overrides=overrides)
+        return model_of(self.raw, overrides=overrides, conf=conf)
 
     def hooks(self) -> tuple[str, ...]:
         """The SQL, not rendered, of the pre-hooks and post-hooks."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof.catalog import split_name
+from planproof.conf import Conf
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
 from planproof.project.errors import ProjectError
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
-from planproof.types import quoted_if_needed
+from planproof.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
 
@@ -32,12 +33,14 @@ def model_of(
     sql: str | None = None,
     defaults: Mapping[str, Any] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    conf: Conf | None = None,
 ) -> Model:
     """The model that a manifest's node describes.
 
-    `sql` stands in for the node's `compiled_code`. Settings are `defaults`, then the node's `meta.planproof`, then
-    `overrides` (what a command line or an operator says). A dbt contract binds columns by name: unless the node says
-    `enforce` itself, the order is not part of the promise. Raises `ProjectError`, which names the node.
+    `sql` stands in for the node's `compiled_code`; `conf` says what a bare `timestamp` in the contract means. Settings
+    are `defaults`, then the node's `meta.planproof`, then `overrides` (what a command line or an operator says). A dbt
+    contract binds columns by name: unless the node says `enforce` itself, the order is not part of the promise. Raises
+    `ProjectError`, which names the node.
     """
     where = place_of(node)
     compiled = sql if sql is not None else node.get("compiled_code")
@@ -50,7 +53,7 @@ def model_of(
         return Model(
             relation_of(node),
             compiled,
-            contract=contract_of(node),
+            contract=contract_of(node, conf),
             materialized=materialized_of(node),
             incremental_strategy=_text(config, "incremental_strategy", where) or "append",
             partition_by=_names(config, "partition_by", where),
@@ -65,9 +68,10 @@ def model_of(
         raise ProjectError(f"{where}: {error}") from error
 
 
-def contract_of(node: Node) -> Contract | None:
+def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
     """The contract of a node, or None where none is enforced. Raises `ProjectError` with the column's name.
 
+    A bare `timestamp` is what `conf` makes of it (`spark.sql.timestampType`), as in the casts of dbt's own comparison.
     A `custom` constraint is SQL for one database that nobody can count; `custom_constraints` lists those.
     """
     where = place_of(node)
@@ -81,7 +85,7 @@ def contract_of(node: Node) -> Contract | None:
     source = str(node.get("patch_path") or "").partition("://")[2] or where
     try:
         return Contract(
-            [(name, _data_type(column, name, where), True) for name, column in columns.items()],
+            [(name, _data_type(column, name, where, conf or Conf()), True) for name, column in columns.items()],
             [c for c in _constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
         )
@@ -170,11 +174,14 @@ def _columns(node: Node, where: str) -> dict[str, Node]:
     return found
 
 
-def _data_type(column: Node, name: str, where: str) -> str:
+def _data_type(column: Node, name: str, where: str, conf: Conf) -> DataType:
     given = column.get("data_type")
     if not isinstance(given, str) or not given.strip():
         raise ProjectError(f"{where}: column {name!r} of its enforced contract has no data_type; give it one")
-    return given
+    try:
+        return parse_type(given, timestamp_ntz=conf.timestamp_type == "TIMESTAMP_NTZ")
+    except TypeSyntaxError as error:
+        raise ProjectError(f"{where}: column {name!r}: {error}") from error
 
 
 def _raw_constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[tuple[Node, tuple[str, ...]]]:

@@ -126,7 +126,7 @@ class OfflineCheck:
 
     def _model(self, node: ProjectNode) -> Report:
         started = time.perf_counter()
-        contract, settings = contract_of(node.raw), settings_of(node.raw, overrides=self.overrides)
+        contract, settings = contract_of(node.raw, self.conf), settings_of(node.raw, overrides=self.overrides)
         made = Reading(node, contract, settings, self._inputs(node))
         try:
             self._read(node, made)

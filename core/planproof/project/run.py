@@ -73,7 +73,8 @@ def run_project(
     stores it, and the rows of a table that was left as it is are counted. `starting` and `finished` are told each
     model. Raises `ProjectError` before anything runs; a model that cannot run is a report with the outcome `failed`.
     """
-    models = {node.unique_id: node.model(overrides=overrides) for node in nodes}
+    conf = session.conf if session is not None else None
+    models = {node.unique_id: node.model(overrides=overrides, conf=conf) for node in nodes}
     blocked: dict[str, str] = {}
     reports: list[Report] = []
     for node in nodes:
