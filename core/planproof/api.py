@@ -81,8 +81,8 @@ def plan(
     """The logical plan of one query, as Spark's analyzer would make it, without Spark.
 
     `strict` demands I1 as the specification does: a repeated (relation, name) raises `DuplicateField` at the node that
-    creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError` where
-    Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
+    creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError`
+    where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
     env = environment or make_environment(sql, catalog, conf, registry)
     tree = parse(sql, env.conf)

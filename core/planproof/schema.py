@@ -28,8 +28,8 @@ class PhysicalField:
 class LogicalField:
     """A field of a plan's schema.
 
-    `relation` is Spark's qualifier of the attribute, dots between its parts; None where the field was computed. `evidence` says
-    why the field holds no null (None: nothing is known); it is no part of the field's identity.
+    `relation` is Spark's qualifier of the attribute, dots between its parts; None where the field was computed.
+    `evidence` says why the field holds no null (None: nothing is known); it is no part of the field's identity.
     """
 
     relation: str | None

@@ -65,7 +65,8 @@ def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
     parts = ".".join(f"`{p}`" for p in name.split("."))
     return ctx.env.rejected(
         "UNRESOLVED_ROUTINE",
-        f"Cannot resolve routine {parts} on search path [`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].",
+        f"Cannot resolve routine {parts} on search path "
+        "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].",
         node,
     )
 
@@ -162,7 +163,8 @@ def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context)
         elif isinstance(argument, exp.Lambda):
             raise ctx.env.rejected(
                 "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
-                f"A lambda function should only be used in a higher order function. However, its class is {function.name}.",
+                "A lambda function should only be used in a higher order function. "
+                f"However, its class is {function.name}.",
                 argument,
             )
         else:
@@ -185,7 +187,8 @@ def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr]
     from planproof.analysis.expressions import bind
 
     place = function.inputs[at]
-    assert isinstance(place, LambdaOf) and function.variables is not None
+    assert isinstance(place, LambdaOf)
+    assert function.variables is not None
     types = function.variables(bound, at)
     if not isinstance(node, exp.Lambda):
         # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.

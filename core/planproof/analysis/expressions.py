@@ -37,7 +37,7 @@ Binder = Callable[[Any, Context], Expr]
 
 
 def bind(node: exp.Expr, ctx: Context) -> Expr:
-    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, `Unknown` where we stop."""
+    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`."""
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
@@ -75,7 +75,7 @@ def _column(node: exp.Expr, ctx: Context) -> Expr:
 
 
 def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
-    """A dotted name: a lambda variable, a column, an alias to the left, an outer column, a variable or a bare function."""
+    """A dotted name: a lambda variable, column, alias to the left, outer column, session variable or bare function."""
     if ctx.lambdas is not None:
         variable = ctx.lambdas.find(ctx.key(parts[0]))
         if variable is not None:
@@ -279,8 +279,8 @@ def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Ex
     if len(plan.output) != len(values):
         raise ctx.env.rejected(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
-            f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number of "
-            f"columns in the output of the subquery ({len(plan.output)}).",
+            f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number "
+            f"of columns in the output of the subquery ({len(plan.output)}).",
             node,
         )
     for value, column in zip(values, plan.output):

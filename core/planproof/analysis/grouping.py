@@ -253,13 +253,14 @@ def check_grouped(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Con
     if not groups:
         raise ctx.env.rejected(
             "MISSING_GROUP_BY",
-            "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using OVER "
-            f"clauses: `{bad.name}` is neither grouped nor aggregated.",
+            "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
+            f"OVER clauses: `{bad.name}` is neither grouped nor aggregated.",
             node,
         )
     raise ctx.env.rejected(
         "MISSING_AGGREGATION",
-        f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the GROUP BY clause.',
+        f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
+        "GROUP BY clause.",
         node,
     )
 

@@ -66,7 +66,7 @@ def from_text(text: str, conf: Conf, origin: Origin | None) -> Literal:
 
 
 def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None) -> Literal:
-    """An interval of values and units: year-month, day-time, or (mixed, or by the legacy setting) a calendar interval."""
+    """An interval of values and units: year-month, day-time, or (by the legacy setting) a calendar interval."""
     if any(u == "nanosecond" for _, u in units):
         raise Unknown("an interval in nanoseconds", origin)
     names = {u for _, u in units}
@@ -92,10 +92,7 @@ def _year_month(units: list[tuple[Number, str]]) -> Literal:
 
 def year_month(months: int, start: str, end: str) -> Literal:
     sign, size = ("-" if months < 0 else ""), abs(months)
-    if start == end:
-        shown = f"{sign}{size // 12 if start == 'year' else size}"
-    else:
-        shown = f"{sign}{size // 12}-{size % 12}"
+    shown = f"{sign}{size // 12 if start == 'year' else size}" if start == end else f"{sign}{size // 12}-{size % 12}"
     return Literal(months, Interval(start, end), f"INTERVAL '{shown}' {_fields(start, end)}")
 
 
@@ -124,7 +121,7 @@ def day_time(micros: int, start: str, end: str) -> Literal:
         if unit == "second" and rest:
             text += f".{rest:06d}".rstrip("0")
         texts.append(text)
-    shown = texts[0] if start == "day" or len(texts) == 1 else texts[0]
+    shown = texts[0]
     for at, text in zip(range(from_unit + 1, to_unit + 1), texts[1:]):
         shown += (" " if DAY_TIME_UNITS[at - 1] == "day" else ":") + text
     return Literal(micros, Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")

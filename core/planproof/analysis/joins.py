@@ -116,7 +116,8 @@ def _key(name: str, side: Side, which: str, node: exp.Expr, env: Environment) ->
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
     raise env.rejected(
         "UNRESOLVED_USING_COLUMN_FOR_JOIN",
-        f"USING column `{name}` cannot be resolved on the {which} side of the join. The {which}-side columns: [{columns}].",
+        f"USING column `{name}` cannot be resolved on the {which} side of the join. "
+        f"The {which}-side columns: [{columns}].",
         node,
     )
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from decimal import Decimal as Number
-from typing import Any
 
 from sqlglot import exp
 
@@ -36,6 +36,8 @@ from planproof.types import (
     Time,
 )
 
+Reader = Callable[[str, Conf, "Origin | None"], Literal]
+
 NULL = Literal(None, VOID, "NULL")
 TRUE = Literal(True, BOOLEAN, "true")
 FALSE = Literal(False, BOOLEAN, "false")
@@ -62,11 +64,10 @@ def number(node: exp.Expr, conf: Conf, origin: Origin | None) -> Literal:
         return _decimal(Number(text), origin)
     if kind in ("DOUBLE_LITERAL", "FLOAT_LITERAL"):
         double = kind == "DOUBLE_LITERAL"
-        value = float(text.rstrip("dDfF"))
-        return Literal(value, DOUBLE if double else FLOAT, java_double(value, single=not double))
+        real = float(text.rstrip("dDfF"))
+        return Literal(real, DOUBLE if double else FLOAT, java_double(real, single=not double))
     if kind == "EXPONENT_VALUE":
-        value = float(text)
-        return Literal(value, DOUBLE, java_double(value))
+        return Literal(float(text), DOUBLE, java_double(float(text)))
     return _decimal(Number(text.upper().rstrip("BD") if kind == "BIGDECIMAL_LITERAL" else text), origin)
 
 
@@ -82,7 +83,7 @@ def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None) -
 
 
 def _decimal(value: Number, origin: Origin | None) -> Literal:
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale)
@@ -189,7 +190,7 @@ def _valid_day(year: int, month: int, day: int) -> bool:
     return True
 
 
-def _timestamp(kind: str) -> Any:
+def _timestamp(kind: str) -> Reader:
     def read(text: str, conf: Conf, origin: Origin | None) -> Literal:
         word = text.strip().lower().split(" ")[0]
         if word in _SPECIAL:
@@ -301,7 +302,7 @@ def _interval(text: str, conf: Conf, origin: Origin | None) -> Literal:
     return intervals.from_text(text, conf, origin)
 
 
-_TYPED: dict[str, Any] = {
+_TYPED: dict[str, Reader] = {
     "DATE": _date,
     "TIMESTAMP": _timestamp("TIMESTAMP"),
     "TIMESTAMP_NTZ": _timestamp("TIMESTAMP_NTZ"),

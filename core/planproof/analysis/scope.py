@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from planproof.conf import Conf
-from planproof.expr import Column, Expr, GetField, GetFieldOfElements, Outer, Variable
+from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Outer, Variable
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
@@ -23,8 +23,8 @@ from planproof.types.nodes import quoted_if_needed
 class Scope:
     """The columns that expressions of one query block may name.
 
-    `hidden` are columns that only a qualified name reaches (the other side's keys of a USING join). `outer` is the scope
-    of the enclosing query; a column found there is correlated.
+    `hidden` are columns that only a qualified name reaches (the other side's keys of a USING join). `outer` is the
+    scope of the enclosing query; a column found there is correlated.
     """
 
     columns: tuple[Column, ...]
@@ -51,7 +51,7 @@ class Scope:
         return found if found[0] else self._matches(parts, self._hidden_by_name)
 
     def _matches(self, parts: Sequence[str], index: dict[str, list[Column]]) -> tuple[list[Column], tuple[str, ...]]:
-        # The longest qualifier wins: catalog.schema.table.column, schema.table.column, table.column, then a bare column.
+        # The longest qualifier wins: catalog.schema.table.column, then down to a bare column.
         for width in (3, 2, 1):
             if len(parts) <= width:
                 continue
@@ -137,7 +137,7 @@ def as_outer(expr: Expr) -> Expr:
         return Outer(expr)
     if isinstance(expr, GetField | GetFieldOfElements):
         return replace(expr, child=as_outer(expr.child))
-    if hasattr(expr, "args"):
+    if isinstance(expr, Call):
         return replace(expr, args=tuple(as_outer(a) for a in expr.args))
     return expr
 

@@ -36,8 +36,8 @@ def apply(
 ) -> Environment:
     """The environment after the statements of `setup`.
 
-    `relations` is what a live catalog reports after them: `{name: [(column, type, nullable), ...]}`. It has the last word
-    about names, types and top-level flags; nested flags, which it does not carry, come from the statements.
+    `relations` is what a live catalog reports after them: `{name: [(column, type, nullable), ...]}`. It has the last
+    word about names, types and top-level flags; nested flags, which it does not carry, come from the statements.
     """
     env = Environment("", Catalog(), conf, registry or builtin(), bind_query)
     known = {name.lower(): columns for name, columns in relations.items()}

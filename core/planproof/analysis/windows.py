@@ -1,4 +1,4 @@
-"""Window specifications and sort keys. Source: `AstBuilder.visitWindowDef`, `WindowSpecDefinition`, `SpecifiedWindowFrame`."""
+"""Window specifications and sort keys. Source: `WindowSpecDefinition`, `SpecifiedWindowFrame`."""
 
 from __future__ import annotations
 
@@ -97,10 +97,7 @@ def _frame(function: Call, spec: exp.Expr | None, ordered: bool, ctx: Context) -
 def _offset_frame(function: Call) -> str:
     offset = function.args[1] if len(function.args) > 1 else Literal(1, function.type, "1")
     value = getattr(offset, "value", None)
-    if isinstance(value, int):
-        shown = str(value if function.function.name == "lead" else -value)
-    else:
-        shown = pretty(offset)
+    shown = str(value if function.function.name == "lead" else -value) if isinstance(value, int) else pretty(offset)
     return f"ROWS BETWEEN {shown} FOLLOWING AND {shown} FOLLOWING"
 
 

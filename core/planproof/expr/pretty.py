@@ -1,7 +1,7 @@
 """The name that Spark gives to an expression that has no alias.
 
-Source: `toPrettySQL` and `usePrettyExpression`: columns lose their qualifier, casts that the query did not write vanish,
-string literals lose their quotes, every lambda variable is `namedlambdavariable()`.
+Source: `toPrettySQL` and `usePrettyExpression`: columns lose their qualifier, casts that the query did not write
+vanish, string literals lose their quotes, every lambda variable is `namedlambdavariable()`.
 """
 
 from __future__ import annotations

@@ -88,12 +88,13 @@ def coerced(function: Function, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     if function.coerce is Coerce.NONE:
         return given
     return [
-        arg if isinstance(arg, Lambda) else _met(arg, place, function.coerce, conf)
+        arg if isinstance(arg, Lambda) else met(arg, place, function.coerce, conf)
         for arg, place in zip(given, map(kind_of, function.expected(len(given))))
     ]
 
 
-def _met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
+def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
+    """The argument as it meets one expectation; as it is where it cannot."""
     if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
         return arg
     if how is Coerce.EXPECTS:
@@ -151,7 +152,7 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
 
 
 def _inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:
-    """Evidence of a null-in-null-out function: all arguments are known to hold no null, and only they make it nullable."""
+    """Evidence of a null-in-null-out function: every argument is known to hold no null."""
     from planproof.functions.signature import EITHER
 
     if function.nullable is not EITHER or function.category is Category.AGGREGATE:

@@ -60,7 +60,7 @@ def FIRST(args: Args, conf: Conf) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """An argument that may be left out. `default` is then put in its place, and printed; None leaves the place empty."""
+    """An argument that may be left out. `default` then takes its place, and is printed; None leaves it empty."""
 
     expected: Expected
     default: Expr | None = None
@@ -90,8 +90,8 @@ Variables = Callable[[Args, int], Sequence[tuple[DataType, bool]]]
 class Coerce(Enum):
     """How arguments meet `inputs`.
 
-    IMPLICIT: cast where implicit casts allow (`ImplicitCastInputTypes`). EXPECTS: never cast, only a bare NULL takes the
-    type (`ExpectsInputTypes`). NONE: arguments are taken as they are. COMMON: all are cast to their common type.
+    IMPLICIT: cast where implicit casts allow (`ImplicitCastInputTypes`). EXPECTS: never cast, only a bare NULL takes
+    the type (`ExpectsInputTypes`). NONE: arguments are taken as they are. COMMON: all are cast to their common type.
     """
 
     IMPLICIT = "implicit"

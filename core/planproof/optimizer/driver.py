@@ -44,7 +44,7 @@ class Optimized:
 
 
 def same_schema(before: Plan, after: Plan) -> bool:
-    """I6: ordered and exact for projected plans, as multisets for others; types, nested flags and relations included."""
+    """I6: ordered and exact for projected plans, as multisets for others; types, flags and relations included."""
     if before.projected or after.projected:
         return before.schema == after.schema
     return before.schema.same_fields(after.schema)

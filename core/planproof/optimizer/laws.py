@@ -55,10 +55,9 @@ def row_local(expr: Expr) -> bool:
     )
 
 
-_CHEAP = frozenset(
-    """+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in getarrayitem
-    getmapvalue coalesce size array_size length abs""".split()
-)
+_OPERATORS = "+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in"
+_LOOKUPS = "getarrayitem getmapvalue coalesce size array_size length abs"
+_CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS}".split())
 """Functions whose work is a few instructions: computing them again costs less than binding their value."""
 
 

@@ -1,7 +1,7 @@
 """Which casts exist, and which of them can lose a value.
 
-Source: `Cast.canCast`, `Cast.canAnsiCast`, `Cast.canANSIStoreAssign`, `Cast.canUpCast` and `Cast.forceNullable`. The whole
-matrix is compared with a real Spark in the conformance tests.
+Source: `Cast.canCast`, `Cast.canAnsiCast`, `Cast.canANSIStoreAssign`, `Cast.canUpCast` and `Cast.forceNullable`. The
+whole matrix is compared with a real Spark in the conformance tests.
 """
 
 from __future__ import annotations

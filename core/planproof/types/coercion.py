@@ -201,7 +201,7 @@ def merged_flags(types: Iterable[n.DataType]) -> n.DataType | None:
 
 
 def implicit(given: n.DataType, expected: k.Expected, *, ansi: bool) -> n.DataType | None:
-    """`implicitCast`: the type to which an argument of type `given` is cast for `expected`; None where it may not be."""
+    """`implicitCast`: the type to which an argument is cast for `expected`; None where it may not be."""
     if k.accepts(expected, given):
         return given
     return _implicit_ansi(given, expected) if ansi else _implicit_legacy(given, expected)

@@ -73,7 +73,7 @@ def is_atomic(t: n.DataType) -> bool:
 
 
 def is_orderable(t: n.DataType) -> bool:
-    """`RowOrdering.isOrderable`: no map, variant or calendar interval at any level reached through arrays and structs."""
+    """`RowOrdering.isOrderable`: no map, variant or calendar interval inside arrays and structs."""
     if isinstance(t, n.Array | n.Struct):
         return all(is_orderable(child) for child in t.children)
     return not isinstance(t, n.Map | n.Geo) and t not in (n.VARIANT, n.CALENDAR_INTERVAL)
