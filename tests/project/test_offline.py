@@ -402,3 +402,13 @@ def test_explaining_a_model_plans_its_ancestors(dbt_manifest):
     project = read_project(dbt_manifest(models, ORDERS))
     plan = explain_model(project, project.by_relation("mart"))
     assert [str(f) for f in plan.physical_schema] == ["key bigint"]
+
+
+def test_rewritings_are_suggested_and_none_is_called_applied(check):
+    sql = "select transform(xs, x -> x + aggregate(xs, 0, (a, b) -> a + b)) as ys from raw.lists"
+    models = {"mart": {"sql": sql, "parents": ["raw.lists"]}, "off": {"sql": sql, "parents": ["raw.lists"]}}
+    models["off"]["config"] = {"meta": {"planproof": {"rewrite": "off"}}}
+    reports = check(models, {"raw.lists": {"xs": "array<int>"}})
+    assert [(r.rule, r.applied) for r in reports["mart"].rewrites] == [("hoist_invariants", False)]
+    assert reports["off"].rewrites == ()
+    assert {p.plane: p.status for p in reports["off"].planes}["rewritten"] == "not present"

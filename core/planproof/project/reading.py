@@ -123,8 +123,8 @@ class Reading:
             self.planes["rewritten"] = PlaneReading("rewritten", "unreadable", str(unknown))
             return
         self.findings += rewriting.findings
-        applied = self.settings.rewrite == "on"
-        self.rewrites = tuple(replace(rewrite, applied=applied) for rewrite in rewriting.rewrites)
+        # Nothing runs here, so that nothing was applied.
+        self.rewrites = tuple(replace(rewrite, applied=False) for rewrite in rewriting.rewrites)
         self._read_plane("rewritten", rewriting.plan.schema.strip(), None if self.rewrites else "no rule fired")
         self._enforce("I6", True, "after every rule that fired")
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -57,7 +56,9 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
             console.print()
             console.print(Text(title, "bold"))
             for remark in remarks:
-                console.print(Padding(remark, (0, 0, 0, 2), expand=False))
+                for row in remark.wrap(console, console.width - 2):
+                    row.rstrip()
+                    console.print(Text("  ").append_text(row), soft_wrap=True)
     console.print()
     console.print(summary(reports, seconds))
 
