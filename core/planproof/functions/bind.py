@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr, Lambda, Literal
+from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
 from planproof.types import VOID, DataType, same_type
 from planproof.types.casts import can_cast, can_up_cast, force_nullable
@@ -152,13 +152,17 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
 
 
 def _inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:
-    """Evidence of a null-in-null-out function: every argument is known to hold no null."""
-    from planproof.functions.signature import EITHER
-
-    if function.nullable is not EITHER or function.category is Category.AGGREGATE:
+    """Why a nullable call is null nowhere: its own rule says so once arguments known to hold no null count as such."""
+    reason = next((a.evidence for a in args if a.nullable and a.evidence), None)
+    if reason is None or function.category is Category.AGGREGATE:
         return None
-    reasons = [a.evidence for a in args]
-    return next((r for a, r in zip(args, reasons) if a.nullable), None) if all(reasons) else None
+    certain = tuple(_as_certain(a) if a.nullable and a.evidence else a for a in args)
+    return None if function.nullable(certain, conf) else reason
+
+
+def _as_certain(arg: Expr) -> Expr:
+    """A stand-in of the argument's type without its null flag, for a nullability rule to look at."""
+    return Column(0, "", arg.type, False)
 
 
 def with_span(call: Call, span: tuple[int, int] | None) -> Call:

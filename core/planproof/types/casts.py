@@ -10,8 +10,14 @@ from collections.abc import Callable
 
 from planproof.types import nodes as n
 
-_FOR_INTEGRAL = {n.BYTE: n.Decimal(3, 0), n.SHORT: n.Decimal(5, 0), n.INT: n.Decimal(10, 0), n.LONG: n.Decimal(20, 0)}
-_FOR_FRACTIONAL = {n.FLOAT: n.Decimal(14, 7), n.DOUBLE: n.Decimal(30, 15)}
+_FOR_NUMERIC: dict[n.DataType, n.Decimal] = {
+    n.BYTE: n.Decimal(3, 0),
+    n.SHORT: n.Decimal(5, 0),
+    n.INT: n.Decimal(10, 0),
+    n.LONG: n.Decimal(20, 0),
+    n.FLOAT: n.Decimal(14, 7),
+    n.DOUBLE: n.Decimal(30, 15),
+}
 NUMERIC_PRECEDENCE = (n.BYTE, n.SHORT, n.INT, n.LONG, n.FLOAT, n.DOUBLE)
 
 
@@ -19,7 +25,7 @@ def decimal_for(t: n.DataType) -> n.Decimal:
     """`DecimalType.forType`: the decimal that stands for a numeric type."""
     if isinstance(t, n.Decimal):
         return t
-    found = _FOR_INTEGRAL.get(t) or _FOR_FRACTIONAL.get(t)  # type: ignore[call-overload]
+    found = _FOR_NUMERIC.get(t)
     if found is None:
         raise ValueError(f"{t.simple} is not numeric")
     return found
@@ -199,7 +205,7 @@ def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
     if isinstance(source, n.Decimal) and n.is_numeric(target):
         return is_tighter_decimal(source, target)
     if source in NUMERIC_PRECEDENCE and target in NUMERIC_PRECEDENCE:
-        return NUMERIC_PRECEDENCE.index(source) <= NUMERIC_PRECEDENCE.index(target)  # type: ignore[arg-type]
+        return NUMERIC_PRECEDENCE.index(source) <= NUMERIC_PRECEDENCE.index(target)
     origin, aim = _group(source), _group(target)
     if (origin, aim) in _UP or (source, target) in ((n.LONG, n.TIMESTAMP), (n.TIMESTAMP, n.LONG)):
         return True

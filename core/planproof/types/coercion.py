@@ -86,7 +86,7 @@ def _tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | 
         decimal, other = (a, b) if isinstance(a, n.Decimal) else (b, a)
         assert isinstance(decimal, n.Decimal)
         return decimal if is_wider_decimal(decimal, other) else None
-    wider = max(a, b, key=NUMERIC_PRECEDENCE.index)  # type: ignore[arg-type]
+    wider = max(a, b, key=NUMERIC_PRECEDENCE.index)
     # An integral beside a float meets at double under ANSI, so that no digit is lost.
     return n.DOUBLE if ansi and wider == n.FLOAT else wider
 
