@@ -113,10 +113,12 @@ def _restored_spark() -> Iterator[None]:
     yield
     for spark, before in _started:
         after: dict[str, Any] = dict(spark.conf.getAll)
+        # A dbt profile may name settings of the JVM, which a running session keeps but does not follow.
         for key in after.keys() - before.keys():
-            spark.conf.unset(key)
+            if spark.conf.isModifiable(key):
+                spark.conf.unset(key)
         for key, value in before.items():
-            if after.get(key) != value:
+            if after.get(key) != value and spark.conf.isModifiable(key):
                 spark.conf.set(key, value)
         if spark.catalog.currentDatabase() != "default":
             spark.catalog.setCurrentDatabase("default")
