@@ -31,6 +31,12 @@ _TABLE = (
         "Two output columns have one physical name, and a Parquet file cannot hold both (D1).",
         "Give each output column a name of its own.",
     ),
+    Code(
+        "PP103",
+        "type that the sink cannot store",
+        "A column has a type that the target's file format cannot hold.",
+        "Cast the column to a type that the format stores.",
+    ),
     Code("PP110", "rejected by Spark", "Spark's analyzer rejects this query.", "Correct the query at the place named."),
     Code(
         "PP111",

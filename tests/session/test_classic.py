@@ -172,6 +172,21 @@ def test_a_failing_run_is_a_failure_and_no_rejection(session, capfd):
     assert "SQLQueryContextLogger" not in capfd.readouterr().err
 
 
+def test_functions_are_registered_with_a_type_or_not_at_all(session, spark):
+    from pyspark.sql.functions import udf, udtf
+
+    class Twice:
+        def eval(self, x: int):
+            yield (x,)
+            yield (x,)
+
+    session.register("add_one", udf(lambda x: x + 1, "int"))
+    session.register("twice", udtf(Twice, returnType="x: int"))
+    assert session.rows("select add_one(x) from twice(1)") == [(2,), (2,)]
+    with pytest.raises(SparkFailure, match="the function untyped says no return type"):
+        session.register("untyped", lambda x: x)
+
+
 def test_a_dropped_connection_is_transient():
     from planproof.session.failures import translated
 

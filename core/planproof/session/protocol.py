@@ -107,9 +107,6 @@ class Session(Protocol):
     def register(self, name: str, function: Any) -> None:
         """Makes a pyspark UDF or UDTF known to SQL by `name`, for this session. Raises `SparkFailure`."""
 
-    def register(self, name: str, function: Any) -> None:
-        """Makes a Python function known to this session's SQL."""
-
     def tag(self, tag: str) -> None:
         """Puts the Spark jobs that the calling thread starts from now on under `tag`."""
 

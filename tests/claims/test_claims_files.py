@@ -1,0 +1,53 @@
+"""Facts over several files of real Spark."""
+
+from __future__ import annotations
+
+from planproof.claims import files
+from planproof.claims.model import Facts, dotted
+from planproof.claims.paths import find, places
+from planproof.schema import PhysicalSchema
+
+
+def test_facts_sum_over_files_and_keep_only_what_every_file_knows(spark, session, tmp_path):
+    folder = str(tmp_path / "t")
+    for sql in [
+        "select 1L as a, array(1) as xs",
+        "select cast(null as bigint) as a, array(1, 2) as xs",
+        "select cast(null as bigint) as a, if(rand() < 2, null, array(1)) as xs",
+    ]:
+        spark.sql(sql).write.mode("append").parquet(folder)
+    claim, footers = files.read(session.files(folder))
+    assert (claim.plane, len(footers), claim.facts.rows, claim.facts.files) == ("files", 3, 3, 3)
+    assert claim.facts.nulls["a",] == 2
+    # The third file's null list hides behind an absent leaf: nobody knows, and nobody says 0.
+    assert ("xs",) not in claim.facts.nulls
+
+
+def test_no_files_no_rows():
+    claim, footers = files.read([])
+    assert (claim.schema, footers, claim.facts) == (PhysicalSchema(), [], Facts(0, {}, 0, "the footers of 0 files"))
+
+
+def test_a_file_without_rows_decides_nothing_and_hides_nothing(spark, session, tmp_path):
+    folder = str(tmp_path / "t")
+    spark.sql("select cast(null as bigint) as a from range(1) where id > 5").write.parquet(folder)
+    spark.sql("select if(id = 1, null, id) as a from range(3)").write.mode("append").parquet(folder)
+    claim, _ = files.read(session.files(folder))
+    assert (claim.facts.rows, claim.facts.nulls) == (3, {("a",): 1})
+
+
+def test_places_are_found_by_their_spelling(session):
+    schema = session.planes("select array(named_struct('a.b', 1)) as `x y`, map('k', 1) as element").analyzed
+    paths = [p.path for p in places(schema)]
+    assert paths == [
+        ("x y",),
+        ("x y", "element"),
+        ("x y", "element", "a.b"),
+        ("element",),
+        ("element", "key"),
+        ("element", "value"),
+    ]
+    assert all(find(schema, dotted(path)).path == path for path in paths)
+    assert find(schema, "x y").path == ("x y",)
+    assert find(schema, "nosuch") is None
+    assert [p.path for p in places(schema) if p.is_key] == [("element", "key")]
