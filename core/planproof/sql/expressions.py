@@ -200,7 +200,7 @@ class ExpressionGrammar(PrimaryGrammar):
 
 
 def _balanced(kind: type[exp.Expression], operands: list[exp.Expr]) -> exp.Expr:
-    """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds this one, and names a column by it."""
+    """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds it so, and names columns by it."""
     if len(operands) == 1:
         return operands[0]
     middle = (len(operands) + 1) // 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from planproof.sql.datatypes import TypeGrammar
@@ -14,7 +16,9 @@ INTERVAL_UNITS = frozenset({*_UNITS, *(f"{unit}S" for unit in _UNITS)})
 """Units that Spark's rule `unitInMultiUnits` names."""
 
 _TO_UNITS = frozenset(("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR"))
+_HEX = re.compile("[0-9a-fA-F]*")
 _VALUES = ("INTEGER_VALUE", "DECIMAL_VALUE", "STRING_LITERAL")
+_BITS = {"TINYINT_LITERAL": 7, "SMALLINT_LITERAL": 15, "BIGINT_LITERAL": 63}
 _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X"))
 
 
@@ -27,9 +31,19 @@ class LiteralGrammar(TypeGrammar):
         sign = "-" if self.skip("-") else ""
         if self.kind not in NUMBERS:
             self.fail()
-        node = exp.Literal(this=sign + self.token(), is_string=False, kind=self.kind)
+        kind, text = self.kind, sign + self.token()
+        bits = _BITS.get(kind)
+        if bits is not None and not -(1 << bits) <= int(text[:-1]) < 1 << bits:
+            name = kind.removesuffix("_LITERAL").lower()
+            self.later(
+                "INVALID_NUMERIC_LITERAL_RANGE",
+                f"Numeric literal {text[:-1]} is outside the valid range for {name} with minimum value of "
+                f"{-(1 << bits)} and maximum value of {(1 << bits) - 1}. Please adjust the value accordingly.",
+                start,
+                self.stops[self.i],
+            )
         self.advance()
-        return self.placed(node, start)
+        return self.placed(exp.Literal(this=text, is_string=False, kind=kind), start)
 
     def string_literal(self) -> exp.Literal:
         first, start = self.i, self.start
@@ -60,6 +74,13 @@ class LiteralGrammar(TypeGrammar):
             )
         self.advance()
         value = self.string_value(self.i)
+        if kind == "X" and not _HEX.fullmatch(value):
+            self.later(
+                "INVALID_TYPED_LITERAL",
+                f'The value of the typed literal "X" is invalid: {self.token()}.',
+                self.starts[self.i - 1],
+                self.stops[self.i],
+            )
         self.advance()
         return self.placed(TypedLiteral(this=value, kind=kind), start)
 

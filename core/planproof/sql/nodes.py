@@ -192,12 +192,6 @@ def name_parts(node: exp.Expr) -> tuple[str, ...]:
     if not isinstance(node, (exp.Column, exp.Table)):
         return ()
     args = node.args
-    name = args["this"]
-    if not isinstance(name, exp.Identifier):
-        return name_parts(name) if isinstance(name, exp.Dot) else ()
-    parts = []
-    for key in ("catalog", "db", "table"):
-        part = args.get(key)
-        if part is not None:
-            parts.append(part.args["this"])
-    return (*parts, name.args["this"])
+    name = name_parts(args["this"])
+    outer = [args[key].args["this"] for key in ("catalog", "db", "table") if args.get(key) is not None]
+    return (*outer, *name) if name else ()

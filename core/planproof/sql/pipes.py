@@ -46,9 +46,10 @@ class PipeGrammar(RelationGrammar):
     def _select(self, before: exp.Expr) -> Pipe:
         self.advance()
         node = Pipe(this=before, kind="SELECT")
+        start = self.start
         hints = self.hints()
         if hints:
-            self._set(node, "hint", exp.Hint(expressions=hints))
+            self._set(node, "hint", self.placed(exp.Hint(expressions=hints), start))
         distinct = self.quantifier()
         if distinct is not None:
             node.args["distinct"] = distinct

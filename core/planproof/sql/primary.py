@@ -143,7 +143,8 @@ class PrimaryGrammar(CallGrammar):
             parts.append(self.identifier())
         if self.kind == "(":
             names = tuple(part.args["this"] for part in parts)
-            return self.call(".".join(names), start, names)
+            plain = len(parts) == 1 and not parts[0].args["quoted"]
+            return self.call(".".join(names), start, None if plain else names)
         return self.placed(self._column(parts), start)
 
     def _column(self, parts: list[exp.Identifier]) -> exp.Expr:

@@ -158,9 +158,10 @@ class QueryGrammar(PipeGrammar):
             self.advance()
             return self._transform(source)
         node = exp.Select()
+        start = self.start
         hints = self.hints()
         if hints:
-            self._set(node, "hint", exp.Hint(expressions=hints))
+            self._set(node, "hint", self.placed(exp.Hint(expressions=hints), start))
         distinct = self.quantifier()
         if distinct is not None:
             node.args["distinct"] = distinct
