@@ -41,9 +41,12 @@ def summary(reports: Iterable[Report]) -> list[str]:
 
 
 def _fate(report: Report) -> str:
-    if report.outcome == "rejected":
-        return "not published; the table is as it was"
-    return {"checked": "checked", "audited": "what is stored breaks its contract"}.get(report.outcome, report.outcome)
+    if report.outcome != "rejected":
+        return {"audited": "what is stored breaks its contract"}.get(report.outcome, report.outcome)
+    if report.details.get("previous") is False:
+        return "not published; there was no table before"
+    rows = report.details.get("previous_rows")
+    return "not published; the table is as it was" + ("" if rows is None else f" ({_count(rows, 'row')})")
 
 
 def _findings(report: Report) -> list[str]:
@@ -81,7 +84,7 @@ def _skipped(reports: Iterable[Report]) -> list[str]:
 
 
 def _count(n: int, word: str) -> str:
-    return f"{n} {word}{'' if n == 1 else 's'}"
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 def as_xcom(form: Any) -> Any:

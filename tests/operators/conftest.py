@@ -48,6 +48,16 @@ class Ran:
     events: list[str] = field(default_factory=list)
     log: str = ""
 
+    @property
+    def failures(self) -> str:
+        """The messages of the exceptions that failed a task."""
+        found = re.findall(
+            r"^(?:[\w]+\.)*(\w*(?:Violation|Failed|CannotRun|Error|Timeout|Cancelled)\w*: .*?)^20",
+            self.log,
+            re.M | re.S,
+        )
+        return "\n".join(found)
+
 
 @pytest.fixture(scope="session")
 def airflow_home() -> Iterator[Path]:

@@ -32,11 +32,12 @@ from airflow_planproof import PlanproofAuditOperator
 from planproof import Contract
 
 again = {"retries": 3, "retry_delay": timedelta(0)}
+kept = [("id", "bigint", False), ("name", "string", True)]
 promised = {"columns": [{"name": "id", "type": "bigint"}, {"name": "name", "type": "string", "nullable": False}]}
 with DAG("tested", schedule=None, start_date=datetime(2026, 1, 1), default_args=again) as dag:
-    PlanproofAuditOperator(task_id="table", tables=TABLE, contract=Contract([("id", "bigint", False), ("name", "string", True)]))
+    PlanproofAuditOperator(task_id="table", tables=TABLE, contract=Contract(kept))
     PlanproofAuditOperator(task_id="broken", tables=[TABLE], contract=promised)
-    PlanproofAuditOperator(task_id="files", paths="{{ params.path }}", contract=[("id", "bigint", False), ("name", "string", True)])
+    PlanproofAuditOperator(task_id="files", paths="{{ params.path }}", contract=kept)
     PlanproofAuditOperator(task_id="project", project_dir=PROJECT, env={"SHOP_SCHEMA": SCHEMA}, select="customers")
 """
 
@@ -53,7 +54,9 @@ def test_check(
     ran = run_dag(
         CHECK.replace("default_args=again", "default_args=again, params={'project': PROJECT}"), PROJECT=str(shop)
     )
-    assert ran.states == {"healthy": "success", "broken": "failed", "advice": "success", "missing": "failed"}
+    assert ran.states == {"healthy": "success", "broken": "failed", "advice": "success", "missing": "failed"}, (
+        ran.failures
+    )
     assert set(ran.tries.values()) == {1}
     assert [r["verdict"] for r in ran.xcoms["healthy"]["return_value"]["reports"]] == ["proved", "proved"]
     broken = ran.xcoms["broken"]["planproof_report"]
@@ -89,7 +92,9 @@ def test_audit(
         PROJECT=str(shop),
         SCHEMA=database,
     )
-    assert ran.states == {"table": "success", "broken": "failed", "files": "success", "project": "success"}
+    assert ran.states == {"table": "success", "broken": "failed", "files": "success", "project": "success"}, (
+        ran.failures
+    )
     assert set(ran.tries.values()) == {1}
     (report,) = ran.xcoms["broken"]["planproof_report"]["reports"]
     assert report["outcome"] == "audited"

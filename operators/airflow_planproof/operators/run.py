@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.operators.place import place_of, words
@@ -67,11 +68,11 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self.full_refresh = full_refresh
         self.vars = vars
 
-    def execute(self, context: Context) -> dict[str, Any]:
-        form = super().execute(context)
-        missing = [report["model"] for report in form["reports"] if report["outcome"] != "published"]
+    def conclude(self, context: Context, reports: Sequence[Report], started: datetime) -> dict[str, Any]:
+        form = super().conclude(context, reports, started)
+        missing = [report.model for report in reports if report.outcome != "published"]
         if missing and self.outlets:
-            self.log.warning("no asset event goes out: %s not published", ", ".join(missing))
+            self.log.warning("no asset event goes out, because these were not published: %s", ", ".join(missing))
             self.outlets = []
         return form
 
