@@ -218,7 +218,9 @@ def _stamp_word(data_type: DataType, conf: Conf) -> str:
 def _stamp(kind: str, text: str, found: re.Match[str], conf: Conf, origin: Origin | None) -> Literal:
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
     hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
-    fraction, zone = (found[7] or "")[:6].ljust(6, "0"), found[8]
+    if len(found[7] or "") > 6:
+        raise Unknown(f"the nanoseconds of the literal {kind} '{text}'", origin)
+    fraction, zone = (found[7] or "").ljust(6, "0"), found[8]
     if not _valid_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
         raise _invalid(kind, text, origin)
     data_type = _plain_timestamp(kind, conf)

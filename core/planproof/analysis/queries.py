@@ -14,6 +14,7 @@ from sqlglot import exp
 from planproof.analysis import grouping
 from planproof.analysis.context import Context, Cte, Environment
 from planproof.analysis.expressions import bind
+from planproof.analysis.recursion import recursive_cte
 from planproof.analysis.relations import bind_relation
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select, holds_aggregate, substituted
@@ -35,7 +36,8 @@ def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
     if binder is None:
         raise env.unknown(f"the query {type(node).__name__}", node)
     plan, block = binder(node, env, outer)
-    return _organized(node, plan, block, env, outer)
+    # What a pipe orders or limits belongs to its operator.
+    return plan if isinstance(node, q.Pipe) else organized(node, plan, block, env, outer)
 
 
 Found = tuple[Plan, "Block | None"]
@@ -69,7 +71,10 @@ def _set_operation(node: exp.SetOperation, env: Environment, outer: Scope | None
 
 
 def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:
-    raise env.unknown(f"the pipe operator {node.args['kind']}", node)
+    from planproof.analysis.pipes import bind_pipe
+
+    plan = bind_pipe(node, env, outer)
+    return plan, None
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
@@ -94,8 +99,9 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
             raise env.rejected("_LEGACY_ERROR_TEMP_0038", f"CTE definition can't have duplicate names: `{name}`.", cte)
         inner = env.with_ctes(found)
         if with_.args.get("recursive") and _names_itself(cte.args["this"], name):
-            raise env.unknown("a recursive CTE", cte)
-        plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
+            plan = recursive_cte(cte, name, names, inner, outer)
+        else:
+            plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
         found[name.lower()] = Cte(name, plan)
     return found
 
@@ -117,7 +123,7 @@ def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: exp
     return Named((name,), plan, output)
 
 
-def _organized(node: exp.Expr, plan: Plan, block: Block | None, env: Environment, outer: Scope | None) -> Plan:
+def organized(node: exp.Expr, plan: Plan, block: Block | None, env: Environment, outer: Scope | None) -> Plan:
     """ORDER BY and its kin, then LIMIT and OFFSET."""
     for key in ("order", "sort", "cluster", "distribute"):
         clause = node.args.get(key)

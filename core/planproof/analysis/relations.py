@@ -275,6 +275,20 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     return joins.join(node, (left, left_scope), (right, right_scope), env, outer)
 
 
+def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
+    from planproof.analysis.pivots import pivot
+
+    plan, scope = bind_relation(node.args["this"], env, outer)
+    return _aliased(pivot(node, plan, scope, env), node, env, outer)
+
+
+def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
+    from planproof.analysis.pivots import unpivot
+
+    plan, scope = bind_relation(node.args["this"], env, outer)
+    return _aliased(unpivot(node, plan, scope, env), node, env, outer)
+
+
 def _not_known(what: str) -> Callable[[Any, Environment, Scope | None], From]:
     def refuse(node: exp.Expr, env: Environment, outer: Scope | None) -> From:
         raise env.unknown(what, node)
@@ -290,7 +304,7 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
     q.TableFunction: _function,
     q.LateralView: _lateral_view,
     q.Joined: _joined,
-    q.Pivoted: _not_known("PIVOT"),
-    q.Unpivoted: _not_known("UNPIVOT"),
+    q.Pivoted: _pivoted,
+    q.Unpivoted: _unpivoted,
     exp.Unnest: _not_known("UNNEST"),
 }

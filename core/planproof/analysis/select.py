@@ -59,7 +59,7 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     group = node.args.get("group")
     if group is not None and grouping.analytic(group):
         ctx = replace(ctx, grouping=())
-    items, child, scope = _items(node.expressions, child, replace(ctx, scope=scope))
+    items, child, scope = bind_items(node.expressions, child, replace(ctx, scope=scope))
     ctx = replace(ctx, scope=scope)
     having = node.args.get("having")
     aggregated = group is not None or any(holds_aggregate(i) for i in items)
@@ -112,7 +112,7 @@ def refreshed(scope: Scope, plan: Plan) -> Scope:
     return Scope(columns, hidden, scope.outer, scope.case_sensitive)
 
 
-def _items(nodes: Sequence[exp.Expr], child: Plan, ctx: Context) -> tuple[list[Expr], Plan, Scope]:
+def bind_items(nodes: Sequence[exp.Expr], child: Plan, ctx: Context) -> tuple[list[Expr], Plan, Scope]:
     """The select list: each item a Column or an Alias; a generator becomes a Generate below."""
     items: list[Expr] = []
     aliases: dict[str, list[Alias]] = {}

@@ -60,7 +60,7 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
     """The operation itself. A union keeps the first input's names and relations, and merges the flags of both."""
     pairs = list(zip(left.output, right.output))
     if kind == "union":
-        output = tuple(_union_column(a, b) for a, b in pairs)
+        output = tuple(union_column(a, b) for a, b in pairs)
         plan = SetOperation(kind, (left, right), True, output)
         return plan if keeps_all else Distinct(plan)
     if kind == "intersect":
@@ -69,7 +69,7 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
     return SetOperation(kind, (left, right), keeps_all, left.output)
 
 
-def _union_column(a: Column, b: Column) -> Column:
+def union_column(a: Column, b: Column) -> Column:
     data_type = merged_flags([a.type, b.type]) or a.type
     known = "both sides of the union" if a.evidence and b.evidence else None
     nullable = a.nullable or b.nullable

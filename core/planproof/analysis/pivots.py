@@ -1,0 +1,121 @@
+"""PIVOT and UNPIVOT. Source: `PivotTransformer`, `UnpivotTransformer`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.analysis import setops
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions import bind
+from planproof.analysis.scope import Scope
+from planproof.analysis.select import holds_aggregate
+from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
+from planproof.expr.pretty import pretty
+from planproof.plan.nodes import Aggregate, Plan, Project, SetOperation
+from planproof.sql import nodes as q
+from planproof.types import STRING, is_string, same_type
+from planproof.types.coercion import common
+
+
+def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """Groups by what neither the aggregates nor FOR names; one column per value, or per value and aggregate."""
+    ctx = Context(env, scope, clause="PIVOT")
+    aggregates = [_aggregate(a, ctx) for a in node.args["aggregates"]]
+    keys = [bind(c, ctx) for c in node.args["columns"]]
+    used = {e.id for root in (*keys, *(a for _, a, _ in aggregates)) for e in root.walk() if isinstance(e, Column)}
+    groups: tuple[Expr, ...] = tuple(c for c in scope.columns if c.id not in used)
+    items = list(groups)
+    for value in node.args["values"]:
+        name = _value_name(value, keys, ctx)
+        for own, aggregate, _ in aggregates:
+            items.append(Alias(aggregate, name if len(aggregates) == 1 else f"{name}_{own}", fresh_id()))
+    return Aggregate(groups, tuple(items), child)
+
+
+def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr, exp.Expr]:
+    inner = node.args["this"] if isinstance(node, exp.Alias) else node
+    bound = bind(inner, ctx)
+    if not holds_aggregate(bound):
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1006",
+            f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
+            node,
+        )
+    return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else pretty(bound)), bound, node
+
+
+def _value_name(node: exp.Expr, keys: list[Expr], ctx: Context) -> str:
+    """The alias of a value, or the value as a string."""
+    inner = node.args["this"] if isinstance(node, exp.Alias) else node
+    value = bind(inner, ctx)
+    if any(isinstance(e, Column) for e in value.walk()):
+        raise ctx.env.rejected(
+            "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
+        )
+    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    if len(members) != len(keys):
+        raise ctx.env.unknown("PIVOT values that are no row of the pivot columns", node)
+    for key, member in zip(keys, members):
+        if common((key.type, member.type), ansi=ctx.conf.ansi) is None:
+            raise ctx.env.rejected(
+                "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+                f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}".',
+                node,
+            )
+    if isinstance(node, exp.Alias):
+        return str(node.args["alias"].args["this"])
+    texts = [_text(m, ctx, node) for m in members]
+    return texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"
+
+
+def _text(value: Expr, ctx: Context, node: exp.Expr) -> str:
+    """The value cast to a string."""
+    if isinstance(value, Literal):
+        if value.value is None:
+            return "null"
+        if isinstance(value.value, bool | int | str) and (is_string(value.type) or "'" not in value.text):
+            return value.text
+    if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
+        return _text(value.child, ctx, node)
+    raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
+
+
+def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
+    ctx = Context(env, scope, clause="UNPIVOT")
+    sets = [[bind(c, ctx) for c in entry.expressions] for entry in node.args["columns"]]
+    chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
+    kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
+    names = [i.args["this"] for i in node.args["values"]]
+    if any(len(members) != len(names) for members in sets):
+        raise env.rejected(
+            "UNPIVOT_VALUE_SIZE_MISMATCH",
+            f"All unpivot value columns must have the same size as [{', '.join(names)}].",
+            node,
+        )
+    targets = []
+    for at, name in enumerate(names):
+        target = common([members[at].type for members in sets], ansi=env.conf.ansi)
+        if target is None:
+            types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
+            raise env.rejected(
+                "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
+                f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
+                node,
+            )
+        targets.append(target)
+    branches: list[Plan] = []
+    for entry, members in zip(node.args["columns"], sets):
+        label = entry.args.get("alias")
+        text = label.args["this"] if label is not None else "_".join(pretty(m) for m in members)
+        items = [*kept, Alias(Literal(text, STRING, text), node.args["name"].args["this"], fresh_id())]
+        items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
+        branch = Project(tuple(items), child)
+        wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
+        branches.append(setops.cast_to(branch, wanted, env))
+    if len(branches) == 1:
+        return branches[0]
+    output = branches[0].output
+    for other in branches[1:]:
+        output = tuple(setops.union_column(a, b) for a, b in zip(output, other.output))
+    return SetOperation("union", tuple(branches), True, output)
