@@ -241,7 +241,7 @@ def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) ->
     child, scope = bind_from(node.args.get("this"), env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
     call, outputs = generator(node.args["call"], ctx)
-    is_outer = bool(node.args.get("outer")) or call.function.name.endswith("_outer")
+    is_outer = bool(node.args.get("outer")) or call.shown.endswith("_outer")
     alias = node.args["alias"]
     name = alias.args["this"].args["this"] if alias.args.get("this") is not None else None
     names = [c.args["this"] for c in alias.args.get("columns") or ()]

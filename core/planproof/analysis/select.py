@@ -160,7 +160,7 @@ def _generated(node: exp.Expr, child: Plan, ctx: Context) -> tuple[tuple[Plan, S
             f"The number of aliases does not match the generator's columns: expected {len(outputs)}, got {len(given)}.",
             node,
         )
-    is_outer = call.function.name.endswith("_outer")
+    is_outer = call.shown.endswith("_outer")
     columns = tuple(Column(fresh_id(), name, t, nullable or is_outer) for name, (_, t, nullable) in zip(given, outputs))
     plan = Generate(call, is_outer, columns, child)
     return (plan, ctx.scope), list(columns)

@@ -157,7 +157,8 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         if reported is not None:
             _add(_view_name(parts, kind, env), reported, kind, env)
         return env
-    _register(parts, plan, names, kind, env)
+    if not names or len(names) == len(plan.output):
+        _register(parts, plan, names, kind, env)
     return env
 
 
