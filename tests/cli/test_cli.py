@@ -107,6 +107,16 @@ def test_an_error_of_ours_is_named_so(invoke, monkeypatch):
     assert "Traceback" in invoke("check").stderr
 
 
+def test_an_interruption_is_no_finding(invoke, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planproof.project.place.read_project", interrupted)
+    found = invoke("check")
+    assert found.exit_code == 2
+    assert "interrupted" in found.stderr
+
+
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_every_code_is_explained(invoke, code):
     found = invoke("explain", code.lower())

@@ -106,3 +106,8 @@ def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_mani
     ]
     with pytest.raises(ProjectError, match=r"nothing was run:\n  bare: not compiled\n  hooked: .*\n  snake"):
         runnable(project.models, fresh=True)
+
+
+def test_ephemeral_models_alone_are_nothing_to_run(shop):
+    with pytest.raises(ProjectError, match="only ephemeral models are selected"):
+        runnable(selected(shop, ["b"]), fresh=True)

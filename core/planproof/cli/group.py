@@ -37,8 +37,11 @@ class Commands(click.Group):
             raise CouldNotRun(str(error)) from error
         except SparkFailure as error:
             raise CouldNotRun(f"Spark: {error}") from error
-        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
+        except (click.Abort, KeyboardInterrupt) as stop:
+            # click would end with 1, which says that something was found.
+            raise CouldNotRun("interrupted; `planproof recover` settles a publish that was under way") from stop
         except Exception as error:
             raise CouldNotRun(_ours(error)) from error
 

@@ -53,7 +53,10 @@ def runnable(nodes: Sequence[ProjectNode], *, fresh: bool) -> tuple[ProjectNode,
             f"these models cannot be run by planproof, and nothing was run:\n{listed}\n"
             f'{step}leave them to `dbt build`: --exclude "{names}"'
         )
-    return tuple(node for node in nodes if node.materialized != "ephemeral")
+    found = tuple(node for node in nodes if node.materialized != "ephemeral")
+    if nodes and not found:
+        raise ProjectError("only ephemeral models are selected; they run as part of the models that read them")
+    return found
 
 
 def run_project(
