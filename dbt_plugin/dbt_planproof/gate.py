@@ -17,6 +17,7 @@ from dbt_planproof.message import failure, remarks
 from dbt_planproof.record import Record
 from dbt_planproof.statements import Statement
 from planproof.contract import Model
+from planproof.origin import Origin
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import model_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 COMMANDS = ("run", "build", "retry")
 MATERIALIZATIONS = ("table", "view", "incremental")
 STRATEGIES = ("append", "insert_overwrite")
+_HARMLESS = ("read", "about")
 
 
 class Stopped(DbtRuntimeError):
@@ -44,6 +46,7 @@ class Run:
     compiled: str
     deferred: list[Any] = field(default_factory=list)
     delta: Statement | None = None
+    places: dict[str, Origin] = field(default_factory=dict)
     checked: bool = False
     done: bool = False
 
@@ -63,17 +66,13 @@ class Gate:
     def enter(self, config: Any) -> None:
         """A node begins on this thread. Raises `Stopped` where its planproof settings or contract cannot be read."""
         self.local.run = None
-        node = getattr(config, "model", None)
-        if not self._gated(node):
-            return
-        form = node.to_dict()
         try:
-            model = model_of(form, defaults={"rewrite": "suggest"})
+            self.local.run = self._run(getattr(config, "model", None))
         except ProjectError as error:
             raise Stopped(f"planproof: {error}") from error
-        relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        if not self._versioned_elsewhere(relation):
-            self.local.run = Run(model, form, _names(relation), node.compiled_code.strip())
+        except Exception as error:
+            log.debug(f"internal error in planproof\n{traceback.format_exc()}")
+            raise Stopped(f"internal error in planproof: {type(error).__name__}: {error}") from error
 
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
@@ -103,9 +102,10 @@ class Gate:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
         run = self._open()
         if run is None:
+            self._forget(sql)
             return None
         statement = statements.read(sql)
-        if statement.kind == "read":
+        if statement.kind in _HARMLESS:
             return None
         if self._is_delta(run, statement):
             self._check(run, statement.query)
@@ -114,10 +114,21 @@ class Gate:
         model = self._model(run, statement)
         if model is None:
             self.drop_deferred()
+            self._forget(sql)
             return None
         return self._publish(run, model)
 
     # --- which statement it is --------------------------------------------------------------------------------------
+
+    def _run(self, node: Any) -> Run | None:
+        if not self._gated(node):
+            return None
+        form = node.to_dict()
+        model = model_of(form, defaults={"rewrite": "suggest"})
+        relation = self.adapter.Relation.create_from(self.adapter.config, node)
+        if self._versioned_elsewhere(relation):
+            return None
+        return Run(model, form, _names(relation), node.compiled_code.strip())
 
     def _gated(self, node: Any) -> bool:
         from dbt.flags import get_flags
@@ -203,10 +214,16 @@ class Gate:
 
     # --- what the guard says ----------------------------------------------------------------------------------------
 
+    def _forget(self, sql: str) -> None:
+        """A hook or a macro may write to a published table: what was proved of it no longer counts."""
+        if self.made and statements.read(sql).kind not in _HARMLESS:
+            self.made[0].memory.forget(sql)
+
     def _check(self, run: Run, sql: str) -> None:
         run.checked = True
         model = replace(run.model, sql=sql)
         report = self._asked(run, model, lambda guard: guard.check(model))
+        run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
         if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
             self._stop(run, replace(report, outcome="rejected") if violated else report)
@@ -248,7 +265,10 @@ class Gate:
             "fail_on": model.settings.fail_on,
             "contract": model.contract is not None,
         }
-        return relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
+        placed = relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
+        # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
+        findings = tuple(replace(f, origin=f.origin or run.places.get(f.field or "")) for f in placed.findings)
+        return replace(placed, findings=findings)
 
     def _stop(self, run: Run, report: Report) -> None:
         run.done = True

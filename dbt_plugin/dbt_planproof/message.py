@@ -50,7 +50,9 @@ def _reason(report: Report) -> str:
 
 
 def _shown(findings: Sequence[Finding]) -> list[Finding]:
-    return [f for verdict in _ORDER for f in findings if f.verdict is verdict]
+    """What stopped the model, worst first; warnings only where there is nothing worse."""
+    by_verdict = [[f for f in findings if f.verdict is verdict] for verdict in _ORDER]
+    return by_verdict[0] + by_verdict[1] or by_verdict[2]
 
 
 def _table(findings: Sequence[Finding]) -> list[str]:

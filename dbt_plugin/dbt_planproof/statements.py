@@ -22,11 +22,12 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 _READS = ("select", "show", "describe", "desc", "explain", "set", "use")
+_ABOUT = ("grant", "revoke", "comment", "analyze", "refresh")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `kind`: table, view, temp_view, insert, add_columns, read or other.
+    """One statement. `kind`: table, view, temp_view, insert, add_columns, read, about (no row changes) or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
     values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite.
@@ -61,6 +62,8 @@ def _read(tokens: _Tokens) -> Statement:
     first = tokens.peek()
     if first in _READS:
         return Statement("read")
+    if first in _ABOUT:
+        return Statement("about")
     if tokens.take("create", "table"):
         return _table(tokens)
     if tokens.take("create", "or", "replace", "temporary", "view"):

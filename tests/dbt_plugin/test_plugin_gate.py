@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ class Broken:
     """A guard with a defect: what it raises is nobody's contract."""
 
     def __init__(self, spark: Any) -> None:
-        pass
+        self.memory = SimpleNamespace(forget=lambda statement: None)
 
     def check(self, model: Any) -> Any:
         raise ZeroDivisionError("a defect")
@@ -115,3 +116,93 @@ def test_threads_do_not_mix_their_models(dbt: Any) -> None:
         assert found["outcome"] == ("rejected" if i % 2 else "published")
         assert f"many_{i}" in found["model"]
         assert str(i) in found["sql"]
+
+
+def test_what_a_hook_wrote_is_not_taken_as_proved(dbt: Any) -> None:
+    dbt.write(
+        {
+            "models/spoiled.sql": """
+                {{ config(materialized='table', file_format='parquet',
+                          post_hook="insert into {{ this }} values (cast(null as bigint))") }}
+                select id from range(3) where id is not null
+                """,
+            "models/above.sql": "{{ config(materialized='view') }} select id from {{ ref('spoiled') }}",
+            "models/spoiled.yml": """
+                models:
+                  - name: spoiled
+                    config: {contract: {enforced: true}}
+                    columns: [{name: id, data_type: bigint, constraints: [{type: not_null}]}]
+                  - name: above
+                    config: {contract: {enforced: true}}
+                    columns: [{name: id, data_type: bigint, constraints: [{type: not_null}]}]
+                """,
+        }
+    )
+    assert not dbt.run("run", "--select", "spoiled", "above").success
+    assert dbt.statuses == {"spoiled": "success", "above": "error"}
+    assert "PP505" in dbt.results["above"]["message"]
+    assert not dbt.exists("above")
+
+
+def test_a_new_column_is_added_where_dbt_is_told_to(dbt: Any) -> None:
+    dbt.write(
+        {
+            "models/widened.sql": """
+                {{ config(materialized='incremental', file_format='parquet', on_schema_change='append_new_columns') }}
+                select id {% if is_incremental() %}, 'new' as note {% endif %} from range(2)
+                """
+        }
+    )
+    for _ in range(2):
+        assert dbt.run("run", "--select", "widened").success, dbt.results
+    assert dbt.rows("widened") == [(0, "new"), (0, None), (1, "new"), (1, None)]
+    assert dbt.reports["widened"]["strategy"] == "append"
+
+
+def test_a_table_under_a_location_root_is_published_again(dbt: Any) -> None:
+    model = "{{{{ config(materialized='table', file_format='parquet', location_root='{}') }}}} select {} as id"
+    for value in (1, 2):
+        dbt.write({"models/located.sql": model.format((dbt.root / "outside").as_uri(), value)})
+        assert dbt.run("run", "--select", "located").success, dbt.results
+        assert dbt.rows("located") == [(value,)]
+
+
+def test_formats_and_strategies_that_are_not_gated_pass_as_they_are(dbt: Any) -> None:
+    (dbt.root / "target/planproof/report.json").unlink(missing_ok=True)
+    dbt.write(
+        {
+            "models/as_orc.sql": "{{ config(materialized='table', file_format='orc') }} select 1 as id",
+            "models/by_hand.sql": """
+                {{ config(materialized='incremental', file_format='json') }} select 1 as id
+                """,
+        }
+    )
+    for _ in range(2):
+        assert dbt.run("run", "--select", "as_orc", "by_hand").success, dbt.results
+    assert dbt.rows("as_orc") == [(1,)]
+    assert dbt.rows("by_hand") == [(1,), (1,)]
+    assert not (dbt.root / "target/planproof/report.json").exists()
+
+
+def test_a_project_that_overrides_how_tables_are_made_still_builds(dbt: Any) -> None:
+    """A statement that is not understood is run as it is, and the drop that it counts on happens first."""
+    dbt.write(
+        {
+            "macros/own.sql": """
+                {% macro spark__create_table_as(temporary, relation, compiled_code, language='sql') -%}
+                  {%- if temporary -%}
+                    {{ create_temporary_view(relation, compiled_code) }}
+                  {%- else -%}
+                    create table if not exists {{ relation }} using parquet as {{ compiled_code }}
+                  {%- endif -%}
+                {%- endmacro %}
+                """,
+            "models/own_way.sql": "{{ config(materialized='table', file_format='parquet') }} select 1 as id",
+        }
+    )
+    for value in (1, 2):
+        text = "{{{{ config(materialized='table', file_format='parquet') }}}} select {} as id"
+        dbt.write({"models/own_way.sql": text.format(value)})
+        assert dbt.run("run", "--select", "own_way").success, dbt.results
+        assert dbt.rows("own_way") == [(value,)]
+    (dbt.root / "macros/own.sql").unlink()

@@ -41,6 +41,13 @@ class Memory:
             proved = {column: why for column, why in proved.items() if column in before}
         self._known[key] = (kind, proved)
 
+    def forget(self, statement: str) -> None:
+        """Drops what is known of every relation that a statement names; it may have written other rows to them."""
+        text = statement.lower()
+        for key in list(self._known):
+            if key[-1] in text:
+                self._known.pop(key, None)
+
     def evidence(self, name: str) -> Mapping[str, str]:
         """Why columns of a published relation hold no null, by lower-case name."""
         return self._known.get(self._key(split_name(name)), ("", {}))[1]
