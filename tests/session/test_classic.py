@@ -86,6 +86,21 @@ def test_declared_lengths_stand_beside_the_strings_that_a_query_sees(session, sp
     assert [f.type.simple for f in planes.declared] == ["varchar(4)", "struct<x:char(2),y:int>", "string"]
 
 
+def test_collations_are_types(session):
+    planes = session.planes(
+        "select 'a' collate utf8_lcase as c, array('x' collate unicode_ci) as xs, map('k', named_struct('f', "
+        "'x' collate utf8_lcase)) as m, 'x' collate utf8_binary as b, 'x' as s"
+    )
+    assert [f.type.simple for f in planes.analyzed] == [
+        "string collate UTF8_LCASE",
+        "array<string collate UNICODE_CI>",
+        "map<string,struct<f:string collate UTF8_LCASE>>",
+        "string collate UTF8_BINARY",
+        "string",
+    ]
+    assert planes.declared == planes.analyzed
+
+
 def test_python_functions_and_python_data_are_told(session, spark):
     from pyspark.sql.types import IntegerType, StructField, StructType
 

@@ -11,7 +11,7 @@ from planproof.types import Struct, from_json
 
 def physical_schema(form: str) -> PhysicalSchema:
     """The schema that `StructType.json` spells, with the types that a query sees (char and varchar are strings)."""
-    return _schema(_without_metadata(json.loads(form)))
+    return _schema(_without_lengths(json.loads(form)))
 
 
 def declared_schema(form: str) -> PhysicalSchema:
@@ -25,7 +25,8 @@ def _schema(form: Any) -> PhysicalSchema:
     return PhysicalSchema(tuple(PhysicalField(f.name, f.type, f.nullable) for f in struct.fields))
 
 
-def _without_metadata(form: Any) -> Any:
+def _without_lengths(form: Any) -> Any:
+    """Collations stand in the metadata too, and stay: a query sees them."""
     if isinstance(form, dict):
-        return {k: _without_metadata(v) for k, v in form.items() if k != "metadata"}
-    return [_without_metadata(v) for v in form] if isinstance(form, list) else form
+        return {k: _without_lengths(v) for k, v in form.items() if k != "__CHAR_VARCHAR_TYPE_STRING"}
+    return [_without_lengths(v) for v in form] if isinstance(form, list) else form

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planproof.types import nodes as n
@@ -268,11 +268,25 @@ def from_json(form: Any) -> n.DataType:
 
 
 def _field_from_json(form: Any) -> n.StructField:
-    declared = (form.get("metadata") or {}).get("__CHAR_VARCHAR_TYPE_STRING")
-    found = from_json(form["type"])
+    metadata = form.get("metadata") or {}
+    declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
+    found = _collated(from_json(form["type"]), form["name"], metadata.get("__COLLATIONS") or {})
     # The declared spelling knows the lengths but not the nested nullability.
     known = n.with_lengths(found, parse_type(declared)) if declared else found
     return n.StructField(form["name"], known, form.get("nullable", True))
+
+
+def _collated(t: n.DataType, path: str, collations: Mapping[str, str]) -> n.DataType:
+    """`t` with the collations that Spark keeps beside a field: `{"xs.element": "icu.UNICODE"}`; a struct's fields keep
+    their own. The provider before the dot is no part of the name."""
+    if isinstance(t, n.String) and path in collations:
+        return n.String(collations[path].split(".", 1)[-1])
+    if isinstance(t, n.Array):
+        return n.Array(_collated(t.element, f"{path}.element", collations), t.contains_null)
+    if isinstance(t, n.Map):
+        key, value = _collated(t.key, f"{path}.key", collations), _collated(t.value, f"{path}.value", collations)
+        return n.Map(key, value, t.value_contains_null)
+    return t
 
 
 _JSON_ATOMS: dict[str, n.DataType] = {t.json_spelling: t for t in n.ATOMS}
