@@ -12,6 +12,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply
+from planproof.functions.registry import builtin
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Many, Mismatch, kind_of
 from planproof.origin import Unknown
 from planproof.types import VOID
@@ -56,21 +57,32 @@ def counts(function: Function) -> list[int]:
 
 
 def matrix(name: str, function: Function, *, deep: bool = False) -> Iterator[Args]:
-    """Every argument list that the sweep tries, without repetition. `deep` pairs all types in the first two places."""
+    """Every argument list that the sweep tries, without repetition. `deep` pairs all types in the first two places.
+
+    An alias is tried with good arguments only.
+    """
     seen: set[Args] = set()
-    for args in _all(name, function, deep):
+    for args in _good_ones(name, function) if is_alias(name, function) else _all(name, function, deep):
         if args not in seen:
             seen.add(args)
             yield args
 
 
-def _all(name: str, function: Function, deep: bool) -> Iterator[Args]:
-    sizes = counts(function)
-    for count in sizes:
+def is_alias(name: str, function: Function) -> bool:
+    """Whether another name of the same function was registered before this one."""
+    registry = builtin()
+    return next(n for n in registry if registry.functions[n] is function) != name
+
+
+def _good_ones(name: str, function: Function) -> Iterator[Args]:
+    for count in counts(function):
         yield base(name, function, count)
         yield tuple(_loose(a) for a in base(name, function, count))
-    if name != function.name:
-        return
+
+
+def _all(name: str, function: Function, deep: bool) -> Iterator[Args]:
+    yield from _good_ones(name, function)
+    sizes = counts(function)
     if sizes[0] > 0:
         yield base(name, function, sizes[0] - 1)
     if not any(isinstance(i, Many) for i in function.inputs):

@@ -118,6 +118,7 @@ LITERALS = (
 """Literals that are tried in every place."""
 
 OTHERS = (
+    literal("-1", -1, INT),
     literal("0", 0, INT),
     literal("1", 1, INT),
     literal("5", 5, INT),
@@ -127,13 +128,51 @@ OTHERS = (
     literal("false", False, BOOLEAN),
     *(
         literal(f"'{text}'", text, STRING, text)
-        for text in ("", "utf-8", "99.99", "yyyy-MM-dd", "year", "HOST", "GCM", "%s", "java.lang.Math", "b", "hex", "X")
+        for text in (
+            "",
+            "utf-8",
+            "99.99",
+            "yyyy-MM-dd",
+            "year",
+            "HOST",
+            "GCM",
+            "%s",
+            "java.lang.Math",
+            "abs",
+            "b",
+            "hex",
+            "X",
+            "x",
+            "n",
+            "DEFAULT",
+            "SHA-256",
+        )
     ),
 )
 
 SPECIMENS: dict[str, Specimen] = {s.sql: s for s in (*_columns(), *LITERALS, *OTHERS)}
 
-BASES: dict[str, tuple[str, ...]] = {}
+BASES: dict[str, tuple[str, ...]] = {
+    "aes_decrypt": ("binary_nn", "binary_nn", "'GCM'", "'DEFAULT'", "binary_nn"),
+    "aes_encrypt": ("binary_nn", "binary_nn", "'GCM'", "'DEFAULT'", "binary_nn", "binary_nn"),
+    "bround": ("dec_nn", "1"),
+    "ceil": ("dec_nn", "1"),
+    "decode": ("binary_nn", "'utf-8'", "string_nn", "string_nn", "string_nn"),
+    "elt": ("1", "string_nn", "string_nn"),
+    "floor": ("dec_nn", "1"),
+    "hmac": ("binary_nn", "binary_nn", "'SHA-256'"),
+    "ilike": ("string_nn", "string_nn", "'X'"),
+    "java_method": ("'java.lang.Math'", "'abs'", "int_nn"),
+    "like": ("string_nn", "string_nn", "'X'"),
+    "mask": ("string_nn", "'X'", "'x'", "'n'", "'b'"),
+    "rand": ("5",),
+    "randn": ("5",),
+    "randstr": ("5", "1"),
+    "round": ("dec_nn", "1"),
+    "try_reflect": ("'java.lang.Math'", "'abs'", "int_nn"),
+    "uniform": ("0", "10", "5"),
+    "uuid": ("5",),
+}
 """Good arguments by function name, as specimens; a shorter call takes the first of them."""
 
 

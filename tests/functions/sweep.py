@@ -26,7 +26,7 @@ from py4j.protocol import Py4JJavaError, get_return_value
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cases import Answer, Args, base, call_sql, counts, derive, matrix, takes_lambda
+from cases import Answer, Args, base, call_sql, counts, derive, is_alias, matrix, takes_lambda
 from specimens import SPECIMENS, Specimen, spelled
 
 from planproof.conf import Conf
@@ -232,7 +232,7 @@ def few(name: str, function: Function) -> Iterator[Args]:
         good = base(name, function, count)
         yield good
         yield tuple(a.removesuffix("_nn") for a in good)
-        if good and name == function.name:
+        if good and not is_alias(name, function):
             yield ("NULL", *good[1:])
             yield ("map", *good[1:])
             yield ("string", *good[1:])

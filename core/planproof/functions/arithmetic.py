@@ -158,6 +158,7 @@ def logic(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 DecimalRule = Callable[[Decimal, Decimal, Conf], Decimal]
+Meet = Callable[[list[Expr], Conf], list[Expr]]
 
 
 def _fit(precision: int, scale: int, conf: Conf) -> Decimal:

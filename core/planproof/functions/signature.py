@@ -125,7 +125,13 @@ class Mismatch(Exception):
 
 
 _LOGIC = {"and", "or", "in"}
-_WHOLE = {"WRONG_NUM_ARGS", "NON_FOLDABLE_ARGUMENT", "INVALID_PARAMETER_VALUE"}
+_WHOLE = {
+    "WRONG_NUM_ARGS",
+    "NON_FOLDABLE_ARGUMENT",
+    "INVALID_PARAMETER_VALUE",
+    "SEED_EXPRESSION_IS_UNFOLDABLE",
+    "INVALID_ESCAPE_CHAR",
+}
 
 Check = Callable[[Args, Conf], "Mismatch | None"]
 Adjust = Callable[[list[Expr], Conf], list[Expr]]

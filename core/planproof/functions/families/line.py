@@ -14,6 +14,7 @@ Table = list[tuple[str, Function]]
 
 def fn(
     names: str,
+    /,
     inputs: list[Input] | tuple[Input, ...],
     returns: DataType | TypeRule,
     nullable: NullRule,

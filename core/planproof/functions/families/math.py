@@ -1,52 +1,64 @@
-"""Mathematics. Source: `mathExpressions.scala`, `arithmetic.scala`, `randomExpressions.scala`, `TryEval.scala`."""
+"""Mathematics. Source: `mathExpressions.scala`, `arithmetic.scala`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr
+from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
-from planproof.functions.bind import cast_unless_same
+from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.operators import _same_operands
-from planproof.functions.families.rules import checks, constant, foldable, one_type, orderable
+from planproof.functions.families.operators import arithmetic_type, same_operands
+from planproof.functions.families.rules import (
+    Pretty,
+    accepted,
+    by_name,
+    checks,
+    constant,
+    foldable,
+    implicitly,
+    is_foldable,
+    merged_type,
+    one_type,
+    orderable,
+    text_of,
+)
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,
     EITHER,
     EVERY,
-    FIRST,
     NEVER,
     PURE,
-    RAISES,
-    VOLATILE,
     Args,
     Coerce,
     Many,
     Mismatch,
     Optional,
 )
-from planproof.types import BINARY, DOUBLE, INT, LONG, STRING, DataType, Decimal, is_numeric, is_string, same_type
-from planproof.types.coercion import bounded_decimal, wider_without_strings
-from planproof.types.kinds import (
-    ANY,
-    ANY_STRING,
-    DAY_TIME,
-    DECIMAL,
-    INTEGRAL,
-    NUMERIC,
-    YEAR_MONTH,
-    OneOf,
+from planproof.types import (
+    BINARY,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    DataType,
+    Decimal,
+    Interval,
+    is_numeric,
+    same_type,
 )
+from planproof.types.coercion import bounded_decimal, wider_without_strings
+from planproof.types.kinds import ANY, ANY_STRING, DAY_TIME, DECIMAL, NUMERIC, YEAR_MONTH, OneOf
 
 
-def _real(names: str, nullable: Any = EITHER, printed: str | None = None) -> Table:
-    """A function of one double."""
-    return fn(names, (DOUBLE,), DOUBLE, nullable, printed or names.split()[0].upper(), effects=PURE)
+def _real(name: str, printed: str | None = None) -> Table:
+    """A function of one double. Spark calls all of them nullable."""
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), effects=PURE)
 
 
-def _rounded(decimal: Decimal, scale: int) -> Decimal:
+def rounded(decimal: Decimal, scale: int) -> Decimal:
     """`RoundBase.dataType`: one digit more before the point, for what rounding carries over."""
     whole = decimal.precision - decimal.scale + 1
     if scale < 0:
@@ -57,21 +69,42 @@ def _rounded(decimal: Decimal, scale: int) -> Decimal:
 
 def _rounded_type(args: Args, conf: Conf) -> DataType:
     found = args[0].type
-    if not isinstance(found, Decimal):
-        return found
-    return _rounded(found, constant(args[1], "round") or 0)
+    return rounded(found, constant(args[1], "round") or 0) if isinstance(found, Decimal) else found
 
 
-def _whole_type(args: Args, conf: Conf) -> DataType:
+def _whole_type(found: DataType) -> DataType:
     """`Ceil.dataType` and `Floor.dataType`."""
-    found = args[0].type
     if isinstance(found, Decimal):
         return found if found.scale == 0 else bounded_decimal(found.precision - found.scale + 1, 0)
     return LONG
 
 
-def _whole(args: list[Expr], conf: Conf) -> list[Expr]:
-    return args
+_WHOLE = (OneOf((DOUBLE, DECIMAL, LONG)),)
+_SCALED = (DECIMAL, INT)
+
+
+def _near(names: str) -> Table:
+    """`ceil` and `floor`: to a whole number, or as a decimal to a scale."""
+
+    def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
+        if len(args) == 2 and not (args[1].type == INT and is_foldable(args[1])):
+            raise Mismatch("NON_FOLDABLE_ARGUMENT", f"`{names}` needs a constant INT as its scale.")
+        return implicitly(args, _WHOLE if len(args) == 1 else _SCALED, conf)
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        return accepted(args, _WHOLE if len(args) == 1 else _SCALED)
+
+    def returns(args: Args, conf: Conf) -> DataType:
+        return _whole_type(args[0].type) if len(args) == 1 else _rounded_type(args, conf)
+
+    def show(call: Call, pretty: Pretty) -> str:
+        text = by_name(call, pretty)
+        return (
+            text if len(call.args) == 2 or call.shown == "ceiling" else text.replace(call.shown, call.shown.upper(), 1)
+        )
+
+    own = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
+    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, effects=ANSI_RAISES, **own)
 
 
 def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -83,28 +116,33 @@ def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _extreme(name: str) -> Table:
-    return fn(
-        name,
-        (Many(ANY, 2),),
-        same(0),
-        EVERY,
-        coerces=_widest,
-        coerce=Coerce.NONE,
-        check=checks(one_type(name), orderable),
-        effects=PURE,
-    )
+    check = checks(one_type(name), orderable)
+    own = {"coerces": _widest, "coerce": Coerce.NONE, "check": check}
+    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, effects=PURE, **own)
 
 
-def _doubled_string(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [cast_unless_same(args[0], DOUBLE, conf)] if is_string(args[0].type) else args
+def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
+    own = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
+    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, effects=ANSI_RAISES, **own)
+
+
+def _logarithm(call: Call, pretty: Pretty) -> str:
+    base = "E(), " if len(call.args) == 1 else ""
+    return f"LOG({base}{', '.join(pretty(x) for x in call.args)})"
+
+
+def _one_scale(args: Args, conf: Conf) -> Mismatch | None:
+    """`WidthBucket.checkInputDataTypes`: value and bounds are all doubles, or all intervals of one kind."""
+    kinds = {x.type.year_month if isinstance(x.type, Interval) else None for x in args[:3]}
+    return None if len(kinds) == 1 else different_types("width_bucket", args[:3])
 
 
 _NUMBER_OR_INTERVAL = OneOf((NUMERIC, DAY_TIME, YEAR_MONTH))
-_BUCKETED = OneOf((DOUBLE, YEAR_MONTH, DAY_TIME))
-_ROUNDED = {"coerce": Coerce.IMPLICIT, "check": foldable(1), "effects": ANSI_RAISES}
+_SIGNED = OneOf((DOUBLE, YEAR_MONTH, DAY_TIME))
+_ROUND = (NUMERIC, Optional(INT, lit(0)))
 
 TABLE: Table = lines(
-    fn("abs", (_NUMBER_OR_INTERVAL,), same(0), EITHER, coerces=_doubled_string, effects=ANSI_RAISES),
+    fn("abs", (_NUMBER_OR_INTERVAL,), same(0), EITHER, effects=ANSI_RAISES),
     _real("acos"),
     _real("acosh"),
     _real("asin"),
@@ -119,44 +157,38 @@ TABLE: Table = lines(
     _real("degrees"),
     _real("exp"),
     _real("expm1"),
+    _real("ln", "ln"),
+    _real("log10"),
+    _real("log1p"),
+    _real("log2"),
     _real("radians"),
-    _real("rint"),
+    _real("rint", "rint"),
     _real("sec"),
     _real("sin"),
     _real("sinh"),
     _real("sqrt"),
     _real("tan"),
     _real("tanh"),
-    _real("ln", ALWAYS, "ln"),
-    _real("log10", ALWAYS),
-    _real("log1p", ALWAYS),
-    _real("log2", ALWAYS),
-    fn("sign", (_NUMBER_OR_INTERVAL,), DOUBLE, EITHER, effects=PURE),
-    fn("signum", (_NUMBER_OR_INTERVAL,), DOUBLE, EITHER, "SIGNUM", effects=PURE),
-    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", effects=PURE),
+    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, effects=PURE),
+    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", effects=PURE),
+    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_logarithm, effects=PURE),
     fn("atan2", (DOUBLE, DOUBLE), DOUBLE, EITHER, "ATAN2", effects=PURE),
     fn("hypot", (DOUBLE, DOUBLE), DOUBLE, EITHER, "HYPOT", effects=PURE),
     fn("pow", (DOUBLE, DOUBLE), DOUBLE, EITHER, effects=PURE),
     fn("power", (DOUBLE, DOUBLE), DOUBLE, EITHER, "POWER", effects=PURE),
     fn("e", (), DOUBLE, NEVER, "E", effects=PURE),
     fn("pi", (), DOUBLE, NEVER, "PI", effects=PURE),
-    fn("round", (NUMERIC, Optional(INT, lit(0))), _rounded_type, ALWAYS, **_ROUNDED),
-    fn("bround", (NUMERIC, Optional(INT, lit(0))), _rounded_type, ALWAYS, **_ROUNDED),
+    _near("ceil ceiling"),
+    _near("floor"),
+    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), effects=ANSI_RAISES),
+    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), effects=ANSI_RAISES),
     fn("factorial", (INT,), LONG, ALWAYS, effects=PURE),
     fn("bin", (LONG,), STRING, EITHER, effects=PURE),
-    fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), STRING, EITHER, effects=PURE),
+    fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, effects=PURE),
     fn("unhex", (ANY_STRING,), BINARY, ALWAYS, effects=PURE),
     fn("conv", (ANY_STRING, INT, INT), same(0), ALWAYS, effects=ANSI_RAISES),
-    fn("width_bucket", (_BUCKETED, _BUCKETED, _BUCKETED, LONG), LONG, ALWAYS, effects=PURE),
-    fn(
-        "pmod",
-        (ANY, ANY),
-        lambda args, conf: args[0].type,
-        ALWAYS,
-        coerces=a.arithmetic,
-        coerce=Coerce.NONE,
-        effects=ANSI_RAISES,
-    ),
+    fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, effects=PURE),
+    _arithmetic("pmod", a.remainder_decimal, a.arithmetic, same_operands("pmod", is_numeric, "a numeric type")),
     _extreme("greatest"),
     _extreme("least"),
 )

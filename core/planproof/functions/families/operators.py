@@ -46,7 +46,7 @@ from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
 Pretty = Callable[[Expr], str]
 
 
-def _same_operands(
+def same_operands(
     symbol: str, fits: Callable[[DataType], bool], wanted: str
 ) -> Callable[[Args, Conf], Mismatch | None]:
     """`BinaryOperator.checkInputDataTypes`: both of one type, and of a type that the operator knows."""
@@ -76,7 +76,7 @@ def _divisible(t: DataType) -> bool:
     return t == LONG or isinstance(t, Decimal | Interval)
 
 
-def _arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
+def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
     def returns(args: Args, conf: Conf) -> DataType:
         left, right = args[0].type, args[1].type
         if isinstance(left, Decimal) and isinstance(right, Decimal):
@@ -92,9 +92,9 @@ def _may_overflow(args: Args, conf: Conf) -> bool:
 
 
 def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, alias: str = "") -> Table:
-    check = _same_operands(symbol, is_orderable, "an orderable type")
+    check = same_operands(symbol, is_orderable, "an orderable type")
     if symbol in ("=", "<=>"):
-        check = _same_operands(symbol, _comparable, "a type that can be compared")
+        check = same_operands(symbol, _comparable, "a type that can be compared")
     names = f"{symbol} {alias}".strip()
     return fn(
         names,
@@ -118,7 +118,7 @@ def _is_boolean(t: DataType) -> bool:
 
 
 def _bits(symbol: str) -> Table:
-    check = _same_operands(symbol, is_integral, "an integral type")
+    check = same_operands(symbol, is_integral, "an integral type")
     return fn(
         symbol,
         (ANY, ANY),
@@ -330,55 +330,55 @@ TABLE: Table = lines(
     fn(
         "+",
         _PAIR,
-        _arithmetic_type(a.sum_decimal),
+        arithmetic_type(a.sum_decimal),
         _may_overflow,
         coerces=a.arithmetic,
         coerce=Coerce.NONE,
-        check=_same_operands("+", _summable, _NUMBERS),
+        check=same_operands("+", _summable, _NUMBERS),
         show=binary("+"),
         effects=ANSI_RAISES,
     ),
     fn(
         "-",
         _PAIR,
-        _arithmetic_type(a.sum_decimal),
+        arithmetic_type(a.sum_decimal),
         _may_overflow,
         coerces=a.arithmetic,
         coerce=Coerce.NONE,
-        check=_same_operands("-", _summable, _NUMBERS),
+        check=same_operands("-", _summable, _NUMBERS),
         show=binary("-"),
         effects=ANSI_RAISES,
     ),
     fn(
         "*",
         _PAIR,
-        _arithmetic_type(a.product_decimal),
+        arithmetic_type(a.product_decimal),
         _may_overflow,
         coerces=a.arithmetic,
         coerce=Coerce.NONE,
-        check=_same_operands("*", is_numeric, "a numeric type"),
+        check=same_operands("*", is_numeric, "a numeric type"),
         show=binary("*"),
         effects=ANSI_RAISES,
     ),
     fn(
         "/",
         _PAIR,
-        _arithmetic_type(a.quotient_decimal),
+        arithmetic_type(a.quotient_decimal),
         ALWAYS,
         coerces=a.division,
         coerce=Coerce.NONE,
-        check=_same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"),
+        check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"),
         show=binary("/"),
         effects=ANSI_RAISES,
     ),
     fn(
         "% mod",
         _PAIR,
-        _arithmetic_type(a.remainder_decimal),
+        arithmetic_type(a.remainder_decimal),
         ALWAYS,
         coerces=a.arithmetic,
         coerce=Coerce.NONE,
-        check=_same_operands("%", is_numeric, "a numeric type"),
+        check=same_operands("%", is_numeric, "a numeric type"),
         show=binary("%"),
         effects=ANSI_RAISES,
     ),
@@ -389,7 +389,7 @@ TABLE: Table = lines(
         ALWAYS,
         coerces=a.integral_division,
         coerce=Coerce.NONE,
-        check=_same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"),
+        check=same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"),
         show=binary("div"),
         effects=ANSI_RAISES,
     ),
@@ -406,7 +406,7 @@ TABLE: Table = lines(
         EITHER,
         coerces=a.logic,
         coerce=Coerce.NONE,
-        check=_same_operands("and", _is_boolean, "BOOLEAN"),
+        check=same_operands("and", _is_boolean, "BOOLEAN"),
         show=binary("AND"),
         effects=PURE,
     ),
@@ -417,7 +417,7 @@ TABLE: Table = lines(
         EITHER,
         coerces=a.logic,
         coerce=Coerce.NONE,
-        check=_same_operands("or", _is_boolean, "BOOLEAN"),
+        check=same_operands("or", _is_boolean, "BOOLEAN"),
         show=binary("OR"),
         effects=PURE,
     ),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
 from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, GetField, Literal
-from planproof.functions.bind import cast_unless_same, different_types
-from planproof.functions.signature import Args, Check, Mismatch
+from planproof.functions.bind import different_types, met, unexpected
+from planproof.functions.signature import Args, Check, Coerce, Mismatch, TypeRule
 from planproof.origin import Unknown
-from planproof.types import INT, DataType, is_integral, is_string, same_type
-from planproof.types.kinds import is_orderable
+from planproof.types import STRING, DataType, is_integral, is_string, same_type
+from planproof.types.coercion import merged_flags
+from planproof.types.kinds import Expected, accepts, is_orderable, spelling
 
 Pretty = Callable[[Expr], str]
 
@@ -106,9 +107,35 @@ def decided_by(refused: Callable[[DataType], bool], condition: str) -> Check:
     return check
 
 
-def to_int(arg: Expr, conf: Conf) -> Expr:
-    return cast_unless_same(arg, INT, conf)
+def implicitly(args: Sequence[Expr], expected: Sequence[Expected | None], conf: Conf) -> list[Expr]:
+    """The arguments with the casts of `ImplicitCastInputTypes`, for functions that expect by their number of arguments."""
+    return [arg if kind is None else met(arg, kind, Coerce.IMPLICIT, conf) for arg, kind in zip(args, expected)]
 
 
-def volatile_nullable(args: Args, conf: Conf) -> bool:
-    return False
+def accepted(args: Args, expected: Sequence[Expected | None]) -> Mismatch | None:
+    """`ExpectsInputTypes.checkInputDataTypes` for the same functions."""
+    for index, (arg, kind) in enumerate(zip(args, expected)):
+        if kind is not None and not accepts(kind, arg.type):
+            return unexpected(index, arg, spelling(kind))
+    return None
+
+
+def text_of(index: int) -> TypeRule:
+    """The string type of the argument at `index`, its collation kept; the default string for another type."""
+    return lambda args, conf: args[index].type if is_string(args[index].type) else STRING
+
+
+def merged_type(*places: int) -> TypeRule:
+    """`ComplexTypeMergingExpression.dataType`: the one type of the arguments (or those at `places`), its flags loosest."""
+
+    def rule(args: Args, conf: Conf) -> DataType:
+        chosen = [args[p] for p in places] if places else args
+        found = merged_flags([a.type for a in chosen])
+        return chosen[0].type if found is None else found
+
+    return rule
+
+
+def by_name(call: Call, pretty: Pretty) -> str:
+    """`name(arguments)` under the name that the query used."""
+    return f"{call.shown}({', '.join(pretty(a) for a in call.args)})"

@@ -1,0 +1,31 @@
+"""Regular expressions and splitting. Source: `regexpExpressions.scala`, `stringExpressions.scala`."""
+
+from __future__ import annotations
+
+from planproof.conf import Conf
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.signature import ALWAYS, EITHER, RAISES, Args, Optional
+from planproof.types import INT, Array, DataType
+from planproof.types.kinds import ANY_STRING
+
+
+def _pieces(args: Args, conf: Conf) -> DataType:
+    return Array(args[0].type, False)
+
+
+def _all_found(args: Args, conf: Conf) -> DataType:
+    return Array(args[0].type, True)
+
+
+_TEXTS = (ANY_STRING, ANY_STRING)
+
+TABLE: Table = lines(
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, effects=RAISES),
+    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, effects=RAISES),
+    fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, effects=RAISES),
+    fn("regexp_count", _TEXTS, INT, EITHER, effects=RAISES),
+    fn("regexp_substr", _TEXTS, same(0), ALWAYS, effects=RAISES),
+    fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, effects=RAISES),
+    fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, effects=RAISES),
+    fn("split_part", (*_TEXTS, INT), same(0), EITHER, effects=RAISES),
+)

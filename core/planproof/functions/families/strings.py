@@ -1,0 +1,263 @@
+"""Strings. Source: `stringExpressions.scala`, `maskExpressions.scala`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import cast_unless_same, different_types
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import (
+    Pretty,
+    accepted,
+    by_name,
+    checks,
+    foldable,
+    implicitly,
+    merged_type,
+    one_type,
+)
+from planproof.functions.signature import (
+    ALWAYS,
+    ANSI_RAISES,
+    EITHER,
+    FIRST,
+    PURE,
+    RAISES,
+    Args,
+    Coerce,
+    Many,
+    Mismatch,
+    Optional,
+)
+from planproof.types import (
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    VOID,
+    Array,
+    DataType,
+    is_string,
+    same_type,
+)
+from planproof.types.coercion import common, implicit
+from planproof.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
+
+_TEXT_OR_BYTES = OneOf((ANY_STRING, BINARY))
+_NULL_TEXT = Literal(None, STRING, "NULL")
+_TO_THE_END = Literal(2147483647, INT, "2147483647")
+
+
+def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
+    types = [x.type for x in args]
+    if types and all(isinstance(t, Array) for t in types):
+        target = None if all(same_type(t, types[0]) for t in types) else common(types, ansi=conf.ansi)
+        return args if target is None else [cast_unless_same(x, target, conf) for x in args]
+    if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
+        return args
+    return [_as_text(x, conf) for x in args]
+
+
+def _as_text(arg: Expr, conf: Conf) -> Expr:
+    target = implicit(arg.type, STRING, ansi=conf.ansi)
+    return arg if target is None or is_string(arg.type) else cast_unless_same(arg, target, conf)
+
+
+_JOINABLE = OneOf((ANY_STRING, BINARY, ANY_ARRAY))
+
+
+def _joinable(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf)
+
+
+def _joined_type(args: Args, conf: Conf) -> DataType:
+    return merged_type()(args, conf) if args else STRING
+
+
+def _chosen(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`EltCoercion`: an index, then strings; bytes stay bytes where all are."""
+    if not args:
+        return args
+    index, *items = args
+    if not (items and all(x.type == BINARY for x in items)) or conf.elt_output_as_string:
+        items = [_as_text(x, conf) for x in items]
+    return [*implicitly([index], [INT], conf), *items]
+
+
+def _chosen_check(args: Args, conf: Conf) -> Mismatch | None:
+    refused = accepted(args, [INT] + [_TEXT_OR_BYTES] * (len(args) - 1))
+    return refused or one_type("elt")(args[1:], conf)
+
+
+def _trimmed(side: str) -> Any:
+    """Prints a trim: `TRIM(LEADING x FROM y)` where it says what to trim, else its name.
+
+    The function takes (what, text); the syntax hands over (text, what) and is told by its spelling `TRIM_...`.
+    """
+
+    def show(call: Call, pretty: Pretty) -> str:
+        if len(call.args) == 1:
+            return f"{call.function.name}({pretty(call.args[0])})"
+        first, second = call.args
+        what, text = (second, first) if call.shown.startswith("TRIM_") else (first, second)
+        return f"TRIM({side} {pretty(what)} FROM {pretty(text)})"
+
+    return show
+
+
+def _trim(name: str, side: str) -> Table:
+    return fn(name, (ANY_STRING, Optional(ANY_STRING)), same(0), EITHER, show=_trimmed(side), effects=PURE)
+
+
+def _padded(name: str) -> Table:
+    """`lpad` and `rpad`: strings are padded with a blank, bytes with zero."""
+
+    def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
+        if args[0].type == BINARY and (len(args) == 2 or args[2].type == BINARY):
+            pad = args[2:] or [Literal(b"\0", BINARY, "X'00'")]
+            return [args[0], *implicitly(args[1:2], [INT], conf), *pad]
+        pad = args[2:] or [lit(" ")]
+        return implicitly([*args[:2], *pad], [ANY_STRING, INT, ANY_STRING], conf)
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        kind: Expected = BINARY if args[0].type == BINARY and args[2].type == BINARY else ANY_STRING
+        return accepted(args, [kind, INT, kind])
+
+    own = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
+    return fn(name, (ANY, ANY, Optional(ANY)), same(0), EITHER, effects=PURE, **own)
+
+
+def _found(name: str) -> Table:
+    """`contains`, `startswith`, `endswith`: of two strings, or of two binaries."""
+
+    def kinds(args: Args) -> list[Expected | None]:
+        return [BINARY, BINARY] if all(x.type == BINARY for x in args) else [ANY_STRING, ANY_STRING]
+
+    own = {
+        "coerces": lambda args, conf: implicitly(args, kinds(args), conf),
+        "check": lambda args, conf: accepted(args, kinds(args)),
+        "coerce": Coerce.NONE,
+    }
+    return fn(name, (ANY, ANY), BOOLEAN, EITHER, effects=PURE, **own)
+
+
+def _same_text(args: Args, conf: Conf) -> Mismatch | None:
+    """`Overlay.checkInputDataTypes`: input and replacement are both strings or both binary."""
+    return None if same_type(args[0].type, args[1].type) else different_types("overlay", args[:2])
+
+
+def _named_values(args: Args, conf: Conf) -> Mismatch | None:
+    return foldable(1, 2, 3, 4)(args, conf)
+
+
+TABLE: Table = lines(
+    fn(
+        "concat",
+        (Many(ANY),),
+        _joined_type,
+        EITHER,
+        coerces=_joined,
+        coerce=Coerce.NONE,
+        check=_joinable,
+        effects=PURE,
+    ),
+    fn(
+        "concat_ws",
+        (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))),
+        same(0),
+        FIRST,
+        effects=PURE,
+    ),
+    fn(
+        "elt",
+        (ANY, Many(ANY, 1)),
+        same(1),
+        ALWAYS,
+        coerces=_chosen,
+        coerce=Coerce.NONE,
+        check=_chosen_check,
+        effects=ANSI_RAISES,
+    ),
+    fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, effects=PURE),
+    fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, effects=PURE),
+    fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, effects=PURE),
+    fn("upper ucase", (ANY_STRING,), same(0), EITHER, alias=True, effects=PURE),
+    fn("lower lcase", (ANY_STRING,), same(0), EITHER, alias=True, effects=PURE),
+    fn("initcap", (ANY_STRING,), same(0), EITHER, effects=PURE),
+    fn("ascii", (ANY_STRING,), INT, EITHER, effects=PURE),
+    fn("chr char", (LONG,), STRING, EITHER, alias=True, effects=PURE),
+    fn("soundex", (ANY_STRING,), STRING, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("space", (INT,), STRING, EITHER, effects=PURE),
+    fn("repeat", (ANY_STRING, INT), same(0), EITHER, effects=PURE),
+    fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), same(0), EITHER, effects=PURE),
+    fn(
+        "substring substr",
+        (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)),
+        same(0),
+        EITHER,
+        alias=True,
+        effects=PURE,
+    ),
+    fn("left", (_TEXT_OR_BYTES, INT), same(0), EITHER, effects=PURE),
+    fn("right", (ANY_STRING, INT), same(0), ALWAYS, effects=PURE),
+    fn("substring_index", (ANY_STRING, ANY_STRING, INT), same(0), EITHER, effects=PURE),
+    _trim("trim", "BOTH"),
+    _trim("ltrim", "LEADING"),
+    _trim("rtrim", "TRAILING"),
+    fn("btrim", (ANY_STRING, Optional(ANY_STRING)), same(0), EITHER, effects=PURE),
+    _padded("lpad"),
+    _padded("rpad"),
+    fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), same(0), EITHER, effects=PURE),
+    fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), same(0), EITHER, effects=PURE),
+    fn(
+        "overlay",
+        (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))),
+        same(0),
+        EITHER,
+        check=_same_text,
+        effects=PURE,
+        names=("input", "replace", "pos", "len"),
+    ),
+    _found("contains"),
+    _found("startswith"),
+    _found("endswith"),
+    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, effects=RAISES),
+    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, EITHER, alias=True, effects=PURE),
+    fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, effects=PURE),
+    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, effects=PURE),
+    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, EITHER, effects=PURE),
+    fn("luhn_check", (ANY_STRING,), BOOLEAN, EITHER, effects=PURE),
+    fn("quote", (ANY_STRING,), STRING, EITHER, effects=PURE),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, alias=True, effects=RAISES),
+    fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn(
+        "sentences",
+        (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))),
+        lambda args, conf: Array(Array(args[0].type, False), False),
+        ALWAYS,
+        effects=PURE,
+    ),
+    fn(
+        "mask",
+        (
+            ANY_STRING,
+            Optional(ANY_STRING, lit("X")),
+            Optional(ANY_STRING, lit("x")),
+            Optional(ANY_STRING, lit("n")),
+            Optional(ANY_STRING, _NULL_TEXT),
+        ),
+        same(0),
+        FIRST,
+        coerce=Coerce.EXPECTS,
+        check=_named_values,
+        names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"),
+        effects=RAISES,
+    ),
+)
+
+__all__ = ["TABLE", "VOID", "by_name", "checks"]
