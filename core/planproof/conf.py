@@ -17,7 +17,7 @@ class Conf:
     time_zone: str = "America/Los_Angeles"
     timestamp_type: str = "TIMESTAMP_LTZ"
     case_sensitive: bool = False
-    size_of_null: bool = False
+    size_of_null: bool = True
     allow_precision_loss: bool = True
     preserve_char_varchar: bool = False
     literal_pick_minimum_precision: bool = True

@@ -20,7 +20,11 @@ SOURCES = {"t": [("a", "int", False), ("b", "int", True)], "u": [("a", "int", Fa
 
 
 def swap_columns(root: Plan, conf: Conf, registry: Registry) -> Plan:
-    return replace(root, items=root.items[::-1]) if isinstance(root, Project) and root.items[0].id < root.items[-1].id else root  # type: ignore[attr-defined]
+    return (
+        replace(root, items=root.items[::-1])
+        if isinstance(root, Project) and root.items[0].id < root.items[-1].id
+        else root
+    )  # type: ignore[attr-defined]
 
 
 def rename(root: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -61,8 +61,12 @@ def test_projection_of_sums_over_a_scan() -> None:
     t = scan("t", [("c1", "int", False), ("c2", "bigint", True)])
     built = t.project(t.call("+", "c1", "c2"), ("sum12", t.call("-", "c1", "c2"))).plan
     assert built.projected
-    assert built.schema == LogicalSchema((LogicalField(None, "(c1 + c2)", LONG, True), LogicalField(None, "sum12", LONG, True)))
-    assert built.children[0].schema == LogicalSchema((LogicalField("t", "c1", INT, False), LogicalField("t", "c2", LONG, True)))
+    assert built.schema == LogicalSchema(
+        (LogicalField(None, "(c1 + c2)", LONG, True), LogicalField(None, "sum12", LONG, True))
+    )
+    assert built.children[0].schema == LogicalSchema(
+        (LogicalField("t", "c1", INT, False), LogicalField("t", "c2", LONG, True))
+    )
     assert not built.children[0].projected
 
 

@@ -77,10 +77,25 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
     try:
         check_arity(function, _count(arguments))
         args = _bound_arguments(function, arguments, ctx)
+        if function.category is Category.AGGREGATE:
+            _refuse_nested(function, args, node, ctx)
         found = apply(function, args, ctx.conf, shown)
     except Mismatch as mismatch:
         raise ctx.env.mismatch(mismatch, node) from None
     return with_span(_with_modifiers(found, node, ctx), span(node))
+
+
+def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx: Context) -> None:
+    """An aggregate function does not take another one; over a window (which is bound later) it does."""
+    from planproof.analysis.select import holds_aggregate
+
+    if node.args.get("over") is None and any(holds_aggregate(a) for a in args):
+        raise ctx.env.rejected(
+            "NESTED_AGGREGATE_FUNCTION",
+            "It is not allowed to use an aggregate function in the argument of another aggregate function. "
+            "Please use the inner aggregate function in a sub-query.",
+            node,
+        )
 
 
 def _count(arguments: Sequence[exp.Expr | Expr]) -> int:

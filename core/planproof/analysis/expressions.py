@@ -237,9 +237,9 @@ def _neg(node: exp.Neg, ctx: Context) -> Expr:
 
 def _between(node: exp.Between, ctx: Context) -> Expr:
     operands = [bind(node.args[key], ctx) for key in ("this", "low", "high")]
-    low = binary(">=", operands[0], operands[1], ctx, node)
-    high = binary("<=", operands[0], operands[2], ctx, node)
-    return spanned(call("and", [low, high], ctx, node), node)
+    for symbol, bound in ((">=", operands[1]), ("<=", operands[2])):
+        binary(symbol, operands[0], bound, ctx, node)
+    return spanned(call("between", operands, ctx, node), node)
 
 
 def _is(node: exp.Is, ctx: Context) -> Expr:

@@ -13,7 +13,7 @@ from planproof.analysis.context import Environment
 from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.functions.bind import cast
 from planproof.plan.nodes import Distinct, Plan, Project, SetOperation
-from planproof.types import DataType
+from planproof.types import DataType, same_type
 from planproof.types.coercion import merged_flags, wider
 
 
@@ -31,7 +31,9 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
 
 
 def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: exp.Expr) -> DataType:
-    found = left.type if left.type == right.type else wider(left.type, right.type, ansi=env.conf.ansi)
+    # Types that differ in nested flags alone need no cast: a union merges the flags.
+    same = same_type(left.type, right.type)
+    found = left.type if same else wider(left.type, right.type, ansi=env.conf.ansi)
     if found is None:
         raise env.rejected(
             "INCOMPATIBLE_COLUMN_TYPE",
@@ -45,11 +47,11 @@ def _target(left: Column, right: Column, kind: str, at: int, env: Environment, n
 
 def cast_to(plan: Plan, targets: list[DataType], env: Environment) -> Plan:
     """The plan under a projection that casts its columns; the plan itself where nothing changes."""
-    if all(c.type == t for c, t in zip(plan.output, targets)):
+    if all(same_type(c.type, t) for c, t in zip(plan.output, targets)):
         return plan
     items: list[Expr] = []
     for column, target in zip(plan.output, targets):
-        if column.type == target:
+        if same_type(column.type, target):
             items.append(column)
         else:
             items.append(Alias(cast(column, target, env.conf), column.name, fresh_id(), explicit=False))

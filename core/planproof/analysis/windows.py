@@ -56,8 +56,8 @@ def _check(function: Call, order: Sequence[Sort], ctx: Context, node: exp.Expr) 
         )
     if category is Category.WINDOW and not order:
         raise ctx.env.rejected(
-            "_LEGACY_ERROR_TEMP_1037" if name not in _OFFSETS else "_LEGACY_ERROR_TEMP_1036",
-            f"Window function {name}() requires window to be ordered.",
+            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
+            f"The window function `{name}` requires an ORDER BY in its window.",
             node,
         )
 

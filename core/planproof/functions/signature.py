@@ -124,7 +124,7 @@ class Mismatch(Exception):
         )
 
 
-_LOGIC = {"and", "or", "in"}
+_LOGIC = {"and", "or", "in", "between"}
 _WHOLE = {
     "WRONG_NUM_ARGS",
     "NON_FOLDABLE_ARGUMENT",

@@ -340,7 +340,7 @@ def not_null_columns(condition: Expr) -> set[int]:
         return not_null_columns(condition.args[0]) | not_null_columns(condition.args[1])
     if name == "or":
         return not_null_columns(condition.args[0]) & not_null_columns(condition.args[1])
-    if name in ("isnotnull", *_STRICT) or condition.function.null_intolerant:
+    if name in ("isnotnull", "between", *_STRICT) or condition.function.null_intolerant:
         return {i for arg in condition.args for i in strict_columns(arg)}
     if name == "not" and isinstance(condition.args[0], Call):
         inner = condition.args[0]

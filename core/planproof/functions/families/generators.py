@@ -46,7 +46,9 @@ def _structs(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     if isinstance(found, Array) and isinstance(found.element, Struct):
         return None
-    return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY<STRUCT>" type, not "{found.sql}".')
+    return Mismatch(
+        "UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY<STRUCT>" type, not "{found.sql}".'
+    )
 
 
 def _width(args: Args) -> tuple[int, int]:
@@ -79,8 +81,7 @@ def _stacked(args: Args, conf: Conf) -> Columns:
     found: list[tuple[str, DataType, bool]] = []
     for column in range(width):
         cells = [args[1 + r * width + column] for r in range(rows) if 1 + r * width + column < len(args)]
-        nullable = any(c.nullable for c in cells) or len(cells) < rows
-        found.append((f"col{column}", cells[0].type, nullable))
+        found.append((f"col{column}", cells[0].type, True))
     return found
 
 
@@ -91,7 +92,9 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
     for column in range(width):
         types = [args[1 + r * width + column].type for r in range(rows) if 1 + r * width + column < len(args)]
         if any(not same_type(t, types[0]) for t in types[1:]):
-            return Mismatch("STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type.")
+            return Mismatch(
+                "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
+            )
     return None
 
 
@@ -102,9 +105,60 @@ def _tuple(args: Args, conf: Conf) -> Columns:
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.EXPECTS, columns=_items, effects=PURE, **_MAKES),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.EXPECTS, columns=_placed_items, effects=PURE, **_MAKES),
-    fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
-    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, effects=PURE, **_MAKES),
-    fn("json_tuple", (ANY_STRING, Many(ANY_STRING, 1)), VOID, NEVER, coerce=Coerce.EXPECTS, columns=_tuple, effects=PURE, **_MAKES),
+    fn(
+        "explode explode_outer",
+        (_COLLECTION,),
+        VOID,
+        NEVER,
+        alias=True,
+        coerce=Coerce.EXPECTS,
+        columns=_items,
+        effects=PURE,
+        **_MAKES,
+    ),
+    fn(
+        "posexplode posexplode_outer",
+        (_COLLECTION,),
+        VOID,
+        NEVER,
+        alias=True,
+        coerce=Coerce.EXPECTS,
+        columns=_placed_items,
+        effects=PURE,
+        **_MAKES,
+    ),
+    fn(
+        "inline inline_outer",
+        (ANY,),
+        VOID,
+        NEVER,
+        alias=True,
+        coerce=Coerce.NONE,
+        check=_structs,
+        columns=_inlined,
+        effects=PURE,
+        **_MAKES,
+    ),
+    fn(
+        "stack",
+        (INT, Many(ANY, 1)),
+        VOID,
+        NEVER,
+        coerces=_stack_operands,
+        coerce=Coerce.NONE,
+        check=_stack_check,
+        columns=_stacked,
+        effects=PURE,
+        **_MAKES,
+    ),
+    fn(
+        "json_tuple",
+        (ANY_STRING, Many(ANY_STRING, 1)),
+        VOID,
+        NEVER,
+        coerce=Coerce.EXPECTS,
+        columns=_tuple,
+        effects=PURE,
+        **_MAKES,
+    ),
 )

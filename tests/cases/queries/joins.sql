@@ -1,0 +1,21 @@
+SELECT c.id, o.id FROM customers c JOIN orders o ON c.id = o.customer_id;
+SELECT * FROM sure s LEFT JOIN maybe m ON s.id = m.id;
+SELECT * FROM sure s RIGHT JOIN maybe m ON s.id = m.id;
+SELECT * FROM sure s FULL JOIN maybe m ON s.id = m.id;
+SELECT * FROM sure JOIN maybe USING (id);
+SELECT * FROM sure LEFT JOIN maybe USING (id, word);
+SELECT * FROM sure RIGHT JOIN maybe USING (id);
+SELECT * FROM sure FULL JOIN maybe USING (id);
+SELECT sure.id, maybe.id, id FROM sure LEFT JOIN maybe USING (id);
+SELECT maybe.* FROM sure JOIN maybe USING (id);
+SELECT * FROM sure NATURAL JOIN maybe;
+SELECT * FROM sure LEFT SEMI JOIN maybe ON sure.id = maybe.id;
+SELECT * FROM sure LEFT ANTI JOIN maybe USING (id);
+SELECT a.id, b.id, c.small FROM sure a, maybe b CROSS JOIN numbers c WHERE a.id = b.id;
+SELECT t.y FROM sure s, LATERAL (SELECT s.id + 1 AS y) t;
+SELECT s.id, t.small FROM sure s LEFT JOIN LATERAL (SELECT small FROM numbers WHERE small = s.id) t;
+SELECT o.id, item.sku, item.qty FROM orders o LATERAL VIEW explode(items) AS item;
+SELECT o.id, pos, item.sku FROM orders o LATERAL VIEW OUTER posexplode(items) x AS pos, item;
+SELECT id, key, value FROM orders LATERAL VIEW explode(attrs) kv AS key, value;
+SELECT spark_catalog.default.orders.id, default.orders.total FROM orders;
+SELECT count(*) FROM (sure s JOIN maybe m ON s.id = m.id) JOIN numbers ON small = s.id

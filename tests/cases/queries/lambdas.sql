@@ -1,0 +1,20 @@
+SELECT transform(items, i -> i.qty * i.price) FROM orders;
+SELECT transform(ints, x -> coalesce(x, 0)) AS filled FROM maybe;
+SELECT transform(ints, (x, i) -> x + i) AS placed FROM sure;
+SELECT filter(items, i -> i.qty > 1 AND i.ship.city IS NOT NULL) AS kept FROM orders;
+SELECT exists(ints, x -> x > 1) AS e, forall(ints, x -> x > 1) AS f FROM maybe;
+SELECT aggregate(ints, 0, (acc, x) -> acc + x) AS total FROM sure;
+SELECT aggregate(items, CAST(0 AS DECIMAL(20,2)), (acc, i) -> CAST(acc + i.price AS DECIMAL(20,2)), acc -> acc * 2) AS doubled FROM orders;
+SELECT transform(ints, id -> id + 1) AS shadowed, id FROM sure;
+SELECT transform(ints, x -> transform(ints, y -> x + y)) AS pairs FROM sure;
+SELECT transform(ints, x -> transform(ints, x -> x + 1)) AS inner_wins FROM sure;
+SELECT transform(tags, t -> o.status || t) AS captured FROM orders o;
+SELECT transform(ints, sure -> sure.id) FROM (SELECT array(named_struct('id', 1)) AS ints) sure;
+SELECT map_filter(attrs, (k, v) -> v > 1) AS kept, transform_values(attrs, (k, v) -> k || v) AS shown FROM orders;
+SELECT transform_keys(attrs, (k, v) -> upper(k)) AS upper_keys FROM orders;
+SELECT map_zip_with(attrs, map('a', 1.5), (k, a, b) -> a + b) AS zipped FROM orders;
+SELECT zip_with(ints, array('a', 'b'), (n, s) -> named_struct('n', n, 's', s)) AS pairs FROM sure;
+SELECT array_sort(ints, (a, b) -> CASE WHEN a < b THEN -1 WHEN a > b THEN 1 ELSE 0 END) AS sorted FROM sure;
+SELECT transform(ints, x -> struct(x, id AS owner)) AS structs FROM sure;
+SELECT transform(items, i -> i.ship).city AS cities FROM orders;
+SELECT reduce(ints, 0, (a, x) -> a + x, a -> a / 2) AS halved FROM sure

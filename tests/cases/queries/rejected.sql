@@ -1,0 +1,23 @@
+SELECT missing FROM sure;
+SELECT id FROM sure JOIN maybe ON sure.id = maybe.id;
+SELECT id FROM nowhere;
+SELECT nosuchfunction(id) FROM sure;
+SELECT id, count(*) FROM sure;
+SELECT id, word FROM sure GROUP BY id;
+SELECT pair.z FROM sure;
+SELECT ints + 1 FROM sure;
+SELECT CAST(ints AS INT) FROM sure;
+SELECT id FROM sure WHERE word;
+SELECT id, word FROM sure UNION ALL SELECT id FROM maybe;
+SELECT transform(ints, (a, b, c) -> a) FROM sure;
+SELECT upper(x -> x) FROM sure;
+SELECT id FROM sure WHERE count(*) > 1;
+SELECT id FROM sure ORDER BY 2;
+SELECT id FROM sure GROUP BY 3;
+SELECT id FROM sure JOIN maybe USING (nothing);
+SELECT * FROM sure LIMIT -1;
+SELECT row_number() OVER () FROM sure;
+SELECT (SELECT id, word FROM sure);
+SELECT t.* FROM sure;
+SELECT sum(count(*)) FROM sure;
+SELECT substring(word) FROM sure
