@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from planproof.functions.families.line import Table, binary, fn, lines, same
-from planproof.functions.signature import EITHER, PURE, RAISES, Coerce
+from planproof.conf import Conf
+from planproof.functions.families.line import Table, fn, lines, same
+from planproof.functions.families.rules import accepted
+from planproof.functions.signature import EITHER, PURE, RAISES, Args, Coerce, Mismatch
 from planproof.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof.types.kinds import INTEGRAL, OneOf
+
+def _binary_only(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, [BINARY])
+
 
 _SHIFTED = OneOf((INT, LONG))
 
@@ -17,7 +23,5 @@ TABLE: Table = lines(
     fn("shiftrightunsigned", (_SHIFTED, INT), same(0), EITHER, effects=PURE),
     fn("bitmap_bit_position", (LONG,), LONG, EITHER, effects=PURE),
     fn("bitmap_bucket_number", (LONG,), LONG, EITHER, effects=PURE),
-    fn("bitmap_count", (BINARY,), LONG, EITHER, effects=PURE),
+    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_binary_only, effects=PURE),
 )
-
-__all__ = ["TABLE", "binary"]

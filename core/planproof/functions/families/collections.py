@@ -60,7 +60,10 @@ def _element_check(args: Args, conf: Conf) -> Mismatch | None:
     if value.simple == "void":
         return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of the function.")
     if not same_type(array.element, value):
-        return Mismatch("ARRAY_FUNCTION_DIFF_TYPES", f'The input should be "ARRAY" and its element, not "{array.sql}" and "{value.sql}".')
+        return Mismatch(
+            "ARRAY_FUNCTION_DIFF_TYPES",
+            f'The input should be "ARRAY" and its element, not "{array.sql}" and "{value.sql}".',
+        )
     return None
 
 
@@ -82,7 +85,10 @@ def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[0].type, args[1].type
     if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element):
         return None
-    return Mismatch("BINARY_ARRAY_DIFF_TYPES", f'The inputs should be two "ARRAY"s of one element type, not "{left.sql}" and "{right.sql}".')
+    return Mismatch(
+        "BINARY_ARRAY_DIFF_TYPES",
+        f'The inputs should be two "ARRAY"s of one element type, not "{left.sql}" and "{right.sql}".',
+    )
 
 
 def _union_type(args: Args, conf: Conf) -> DataType:
@@ -126,7 +132,9 @@ def _flatten_check(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     if isinstance(found, Array) and isinstance(found.element, Array):
         return None
-    return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY" of "ARRAY" type, not "{found.sql}".')
+    return Mismatch(
+        "UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY" of "ARRAY" type, not "{found.sql}".'
+    )
 
 
 def _flatten_nullable(args: Args, conf: Conf) -> bool:
@@ -150,7 +158,11 @@ def _entries(args: Args, conf: Conf) -> DataType:
 
 def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
     element_type = _item_of(args).element
-    return None if is_orderable(element_type) else Mismatch("INVALID_ORDERING_TYPE", f'"{element_type.sql}" cannot be ordered.')
+    return (
+        None
+        if is_orderable(element_type)
+        else Mismatch("INVALID_ORDERING_TYPE", f'"{element_type.sql}" cannot be ordered.')
+    )
 
 
 def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -187,7 +199,11 @@ def _element_at_nullable(args: Args, conf: Conf) -> bool:
     array, index = args
     items = getattr(array, "args", None)
     value = getattr(index, "value", None)
-    if getattr(getattr(array, "function", None), "name", None) == "array" and isinstance(value, int) and items is not None:
+    if (
+        getattr(getattr(array, "function", None), "name", None) == "array"
+        and isinstance(value, int)
+        and items is not None
+    ):
         if value == 0 or abs(value) > len(items):
             return True
         return bool(items[value - 1 if value > 0 else value].nullable)
@@ -195,7 +211,9 @@ def _element_at_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _joined_check(args: Args, conf: Conf) -> Mismatch | None:
-    return None if is_string(_item_of(args).element) else Mismatch("UNEXPECTED_INPUT_TYPE", "`array_join` joins strings.")
+    return (
+        None if is_string(_item_of(args).element) else Mismatch("UNEXPECTED_INPUT_TYPE", "`array_join` joins strings.")
+    )
 
 
 def _size(names: str) -> Table:
@@ -228,4 +246,3 @@ TABLE: Table = lines(
     fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
 )
-

@@ -117,9 +117,7 @@ def _decoded_type(args: Args, conf: Conf) -> DataType:
 
 
 def _decoded_nullable(args: Args, conf: Conf) -> bool:
-    if len(args) == 2:
-        return args[0].nullable or args[1].nullable
-    return len(args) % 2 == 1 or any(v.nullable for v in _decoded_values(args))
+    return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decoded_values(args))
 
 
 def _coalescing(names: str, inputs: tuple[Any, ...]) -> Table:
@@ -130,48 +128,12 @@ def _coalescing(names: str, inputs: tuple[Any, ...]) -> Table:
 TABLE: Table = lines(
     _coalescing("coalesce", (Many(ANY, 1),)),
     _coalescing("nvl ifnull", (ANY, ANY)),
-    fn(
-        "nvl2",
-        (ANY, ANY, ANY),
-        merged_type(1, 2),
-        _either_branch,
-        coerces=_branches,
-        coerce=Coerce.NONE,
-        check=_branches_check,
-        effects=PURE,
-    ),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), _either_branch, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, effects=PURE),
     fn("nullif", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_compared, effects=ANSI_RAISES),
     fn("nullifzero", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, effects=ANSI_RAISES),
-    fn(
-        "zeroifnull",
-        (ANY,),
-        same(0),
-        NEVER,
-        coerces=_zeroed,
-        coerce=Coerce.NONE,
-        check=_zeroed_check,
-        effects=ANSI_RAISES,
-    ),
+    fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, effects=ANSI_RAISES),
     fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, effects=PURE),
     fn("isnan", (_FRACTION,), BOOLEAN, NEVER, effects=PURE),
-    fn(
-        "equal_null",
-        (ANY, ANY),
-        BOOLEAN,
-        NEVER,
-        coerces=a.equality,
-        coerce=Coerce.NONE,
-        check=same_operands("<=>", comparable, "a type that can be compared"),
-        effects=PURE,
-    ),
-    fn(
-        "decode",
-        (ANY, ANY, Many(ANY)),
-        _decoded_type,
-        _decoded_nullable,
-        coerces=_decoding,
-        coerce=Coerce.NONE,
-        check=_decoding_check,
-        effects=RAISES,
-    ),
+    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=same_operands("<=>", comparable, "a type that can be compared"), effects=PURE),
+    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, effects=RAISES),
 )

@@ -50,7 +50,9 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
     keys, values = _halves(list(args))
     for what, exprs in (("KEY", keys), ("VALUE", values)):
         if any(not same_type(e.type, exprs[0].type) for e in exprs[1:]):
-            return Mismatch(f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type.")
+            return Mismatch(
+                f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
+            )
     if any(isinstance(k.type, Map) for k in keys):
         return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map.")
     return None
@@ -114,4 +116,3 @@ TABLE: Table = lines(
     fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, effects=PURE),
     fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, effects=PURE),
 )
-

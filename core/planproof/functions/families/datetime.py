@@ -104,7 +104,10 @@ def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
             ready = list(args)
             ready[at] = cast(args[at], target, conf)
             return ready
-    return [left if a == TIMESTAMP_NTZ else cast(left, TIMESTAMP_NTZ, conf), right if b == TIMESTAMP_NTZ else cast(right, TIMESTAMP_NTZ, conf)]
+    return [
+        left if a == TIMESTAMP_NTZ else cast(left, TIMESTAMP_NTZ, conf),
+        right if b == TIMESTAMP_NTZ else cast(right, TIMESTAMP_NTZ, conf),
+    ]
 
 
 def _dates(args: list[Expr], conf: Conf) -> list[Expr]:

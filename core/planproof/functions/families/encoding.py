@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Expr
+from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import accepted, foldable, implicitly
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -18,7 +18,7 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
-from planproof.types import BINARY, BOOLEAN, INT, LONG, STRING, Map, walk
+from planproof.types import BINARY, BOOLEAN, INT, LONG, STRING, VARIANT, VOID, Map, walk
 from planproof.types.kinds import ANY, ANY_STRING
 
 
@@ -26,8 +26,14 @@ def _no_map(args: Args, conf: Conf) -> Mismatch | None:
     """`HashExpression.checkInputDataTypes`: the order inside a map is open, so it has no hash."""
     if not args:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "hash functions require at least one argument.")
-    found = next((a.type for a in args if any(isinstance(t, Map) for t in walk(a.type))), None)
-    return found and Mismatch("HASH_MAP_TYPE", f'input of type "{found.sql}" holds a map.')
+    inner = [t for a in args for t in walk(a.type)]
+    if any(isinstance(t, Map) for t in inner):
+        return Mismatch("HASH_MAP_TYPE", "the input of a hash function cannot hold a map.")
+    return Mismatch("HASH_VARIANT_TYPE", "the input of a hash function cannot hold a variant.") if VARIANT in inner else None
+
+
+def _typed_nulls(args: list[Expr], conf: Conf) -> list[Expr]:
+    return [cast_unless_same(x, STRING, conf) if x.type == VOID else x for x in args]
 
 
 _URL = (ANY_STRING, ANY_STRING, Optional(ANY_STRING))
@@ -38,33 +44,25 @@ TABLE: Table = lines(
     fn("unbase64", (ANY_STRING,), BINARY, EITHER, effects=RAISES),
     fn("to_base32", (BINARY,), STRING, EITHER, effects=PURE),
     fn("from_base32", (ANY_STRING,), BINARY, EITHER, effects=RAISES),
-    fn("encode", (ANY_STRING, ANY_STRING), BINARY, EITHER, effects=RAISES),
-    fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, EITHER, effects=PURE),
-    fn("make_valid_utf8", (ANY_STRING,), same(0), EITHER, effects=PURE),
-    fn("validate_utf8", (ANY_STRING,), same(0), EITHER, effects=RAISES),
+    fn("encode", (ANY_STRING, ANY_STRING), BINARY, ALWAYS, effects=RAISES),
+    fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, ALWAYS, effects=PURE),
+    fn("make_valid_utf8", (ANY_STRING,), same(0), ALWAYS, effects=PURE),
+    fn("validate_utf8", (ANY_STRING,), same(0), ALWAYS, effects=RAISES),
     fn("try_validate_utf8", (ANY_STRING,), same(0), ALWAYS, effects=PURE),
-    fn("url_encode", (ANY_STRING,), STRING, EITHER, effects=PURE),
-    fn("url_decode", (ANY_STRING,), STRING, EITHER, effects=RAISES),
+    fn("url_encode", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
+    fn("url_decode", (ANY_STRING,), STRING, ALWAYS, effects=RAISES),
     fn("try_url_decode", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
     fn("parse_url", _URL, STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("try_parse_url", _URL, STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("try_parse_url", _URL, STRING, ALWAYS, coerces=_typed_nulls, coerce=Coerce.EXPECTS, effects=PURE),
     fn("md5", (BINARY,), STRING, EITHER, effects=PURE),
     fn("sha", (BINARY,), STRING, EITHER, effects=PURE),
     fn("sha1", (BINARY,), STRING, EITHER, effects=PURE),
-    fn("sha2", (BINARY, INT), STRING, EITHER, effects=PURE),
+    fn("sha2", (BINARY, INT), STRING, ALWAYS, effects=PURE),
     fn("crc32", (BINARY,), LONG, EITHER, effects=PURE),
-    fn("hmac", (BINARY, BINARY, Optional(ANY_STRING, lit("SHA-256"))), BINARY, EITHER, effects=RAISES),
+    fn("hmac", (BINARY, BINARY, Optional(ANY_STRING, lit("SHA-256"))), BINARY, ALWAYS, effects=RAISES),
     fn("hash", (Many(ANY),), INT, NEVER, coerce=Coerce.NONE, check=_no_map, effects=PURE),
     fn("xxhash64", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, check=_no_map, effects=PURE),
-    fn(
-        "aes_encrypt",
-        (*_CIPHER, Optional(BINARY, lit("")), Optional(BINARY, lit(""))),
-        BINARY,
-        EITHER,
-        effects=RAISES,
-    ),
-    fn("aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, EITHER, effects=RAISES),
+    fn("aes_encrypt", (*_CIPHER, Optional(BINARY, lit("")), Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=RAISES),
+    fn("aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=RAISES),
     fn("try_aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=PURE),
 )
-
-__all__ = ["TABLE", "Expr", "accepted", "foldable", "implicitly"]

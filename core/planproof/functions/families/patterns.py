@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
+from planproof.expr.nodes import Literal
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.signature import ALWAYS, EITHER, RAISES, Args, Optional
+from planproof.functions.families.rules import foldable
+from planproof.functions.signature import ALWAYS, EITHER, RAISES, Args, Mismatch, Optional
 from planproof.types import INT, Array, DataType
 from planproof.types.kinds import ANY_STRING
 
@@ -17,15 +19,23 @@ def _all_found(args: Args, conf: Conf) -> DataType:
     return Array(args[0].type, True)
 
 
+def _start(args: Args, conf: Conf) -> Mismatch | None:
+    """`RegExpReplace.checkInputDataTypes`: the start is a positive constant."""
+    refused = foldable(3)(args, conf)
+    if refused is None and isinstance(args[3], Literal) and args[3].value is not None and args[3].value <= 0:
+        return Mismatch("VALUE_OUT_OF_RANGE", "the position of regexp_replace must be 1 or greater.")
+    return refused
+
+
 _TEXTS = (ANY_STRING, ANY_STRING)
 
 TABLE: Table = lines(
-    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, effects=RAISES),
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, check=_start, effects=RAISES),
     fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, effects=RAISES),
     fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, effects=RAISES),
     fn("regexp_count", _TEXTS, INT, EITHER, effects=RAISES),
     fn("regexp_substr", _TEXTS, same(0), ALWAYS, effects=RAISES),
     fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, effects=RAISES),
     fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, effects=RAISES),
-    fn("split_part", (*_TEXTS, INT), same(0), EITHER, effects=RAISES),
+    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, effects=RAISES),
 )

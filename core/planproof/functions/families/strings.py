@@ -11,8 +11,6 @@ from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import (
     Pretty,
     accepted,
-    by_name,
-    checks,
     foldable,
     implicitly,
     merged_type,
@@ -38,7 +36,6 @@ from planproof.types import (
     INT,
     LONG,
     STRING,
-    VOID,
     Array,
     DataType,
     is_string,
@@ -151,38 +148,15 @@ def _same_text(args: Args, conf: Conf) -> Mismatch | None:
     return None if same_type(args[0].type, args[1].type) else different_types("overlay", args[:2])
 
 
-def _named_values(args: Args, conf: Conf) -> Mismatch | None:
-    return foldable(1, 2, 3, 4)(args, conf)
+def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`instr` with a start looks for the first occurrence."""
+    return [*args, lit(1)] if len(args) == 3 else args
 
 
 TABLE: Table = lines(
-    fn(
-        "concat",
-        (Many(ANY),),
-        _joined_type,
-        EITHER,
-        coerces=_joined,
-        coerce=Coerce.NONE,
-        check=_joinable,
-        effects=PURE,
-    ),
-    fn(
-        "concat_ws",
-        (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))),
-        same(0),
-        FIRST,
-        effects=PURE,
-    ),
-    fn(
-        "elt",
-        (ANY, Many(ANY, 1)),
-        same(1),
-        ALWAYS,
-        coerces=_chosen,
-        coerce=Coerce.NONE,
-        check=_chosen_check,
-        effects=ANSI_RAISES,
-    ),
+    fn("concat", (Many(ANY),), _joined_type, EITHER, coerces=_joined, coerce=Coerce.NONE, check=_joinable, effects=PURE),
+    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), same(0), FIRST, effects=PURE),
+    fn("elt", (ANY, Many(ANY, 1)), same(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, effects=ANSI_RAISES),
     fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, effects=PURE),
     fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, effects=PURE),
     fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, effects=PURE),
@@ -194,15 +168,8 @@ TABLE: Table = lines(
     fn("soundex", (ANY_STRING,), STRING, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("space", (INT,), STRING, EITHER, effects=PURE),
     fn("repeat", (ANY_STRING, INT), same(0), EITHER, effects=PURE),
-    fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), same(0), EITHER, effects=PURE),
-    fn(
-        "substring substr",
-        (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)),
-        same(0),
-        EITHER,
-        alias=True,
-        effects=PURE,
-    ),
+    fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), same(0), EITHER, effects=PURE),
+    fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), same(0), EITHER, alias=True, effects=PURE),
     fn("left", (_TEXT_OR_BYTES, INT), same(0), EITHER, effects=PURE),
     fn("right", (ANY_STRING, INT), same(0), ALWAYS, effects=PURE),
     fn("substring_index", (ANY_STRING, ANY_STRING, INT), same(0), EITHER, effects=PURE),
@@ -214,50 +181,19 @@ TABLE: Table = lines(
     _padded("rpad"),
     fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), same(0), EITHER, effects=PURE),
     fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), same(0), EITHER, effects=PURE),
-    fn(
-        "overlay",
-        (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))),
-        same(0),
-        EITHER,
-        check=_same_text,
-        effects=PURE,
-        names=("input", "replace", "pos", "len"),
-    ),
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), same(0), EITHER, check=_same_text, effects=PURE, names=("input", "replace", "pos", "len")),
     _found("contains"),
     _found("startswith"),
     _found("endswith"),
-    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, effects=RAISES),
+    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_occurrence, effects=RAISES),
     fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, EITHER, alias=True, effects=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, effects=PURE),
     fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, effects=PURE),
-    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, EITHER, effects=PURE),
-    fn("luhn_check", (ANY_STRING,), BOOLEAN, EITHER, effects=PURE),
-    fn("quote", (ANY_STRING,), STRING, EITHER, effects=PURE),
+    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, effects=PURE),
+    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, effects=PURE),
+    fn("quote", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
     fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, alias=True, effects=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn(
-        "sentences",
-        (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))),
-        lambda args, conf: Array(Array(args[0].type, False), False),
-        ALWAYS,
-        effects=PURE,
-    ),
-    fn(
-        "mask",
-        (
-            ANY_STRING,
-            Optional(ANY_STRING, lit("X")),
-            Optional(ANY_STRING, lit("x")),
-            Optional(ANY_STRING, lit("n")),
-            Optional(ANY_STRING, _NULL_TEXT),
-        ),
-        same(0),
-        FIRST,
-        coerce=Coerce.EXPECTS,
-        check=_named_values,
-        names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"),
-        effects=RAISES,
-    ),
+    fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, effects=PURE),
+    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), same(0), ALWAYS, coerce=Coerce.EXPECTS, check=foldable(1, 2, 3, 4), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), effects=RAISES),
 )
-
-__all__ = ["TABLE", "VOID", "by_name", "checks"]
