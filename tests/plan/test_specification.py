@@ -1,4 +1,4 @@
-"""The specification's notation and examples. Where Spark's types or rules differ, docs/specification-notes.md says how."""
+"""The specification's notation and examples; docs/specification-notes.md says where Spark differs."""
 
 from __future__ import annotations
 
