@@ -297,7 +297,7 @@ def main() -> int:
         console.print(f"Spark's own log: {_short(home)}/spark.log", style="dim")
         return 2
     console.print(
-        f"[dim]{time.monotonic() - began:.0f} s; tables and data: {_short(home)}; `make demo` again is fine.[/]"
+        f"{time.monotonic() - began:.0f} s. Data and tables are in {_short(home)}.", style="dim", markup=False
     )
     return 0
 
