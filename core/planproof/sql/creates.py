@@ -80,6 +80,8 @@ class CreateGrammar(QueryGrammar):
             return node
         if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
             self.unknown(f"CREATE {kind}")
+        if kind not in ("ROLE", "INDEX", "MACRO"):
+            self.fail()
         self.back(at)
         return self._command()
 

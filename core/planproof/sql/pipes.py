@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from planproof.sql.calls import ENDS
 from planproof.sql.keywords import WORDS
 from planproof.sql.nodes import Pipe
 from planproof.sql.relations import RelationGrammar
@@ -39,6 +40,8 @@ class PipeGrammar(RelationGrammar):
     def pipe(self, before: exp.Expr) -> Pipe:
         """The operator after `|>`."""
         reader = _OPERATORS.get(self.kind)
+        if reader is None and self.kind in ENDS:
+            reader = PipeGrammar._organize  # Spark allows a pipe with nothing after it
         if reader is None:
             self.fail()
         return reader(self, before)

@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from planproof.sql.aliases import AliasGrammar
+from planproof.sql.calls import ENDS
 from planproof.sql.keywords import WORDS
 from planproof.sql.nodes import (
     Grouped,
@@ -53,7 +54,7 @@ class RelationGrammar(AliasGrammar):
             at = self.start
             name = self.identifier()
             columns = []
-            if self.skip("AS") or (self.kind in WORDS and not self._after_lateral_view()):
+            if (self.peek() not in ENDS and self.skip("AS")) or (self.kind in WORDS and not self._after_lateral_view()):
                 columns.append(self.identifier())
                 while self.kind == "," and self.peek() in WORDS:
                     self.advance()
