@@ -133,12 +133,13 @@ def _placed(
             f"Named parameters are not supported for function `{function.name}`.",
             node,
         )
-    unknown = [n for n in named if n not in function.names]
+    names = tuple(n.lower() for n in function.names)
+    unknown = [n for n in named if n not in names]
     if unknown:
         raise ctx.env.rejected(
             "UNRECOGNIZED_PARAMETER_NAME", f"`{function.name}` has no parameter named `{unknown[0]}`.", node
         )
-    twice = [n for n in function.names[: len(positional)] if n in named]
+    twice = [n for n in names[: len(positional)] if n in named]
     if twice:
         raise ctx.env.rejected(
             "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
@@ -147,12 +148,12 @@ def _placed(
         )
     found = list(positional)
     for at in range(len(positional), len(function.names)):
-        given = named.get(function.names[at])
+        given = named.get(names[at])
         if given is not None:
             found.append(given)
             continue
         default = getattr(function.inputs[at], "default", None) if at < len(function.inputs) else None
-        if any(n in named for n in function.names[at:]):
+        if any(n in named for n in names[at:]):
             if default is None:
                 raise ctx.env.rejected(
                     "REQUIRED_PARAMETER_NOT_FOUND",
@@ -260,7 +261,7 @@ def _trim(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
     side = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "both_trim"}.get(node.args.get("side") or "BOTH", "trim")
     text, *pattern = (bind(n, ctx) for n in node.args["expressions"])
     function = "trim" if side == "both_trim" else side
-    return with_span(call(function, [text, *pattern], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), span(node))
+    return with_span(call(function, [*pattern, text], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), span(node))
 
 
 def _extract(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
@@ -293,7 +294,22 @@ def _grouping(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
     return None
 
 
+def _written(form: str, function: str) -> Any:
+    """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
+
+    def bound(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+        from planproof.analysis.expressions import bind
+
+        if node.args.get("form") != form:
+            return None
+        return with_span(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), span(node))
+
+    return bound
+
+
 _SPECIAL = {
+    "position": _written("position", "locate"),
+    "substring": _written("substring", "substring"),
     "trim": lambda node, ctx, name: _trim(node, ctx, name) if node.args.get("form") == "trim" else None,
     "extract": lambda node, ctx, name: _extract(node, ctx, name) if node.args.get("form") == "extract" else None,
     "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,

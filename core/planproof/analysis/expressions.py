@@ -365,7 +365,8 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
 
 
 def _collate(node: exp.Collate, ctx: Context) -> Expr:
-    raise ctx.env.unknown("COLLATE", node)
+    name = node.expression.sql() if not isinstance(node.expression, exp.Column) else node.expression.name
+    return call("collate", [bind(node.this, ctx), Literal(name, STRING, name)], ctx, node)
 
 
 def _typed_null(expr: Expr) -> bool:

@@ -9,6 +9,7 @@ from planproof.functions.signature import EITHER, PURE, RAISES, Args, Coerce, Mi
 from planproof.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof.types.kinds import INTEGRAL, OneOf
 
+
 def _binary_only(args: Args, conf: Conf) -> Mismatch | None:
     return accepted(args, [BINARY])
 

@@ -165,7 +165,7 @@ def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+def key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`element_at`: an array takes an int, a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
     if isinstance(found, Map) and not same_type(found.key, key.type):
@@ -180,7 +180,7 @@ def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
-def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
+def element_at_check(args: Args, conf: Conf) -> Mismatch | None:
     found, key = args[0].type, args[1].type
     if isinstance(found, Array) and key == INT:
         return None
@@ -189,7 +189,7 @@ def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("UNEXPECTED_INPUT_TYPE", f'"{found.sql}" cannot be read at a "{key.sql}".')
 
 
-def _element_at_type(args: Args, conf: Conf) -> DataType:
+def element_at_type(args: Args, conf: Conf) -> DataType:
     found = args[0].type
     return found.element if isinstance(found, Array) else _map_of(args).value
 
@@ -238,7 +238,7 @@ TABLE: Table = lines(
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
     fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, effects=RAISES),
     fn("array_join", (ANY_ARRAY, ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, check=_joined_check, effects=PURE),
-    fn("element_at", (_COLLECTION, ANY), _element_at_type, _element_at_nullable, coerces=_key_operands, coerce=Coerce.NONE, check=_element_at_check, effects=RAISES),
+    fn("element_at", (_COLLECTION, ANY), element_at_type, _element_at_nullable, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, effects=RAISES),
     fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, effects=RAISES),
     fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN)), same(0), FIRST, check=_sorted_check, effects=PURE),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr
+from planproof.expr.nodes import Expr, Literal
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types, to_common
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.operators import _comparable as comparable
-from planproof.functions.families.operators import same_operands
+from planproof.functions.families.operators import comparable_operands
 from planproof.functions.families.rules import accepted, implicitly, merged_type, one_type
 from planproof.functions.signature import (
     ALWAYS,
@@ -35,7 +34,7 @@ def _first_known(args: Args) -> str | None:
     return next((x.evidence for x in args if x.evidence), None)
 
 
-_equal = same_operands("=", comparable, "a type that can be compared")
+_equal = comparable_operands("=")
 
 
 def _compared(args: Args, conf: Conf) -> Mismatch | None:
@@ -87,6 +86,10 @@ def _floats(args: list[Expr], conf: Conf) -> list[Expr]:
 _FRACTION = OneOf((DOUBLE, FLOAT))
 
 
+_NULL_TEXT = Literal(None, STRING, "NULL")
+"""What `decode` answers where no key is equal and it has no default: a string, whatever its values are."""
+
+
 def _decoded_values(args: Args) -> list[Expr]:
     """The results of `decode(expr, key, value, ..., default)`."""
     rest = list(args[1:])
@@ -96,7 +99,8 @@ def _decoded_values(args: Args) -> list[Expr]:
 def _decoding(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) == 2:
         return implicitly(args, [BINARY, ANY_STRING], conf)
-    values = iter(to_common(_decoded_values(args), conf))
+    missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
+    values = iter(to_common([*_decoded_values(args), *missing], conf))
     rest = args[1:]
     last = len(rest) - 1 if len(rest) % 2 else -1
     return [args[0], *(next(values) if at % 2 or at == last else arg for at, arg in enumerate(rest))]
@@ -109,7 +113,8 @@ def _decoding_check(args: Args, conf: Conf) -> Mismatch | None:
         refused = _compared([args[0], key], conf)
         if refused is not None:
             return refused
-    return one_type("casewhen")(_decoded_values(args), conf)
+    missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
+    return one_type("casewhen")(to_common([*_decoded_values(args), *missing], conf), conf)
 
 
 def _decoded_type(args: Args, conf: Conf) -> DataType:
@@ -134,6 +139,6 @@ TABLE: Table = lines(
     fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, effects=ANSI_RAISES),
     fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, effects=PURE),
     fn("isnan", (_FRACTION,), BOOLEAN, NEVER, effects=PURE),
-    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=same_operands("<=>", comparable, "a type that can be compared"), effects=PURE),
+    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), effects=PURE),
     fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, effects=RAISES),
 )

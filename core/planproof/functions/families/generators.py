@@ -105,9 +105,9 @@ def _tuple(args: Args, conf: Conf) -> Columns:
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.EXPECTS, columns=_items, effects=PURE, **_MAKES),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.EXPECTS, columns=_placed_items, effects=PURE, **_MAKES),
-    fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
+    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_items, effects=PURE, **_MAKES),
+    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_placed_items, effects=PURE, **_MAKES),
+    fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
     fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, effects=PURE, **_MAKES),
     fn("json_tuple", (ANY_STRING, Many(ANY_STRING, 1)), VOID, NEVER, coerce=Coerce.EXPECTS, columns=_tuple, effects=PURE, **_MAKES),
 )

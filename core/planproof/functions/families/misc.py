@@ -1,14 +1,14 @@
-"""Session facts, randomness, errors. Source: `misc.scala`, `randomExpressions.scala`, `inputFileBlock.scala`."""
+"""Session facts, randomness, errors, reflection. Source: `misc.scala`, `randomExpressions.scala`, `inputFileBlock.scala`."""
 
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.nodes import Call, Expr
+from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import Pretty, foldable, is_foldable
+from planproof.functions.families.rules import Pretty, accepted, constant, foldable, implicitly, is_foldable
 from planproof.functions.signature import (
     ALWAYS,
-    EITHER,
     NEVER,
     PURE,
     RAISES,
@@ -19,7 +19,8 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
-from planproof.types import BOOLEAN, DOUBLE, FLOAT, INT, LONG, STRING, VOID, DataType, Decimal
+from planproof.origin import Unknown
+from planproof.types import BOOLEAN, DOUBLE, FLOAT, INT, LONG, STRING, VARIANT, VOID, DataType, Decimal, is_integral
 from planproof.types.casts import NUMERIC_PRECEDENCE
 from planproof.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 
@@ -27,8 +28,9 @@ _SEED = OneOf((INT, LONG))
 
 
 def _seed(args: Args, conf: Conf) -> Mismatch | None:
-    unfit = next((a for a in args if not is_foldable(a)), None)
-    return unfit and Mismatch("SEED_EXPRESSION_IS_UNFOLDABLE", "the seed of a random function must be a constant.")
+    if all(is_foldable(a) for a in args):
+        return None
+    return Mismatch("SEED_EXPRESSION_IS_UNFOLDABLE", "the seed of a random function must be a constant.")
 
 
 def _drawn(args: Args, conf: Conf) -> DataType:
@@ -37,13 +39,52 @@ def _drawn(args: Args, conf: Conf) -> DataType:
     decimals = [t for t in (low, high) if isinstance(t, Decimal)]
     if decimals and not {low, high} & {FLOAT, DOUBLE}:
         return max(decimals, key=lambda t: t.precision)
-    return max((low, high), key=NUMERIC_PRECEDENCE.index)  # type: ignore[arg-type]
+    return max((low, high), key=lambda t: NUMERIC_PRECEDENCE.index(t) if t in NUMERIC_PRECEDENCE else -1)
+
+
+def _length(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`RandStr` refuses what is no constant before it looks at types."""
+    refused = foldable(0, 1)(args, conf)
+    if refused is not None:
+        raise refused
+    return args
+
+
+def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
+    length = constant(args[0], "randstr")
+    if length is None or length >= 0:
+        return None
+    return Mismatch("VALUE_OUT_OF_RANGE", "the length of randstr must not be negative.")
+
+
+def _uuid_seed(args: Args, conf: Conf) -> Mismatch | None:
+    if all(is_integral(a.type) and is_foldable(a) for a in args):
+        return None
+    return Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of uuid must be a constant integer.")
+
+
+def _assertion(args: list[Expr], conf: Conf) -> list[Expr]:
+    condition, *message = args
+    if condition.type == VOID:
+        condition = cast_unless_same(condition, BOOLEAN, conf)
+    return [condition, *implicitly(message, [ANY_STRING], conf)]
+
+
+def _assertion_check(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, [BOOLEAN, ANY_STRING])
 
 
 def _asserted(call: Call, pretty: Pretty) -> str:
     text = pretty(call.args[0])
     message = pretty(call.args[1]) if len(call.args) == 2 else f"'{text}' is not true!"
     return f"assert_true({text}, {message})"
+
+
+def _message(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The message travels in a map, and a map of variants that are not null does not cast to strings."""
+    if not conf.ansi and args[0].type == VARIANT and not args[0].nullable:
+        raise Mismatch("CAST_WITHOUT_SUGGESTION", "cannot cast the message of raise_error to a string.")
+    return args
 
 
 def _raised(call: Call, pretty: Pretty) -> str:
@@ -55,20 +96,25 @@ def _fact(names: str, printed: str | None = None) -> Table:
     return fn(names, (), STRING, NEVER, printed, effects=PURE, alias=printed is None)
 
 
+_METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString"): (STRING,)}
+"""Methods that Spark's documentation calls. Whether others exist only a class path can tell."""
+
+
 def _reflected(args: Args, conf: Conf) -> Mismatch | None:
     """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
-    for arg in args[:2]:
-        if arg.type != STRING:
-            return Mismatch("UNEXPECTED_INPUT_TYPE", "the class and the method must be strings.")
-        if not is_foldable(arg):
-            return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constants.")
-        if isinstance(arg, Literal) and arg.value is None:
-            return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
+    refused = accepted(args, [ANY_STRING, ANY_STRING]) or foldable(0, 1)(args, conf)
+    if refused is not None:
+        return refused
+    named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
+    if None in named:
+        return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
+    if _METHODS.get(named) != tuple(a.type for a in args[2:]):
+        raise Unknown("a Java method by reflection")
     return None
 
 
 def _reflection(names: str) -> Table:
-    inputs = (ANY_STRING, ANY_STRING, Many(ANY))
+    inputs = (ANY, ANY, Many(ANY))
     return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_reflected, alias=True, foldable=False)
 
 
@@ -78,21 +124,57 @@ TABLE: Table = lines(
     _fact("version"),
     _fact("current_user user session_user"),
     _fact("current_catalog"),
+    _fact("current_path"),
     _fact("current_database current_schema", "current_schema"),
-    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, alias=True, effects=VOLATILE),
+    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, effects=VOLATILE),
     fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, effects=VOLATILE),
-    fn("uniform", (NUMERIC, NUMERIC, Optional(_SEED)), _drawn, NEVER, coerce=Coerce.EXPECTS, check=foldable(0, 1, 2), effects=VOLATILE),
-    fn("randstr", (INT, Optional(_SEED)), STRING, NEVER, coerce=Coerce.EXPECTS, check=foldable(0, 1), effects=VOLATILE),
-    fn("uuid", (Optional(_SEED),), STRING, NEVER, effects=VOLATILE),
+    fn(
+        "uniform",
+        (NUMERIC, NUMERIC, Optional(_SEED)),
+        _drawn,
+        NEVER,
+        coerce=Coerce.EXPECTS,
+        check=foldable(0, 1, 2),
+        effects=VOLATILE,
+    ),
+    fn(
+        "randstr",
+        (INT, Optional(_SEED)),
+        STRING,
+        NEVER,
+        coerces=_length,
+        coerce=Coerce.EXPECTS,
+        check=_drawn_length,
+        effects=VOLATILE,
+    ),
+    fn(
+        "uuid",
+        (Optional(ANY),),
+        STRING,
+        NEVER,
+        coerce=Coerce.NONE,
+        check=_uuid_seed,
+        show=lambda call, pretty: "uuid()",
+        effects=VOLATILE,
+    ),
     fn("monotonically_increasing_id", (), LONG, NEVER, effects=VOLATILE),
     fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", effects=VOLATILE),
     fn("input_file_name", (), STRING, NEVER, effects=VOLATILE),
     fn("input_file_block_start", (), LONG, NEVER, effects=VOLATILE),
     fn("input_file_block_length", (), LONG, NEVER, effects=VOLATILE),
-    fn("assert_true", (BOOLEAN, Optional(ANY_STRING)), VOID, ALWAYS, show=_asserted, effects=RAISES, foldable=False),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, show=_raised, effects=RAISES, foldable=False),
+    fn(
+        "assert_true",
+        (ANY, Optional(ANY)),
+        VOID,
+        ALWAYS,
+        coerces=_assertion,
+        coerce=Coerce.NONE,
+        check=_assertion_check,
+        show=_asserted,
+        effects=RAISES,
+        foldable=False,
+    ),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, effects=RAISES, foldable=False),
     _reflection("java_method reflect"),
     _reflection("try_reflect"),
 )
-
-__all__ = ["EITHER", "TABLE", "Expr"]

@@ -29,15 +29,23 @@ from planproof.types.kinds import ANY, ANY_STRING, DECIMAL, Expected
 _FORMAT_SIGNS = set("09.,DGS$PRMIB")
 
 
+def _shape(pattern: Expr) -> str | None:
+    """A number format in upper case; None for NULL. Raises `Unknown` for one that is not plain."""
+    text = constant(pattern, "to_number")
+    if text is None:
+        return None
+    shape = str(text).upper()
+    if not set(shape) & {"0", "9"} or set(shape) - _FORMAT_SIGNS:
+        raise Unknown("an unusual number format")
+    return shape
+
+
 def _parsed(args: Args, conf: Conf) -> DataType:
     """`ToNumberParser.parsedDecimalType`: the digits of the format, and those after its decimal point."""
-    text = constant(args[1], "to_number")
-    if text is None:
+    shape = _shape(args[1])
+    if shape is None:
         return Decimal(10, 0)
-    shape = str(text).upper()
     digits = sum(c in "09" for c in shape)
-    if not digits or set(shape) - _FORMAT_SIGNS:
-        raise Unknown("an unusual number format")
     point = max(shape.find("."), shape.find("D"))
     scale = sum(c in "09" for c in shape[point:]) if point >= 0 else 0
     return Decimal(digits, scale)
@@ -70,7 +78,10 @@ def _written_check(args: Args, conf: Conf) -> Mismatch | None:
     if value == BINARY:
         return None
     expected: list[Expected | None] = [value if _is_moment(value) else DECIMAL, ANY_STRING]
-    return accepted(args, expected) or (None if _is_moment(value) else foldable(1)(args, conf))
+    refused = accepted(args, expected) or (None if _is_moment(value) else foldable(1)(args, conf))
+    if refused is None and not _is_moment(value):
+        _shape(args[1])
+    return refused
 
 
 def _writing(call: Call, pretty: Pretty) -> str:
@@ -83,12 +94,17 @@ def _writing(call: Call, pretty: Pretty) -> str:
     return f"to_char({pretty(value)}, {pretty(pattern)})"
 
 
+def _binary(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`ToBinary` looks at the format before it looks at what it formats."""
+    refused = foldable(1)(args, conf)
+    if refused is not None:
+        raise refused
+    return args
+
+
 def _binary_check(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 2:
         return None
-    refused = foldable(1)(args, conf)
-    if refused is not None:
-        return refused
     name = constant(args[1], "to_binary")
     known = name is None or str(name).lower() in ("hex", "base64", "utf-8", "utf8")
     return None if known else Mismatch("INVALID_ARG_VALUE", "to_binary knows hex, base64, utf-8 and utf8.")
@@ -119,8 +135,8 @@ TABLE: Table = lines(
     fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), effects=RAISES),
     fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), effects=PURE),
     fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, show=_writing, effects=ANSI_RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, check=_binary_check, effects=RAISES),
-    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, check=_binary_check, effects=PURE),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, check=_binary_check, effects=RAISES),
+    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_binary, check=_binary_check, effects=PURE),
     _trying("try_add", "+", a.arithmetic, a.sum_decimal),
     _trying("try_subtract", "-", a.arithmetic, a.sum_decimal),
     _trying("try_multiply", "*", a.arithmetic, a.product_decimal),

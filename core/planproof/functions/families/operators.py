@@ -92,9 +92,7 @@ def _may_overflow(args: Args, conf: Conf) -> bool:
 
 
 def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, alias: str = "") -> Table:
-    check = same_operands(symbol, is_orderable, "an orderable type")
-    if symbol in ("=", "<=>"):
-        check = same_operands(symbol, _comparable, "a type that can be compared")
+    check = comparable_operands(symbol)
     names = f"{symbol} {alias}".strip()
     return fn(
         names,
@@ -107,6 +105,19 @@ def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, 
         show=binary(symbol),
         effects=PURE,
     )
+
+
+def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
+    """`BinaryComparison.checkInputDataTypes`: both of one type, and of one that can be ordered."""
+    alike = same_operands(symbol, lambda t: True, "any type")
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        refused = alike(args, conf)
+        if refused is not None or _comparable(args[0].type):
+            return refused
+        return Mismatch("INVALID_ORDERING_TYPE", f'`{symbol}` does not support ordering on "{args[0].type.sql}".')
+
+    return check
 
 
 def _comparable(t: DataType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from planproof.conf import Conf
@@ -11,6 +12,7 @@ from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import (
     Pretty,
     accepted,
+    constant,
     foldable,
     implicitly,
     merged_type,
@@ -29,6 +31,7 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.origin import Unknown
 from planproof.types import (
     BINARY,
     BOOLEAN,
@@ -38,11 +41,25 @@ from planproof.types import (
     STRING,
     Array,
     DataType,
+    String,
     is_string,
     same_type,
 )
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
+
+_LOCALES = ["af", "am", "ar", "as", "az", "be", "bg", "blo", "bn", "bo", "br", "bs", "ca", "ceb", "chr", "cs", "cy", "da", "de", "dsb", "dz", "ee", "el", "en", "eo", "es", "et", "fa", "ff", "fi", "fil", "fo", "fr", "fy", "ga", "gl", "gu", "ha", "haw", "he", "hi", "hr", "hsb", "hu", "hy", "id", "ig", "is", "it", "ja", "ka", "kk", "kl", "km", "kn", "ko", "kok", "ku", "ky", "lb", "lij", "lkt", "ln", "lo", "lt", "lv", "mk", "ml", "mn", "mr", "ms", "mt", "my", "nb", "ne", "nl", "nn", "no", "nso", "om", "or", "pa", "pl", "ps", "pt", "ro", "ru", "sa", "se", "si", "sk", "sl", "smn", "sq", "sr", "st", "sv", "sw", "ta", "te", "th", "tk", "tn", "to", "tr", "ug", "uk", "ur", "uz", "vi", "wae", "wo", "xh", "yi", "yo", "zh", "zu"]
+_COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?", re.IGNORECASE)
+
+
+def _named_collation(args: Args, conf: Conf) -> DataType:
+    name = str(constant(args[1], "collate"))
+    if not _COLLATION.fullmatch(name):
+        raise Unknown(f"the collation {name}")
+    first, *rest = name.split("_")
+    language = first.lower() if re.fullmatch(_LOCALES, first, re.IGNORECASE) else first.upper()
+    return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
+
 
 _TEXT_OR_BYTES = OneOf((ANY_STRING, BINARY))
 _NULL_TEXT = Literal(None, STRING, "NULL")
@@ -92,23 +109,19 @@ def _chosen_check(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _trimmed(side: str) -> Any:
-    """Prints a trim: `TRIM(LEADING x FROM y)` where it says what to trim, else its name.
-
-    The function takes (what, text); the syntax hands over (text, what) and is told by its spelling `TRIM_...`.
-    """
+    """Prints a trim: `TRIM(LEADING what FROM text)` of (what, text), else its name."""
 
     def show(call: Call, pretty: Pretty) -> str:
         if len(call.args) == 1:
             return f"{call.function.name}({pretty(call.args[0])})"
-        first, second = call.args
-        what, text = (second, first) if call.shown.startswith("TRIM_") else (first, second)
+        what, text = call.args
         return f"TRIM({side} {pretty(what)} FROM {pretty(text)})"
 
     return show
 
 
 def _trim(name: str, side: str) -> Table:
-    return fn(name, (ANY_STRING, Optional(ANY_STRING)), same(0), EITHER, show=_trimmed(side), effects=PURE)
+    return fn(name, (ANY_STRING, Optional(ANY_STRING)), same(-1), EITHER, show=_trimmed(side), effects=PURE)
 
 
 def _padded(name: str) -> Table:
@@ -191,6 +204,15 @@ TABLE: Table = lines(
     fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, effects=PURE),
     fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, effects=PURE),
     fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, effects=PURE),
+    fn(
+        "collate",
+        (ANY_STRING, ANY_STRING),
+        _named_collation,
+        FIRST,
+        coerce=Coerce.EXPECTS,
+        check=foldable(1),
+        effects=PURE,
+    ),
     fn("quote", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
     fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, alias=True, effects=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),

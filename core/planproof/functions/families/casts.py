@@ -1,0 +1,60 @@
+"""Casts under the name of their type, such as `int(x)`. Source: `FunctionRegistry.castAlias`, `Cast.scala`."""
+
+from __future__ import annotations
+
+from planproof.conf import Conf
+from planproof.functions.bind import cast_nullable
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.signature import ANSI_RAISES, Args, Coerce, Mismatch
+from planproof.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Decimal,
+    Time,
+)
+from planproof.types.casts import can_cast
+from planproof.types.kinds import ANY
+
+
+def _to(name: str, target: DataType) -> Table:
+    """The cast to `target`. Spark prints what is cast, as for a cast that the query did not write."""
+
+    def nullable(args: Args, conf: Conf) -> bool:
+        return cast_nullable(args[0], target, "ansi" if conf.ansi else "legacy")
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        source = args[0].type
+        if can_cast(source, target, ansi=conf.ansi):
+            return None
+        way = "CONF_SUGGESTION" if conf.ansi and can_cast(source, target, ansi=False) else "OUT_SUGGESTION"
+        return Mismatch(f"CAST_WITH{'_' * way.startswith('C')}{way}", f'cannot cast "{source.sql}" to "{target.sql}".')
+
+    own = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES}
+    return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)
+
+
+TABLE: Table = lines(
+    _to("bigint", LONG),
+    _to("binary", BINARY),
+    _to("boolean", BOOLEAN),
+    _to("date", DATE),
+    _to("decimal", Decimal(10, 0)),
+    _to("double", DOUBLE),
+    _to("float", FLOAT),
+    _to("int", INT),
+    _to("smallint", SHORT),
+    _to("string", STRING),
+    _to("time", Time(6)),
+    _to("timestamp", TIMESTAMP),
+    _to("tinyint", BYTE),
+)

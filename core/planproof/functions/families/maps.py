@@ -1,0 +1,183 @@
+"""Functions that build and read maps, and the remaining ones of arrays. Source: `collectionOperations.scala`."""
+
+from __future__ import annotations
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Column, Expr, GetField, GetFieldOfElements
+from planproof.functions.bind import cast_unless_same, different_types, to_common
+from planproof.functions.families.collections import (
+    element_at_check,
+    element_at_type,
+    key_operands,
+)
+from planproof.functions.families.line import Table, element, fn, lines, lit, same
+from planproof.functions.families.operators import merged
+from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, VOLATILE, Args, Coerce, Many, Mismatch, Optional
+from planproof.types import (
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DATE,
+    INT,
+    STRING,
+    VOID,
+    Array,
+    DataType,
+    Interval,
+    Map,
+    Struct,
+    StructField,
+    is_integral,
+    same_type,
+)
+from planproof.types.coercion import common, tightest, wider_without_strings
+from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, INTEGRAL, is_datetime
+
+
+def _map_from_arrays(args: Args, conf: Conf) -> DataType:
+    keys, values = args[0].type, args[1].type
+    assert isinstance(keys, Array)
+    assert isinstance(values, Array)
+    return Map(keys.element, values.element, values.contains_null)
+
+
+def _entry_fields(args: Args) -> tuple[StructField, StructField] | None:
+    found = args[0].type
+    if isinstance(found, Array) and isinstance(found.element, Struct) and len(found.element.fields) == 2:
+        key, value = found.element.fields
+        return key, value
+    return None
+
+
+def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
+    if _entry_fields(args) is not None:
+        return None
+    return Mismatch("MAP_FROM_ENTRIES_WRONG_TYPE", f'The argument must be an "ARRAY" of pair "STRUCT", not "{args[0].type.sql}".')
+
+
+def _map_from_entries(args: Args, conf: Conf) -> DataType:
+    fields = _entry_fields(args)
+    assert fields is not None
+    return Map(fields[0].type, fields[1].type, fields[1].nullable)
+
+
+def _entries_nullable(args: Args, conf: Conf) -> bool:
+    found = args[0].type
+    return args[0].nullable or (isinstance(found, Array) and found.contains_null)
+
+
+def _concatenated(args: Args, conf: Conf) -> DataType:
+    return merged(args) if args else Map(STRING, STRING, False)
+
+
+def _maps_check(args: Args, conf: Conf) -> Mismatch | None:
+    if not all(isinstance(a.type, Map) for a in args):
+        return Mismatch("MAP_CONCAT_DIFF_TYPES", "The `map_concat` should all be of type map.")
+    return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("map_concat", args)
+
+
+def _with_key(args: list[Expr], conf: Conf) -> list[Expr]:
+    found, key = args[0].type, args[1]
+    if not isinstance(found, Map) or same_type(found.key, key.type):
+        return args
+    target = wider_without_strings((found.key, key.type), ansi=conf.ansi)
+    if target is None:
+        return args
+    whole = Map(target, found.value, found.value_contains_null)
+    return [cast_unless_same(args[0], whole, conf), cast_unless_same(key, target, conf)]
+
+
+def _key_check(args: Args, conf: Conf) -> Mismatch | None:
+    found, key = args[0].type, args[1].type
+    if key == VOID:
+        return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of `map_contains_key`.")
+    if isinstance(found, Map) and same_type(found.key, key):
+        return None
+    return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
+
+
+def _bounds(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`Sequence`: bounds (and an integral step) meet at one type; a date beside a timestamp becomes one."""
+    ends = args[:2] if len(args) > 2 and not is_integral(args[2].type) else args
+    types = [a.type for a in ends]
+    if all(same_type(t, types[0]) for t in types):
+        return args
+    target = common(types, ansi=conf.ansi)
+    return args if target is None else [cast_unless_same(a, target, conf) for a in ends] + list(args[len(ends) :])
+
+
+def _sequence_check(args: Args, conf: Conf) -> Mismatch | None:
+    start, stop = args[0].type, args[1].type
+    step = args[2].type if len(args) > 2 else None
+    numbers = is_integral(start) and (step is None or same_type(step, start))
+    moments = (is_datetime(start) or start == DATE) and (step is None or step == CALENDAR_INTERVAL or isinstance(step, Interval))
+    if same_type(start, stop) and (numbers or moments):
+        return None
+    return Mismatch("SEQUENCE_WRONG_INPUT_TYPES", "`sequence` needs bounds of one integral, date or timestamp type and a fitting step.")
+
+
+def _sequence_type(args: Args, conf: Conf) -> DataType:
+    return Array(args[0].type, False)
+
+
+def _zip_type(args: Args, conf: Conf) -> DataType:
+    """A named expression names its field, another is called by its place."""
+    fields = []
+    for at, arg in enumerate(args):
+        array = arg.type
+        assert isinstance(array, Array)
+        name = arg.name if isinstance(arg, Column | GetField | GetFieldOfElements) else str(at)
+        fields.append(StructField(name, array.element, True))
+    return Array(Struct(tuple(fields)), False)
+
+
+def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
+    for at, arg in enumerate(args):
+        if not isinstance(arg.type, Array):
+            return Mismatch("UNEXPECTED_INPUT_TYPE", f'The parameter {at + 1} requires the "ARRAY" type, not "{arg.type.sql}".')
+    return None
+
+
+def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    array, at, item = args[0], args[1], args[2]
+    place = at if at.type == INT else cast_unless_same(at, INT, conf) if is_integral(at.type) else at
+    if not isinstance(array.type, Array) or same_type(array.type.element, item.type):
+        return [array, place, item]
+    found = tightest(array.type.element, item.type, ansi=conf.ansi)
+    if found is None:
+        return [array, place, item]
+    return [cast_unless_same(array, Array(found, array.type.contains_null), conf), place, cast_unless_same(item, found, conf)]
+
+
+def _inserted(args: Args, conf: Conf) -> DataType:
+    found = args[0].type
+    assert isinstance(found, Array)
+    return Array(found.element, True)
+
+
+def _insert_nullable(args: Args, conf: Conf) -> bool:
+    return args[0].nullable or args[1].nullable
+
+
+def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
+    array, at, item = (a.type for a in args)
+    if isinstance(array, Array) and at == INT and same_type(array.element, item):
+        return None
+    return Mismatch("ARRAY_FUNCTION_DIFF_TYPES", f'`array_insert` takes an "ARRAY", an "INT" and an element, not "{item.sql}".')
+
+
+_TEXT = Map(STRING, STRING, True)
+
+TABLE: Table = lines(
+    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
+    fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=to_common, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
+    fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, EITHER, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
+    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _TEXT, EITHER, effects=RAISES),
+    fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
+    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
+    fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
+    fn("shuffle", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, effects=VOLATILE),
+    fn("get", (ANY_ARRAY, INTEGRAL), element(0), ALWAYS, effects=PURE),
+    fn("try_element_at", (ANY, ANY), element_at_type, ALWAYS, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
+)
+

@@ -1,0 +1,140 @@
+"""JSON, CSV, XML and variants. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`, `variant/`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.signature import (
+    ALWAYS,
+    EITHER,
+    FIRST,
+    NEVER,
+    PURE,
+    RAISES,
+    Args,
+    Category,
+    Coerce,
+    Mismatch,
+    Optional,
+)
+from planproof.origin import Unknown
+from planproof.types import (
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    VARIANT,
+    Array,
+    DataType,
+    Map,
+    Struct,
+    TypeSyntaxError,
+    as_nullable,
+    parse_fields,
+    parse_type,
+)
+from planproof.types.kinds import ANY, ANY_STRING, ANY_STRUCT, MapOf
+
+Pretty = Callable[[Expr], str]
+_OPTIONS = Optional(MapOf(ANY_STRING, ANY_STRING))
+_TRUE = Literal(True, BOOLEAN, "true")
+_STRINGS = Array(STRING, True)
+
+
+def _first_only(call: Call, pretty: Pretty) -> str:
+    """The schema and the options are not printed."""
+    return f"{call.shown}({pretty(call.args[0])})"
+
+
+def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
+    """The type that a literal schema names: a column list, else a type (`DataType.fromDDL`)."""
+    if not isinstance(arg, Literal) or not isinstance(arg.value, str):
+        raise Unknown(f"{what} with a schema that is no literal")
+    ntz = conf.timestamp_type == "TIMESTAMP_NTZ"
+    for read in (parse_fields, parse_type):
+        try:
+            return read(arg.value, timestamp_ntz=ntz)
+        except TypeSyntaxError:
+            continue
+    raise Unknown(f"{what} with the schema {arg.value!r}")
+
+
+def _parsed(args: Args, conf: Conf) -> DataType:
+    return as_nullable(written_type(args[1], conf, "parsing"))
+
+
+def _record(args: Args, conf: Conf) -> Mismatch | None:
+    """CSV and XML are read as structs only."""
+    found = written_type(args[1], conf, "parsing")
+    return None if isinstance(found, Struct) else Mismatch("INVALID_SCHEMA.NON_STRUCT_TYPE", "The schema must be a struct.")
+
+
+def _container(args: Args, conf: Conf) -> Mismatch | None:
+    found = args[0].type
+    if isinstance(found, Struct | Array | Map) or found == VARIANT:
+        return None
+    return Mismatch("INVALID_JSON_SCHEMA", f'Input schema "{found.sql}" must be a struct, an array, a map or a variant.')
+
+
+def _some_literal(args: Args, conf: Conf) -> Mismatch | None:
+    if isinstance(args[0], Literal) and args[0].value is None:
+        return Mismatch("UNEXPECTED_NULL", "The first argument must not be null.")
+    return None
+
+
+def _variant_type(args: Args, conf: Conf) -> DataType:
+    return as_nullable(written_type(args[2], conf, "variant_get")) if len(args) > 2 else VARIANT
+
+
+def _exploded(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
+    return [("pos", INT, False), ("key", STRING, True), ("value", VARIANT, False)]
+
+
+def _xpath(names: str, returns: DataType) -> Table:
+    return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, alias=True, effects=RAISES)
+
+
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
+_MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
+
+TABLE: Table = lines(
+    fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, effects=PURE),
+    fn("json_array_length", (ANY_STRING,), INT, ALWAYS, effects=PURE),
+    fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, effects=PURE),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, show=_first_only, effects=RAISES),
+    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, check=_container, show=_first_only, effects=RAISES),
+    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, check=_some_literal, show=_first_only, effects=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, check=_record, show=_first_only, effects=RAISES),
+    fn("to_csv", (ANY_STRUCT, _OPTIONS), STRING, ALWAYS, show=_first_only, effects=RAISES),
+    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, check=_some_literal, show=_first_only, effects=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, check=_record, show=_first_only, effects=RAISES),
+    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, show=_first_only, effects=RAISES),
+    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, check=_some_literal, show=_first_only, effects=RAISES),
+    _xpath("xpath_string", STRING),
+    _xpath("xpath_boolean", BOOLEAN),
+    _xpath("xpath_short", SHORT),
+    _xpath("xpath_int", INT),
+    _xpath("xpath_long", LONG),
+    _xpath("xpath_float", FLOAT),
+    _xpath("xpath_double xpath_number", DOUBLE),
+    _xpath("xpath", _STRINGS),
+    fn("parse_json", (ANY_STRING,), VARIANT, EITHER, effects=RAISES),
+    fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, effects=PURE),
+    fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, effects=PURE),
+    fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, effects=RAISES),
+    fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, effects=PURE),
+    fn("schema_of_variant", (VARIANT,), STRING, FIRST, effects=PURE),
+    fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, effects=PURE, **_AGG),
+    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, effects=PURE),
+    fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, effects=RAISES),
+    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, effects=RAISES),
+    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, columns=_exploded, effects=PURE, **_MAKES),
+)
+
