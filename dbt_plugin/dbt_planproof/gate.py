@@ -13,7 +13,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import log, statements
-from dbt_planproof.message import failure, remarks
+from dbt_planproof.message import failure, remarks, suggestions
 from dbt_planproof.record import Record
 from dbt_planproof.statements import Statement
 from planproof.contract import Model
@@ -136,10 +136,13 @@ class Gate:
         # Clones, data tests and unit tests come through the same hook.
         if getattr(node, "resource_type", None) != "model" or getattr(get_flags(), "WHICH", None) not in COMMANDS:
             return False
+        method = self.adapter.config.credentials.method
+        if method != "session":
+            log.warn_once(f"planproof does not guard this run: it reaches Spark by `method: session`, not by {method}")
+            return False
         config = node.config
         return (
-            self.adapter.config.credentials.method == "session"
-            and node.language == "sql"
+            node.language == "sql"
             and bool(node.compiled_code)
             and config.materialized in MATERIALIZATIONS
             and (config.get("file_format") or "parquet") == "parquet"
@@ -243,6 +246,8 @@ class Gate:
         self.record.add(report, self._target_path())
         for line in remarks(report):
             log.warn(line)
+        for line in suggestions(report):
+            log.info(line)
         return _answer(report)
 
     def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report:

@@ -6,11 +6,12 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from dbt_planproof import log
+
 TESTED = {"dbt-core": ("1.10", "1.11"), "dbt-spark": ("1.10", "1.11")}
 """Releases (major.minor) with which the tests have passed."""
 
 _plain: list[tuple[Any, Any]] = []
-_warned: set[str] = set()
 
 
 def switched_off() -> bool:
@@ -36,7 +37,7 @@ def install() -> bool:
     reason = untested()
     if reason:
         remove()
-        _warn_once(f"planproof does not guard this run: {reason}")
+        log.warn_once(f"planproof does not guard this run: {reason}")
         return False
     import dbt.adapters.spark as spark
 
@@ -54,11 +55,3 @@ def remove() -> None:
     while _plain:
         plugin, plain = _plain.pop()
         plugin.adapter = plain
-
-
-def _warn_once(message: str) -> None:
-    if message not in _warned:
-        _warned.add(message)
-        from dbt_planproof.log import warn
-
-        warn(message)

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+_said: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    """A warning that this process gives only once."""
+    if message not in _said:
+        _said.add(message)
+        warn(message)
+
 
 def warn(message: str) -> None:
     """A warning on dbt's console and in its log file; never an error, also under `--warn-error`."""

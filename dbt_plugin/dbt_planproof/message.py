@@ -39,6 +39,14 @@ def remarks(report: Report) -> list[str]:
     return [f"planproof: {report.model}: {_one_line(str(first))}{more}"]
 
 
+def suggestions(report: Report) -> list[str]:
+    """One line where rewriting would help a published node, or none."""
+    count = sum(f.code == "PP210" for f in report.findings)
+    ways = "rewriting gives" if count == 1 else "rewritings give"
+    said = f"planproof: {report.model}: {count} {ways} the same rows faster; see planproof/report.json, `rewrite: on`"
+    return [said] if count else []
+
+
 def _reason(report: Report) -> str:
     violated = report.of(Verdict.VIOLATED)
     if violated:
