@@ -31,35 +31,29 @@ with DAG(
     max_active_runs=1,
     max_active_tasks=1,
     default_args={"retries": 3, "retry_delay": timedelta(minutes=1), "execution_timeout": timedelta(minutes=30)},
-    params={"customer_join": "inner"},
+    params={"customer_join": "inner", "scale": 0.02},
     tags=["planproof"],
     doc_md=__doc__,
 ) as dag:
 
     @task
-    def prepare(env: dict[str, str], join: str) -> None:
+    def prepare(env: dict[str, str], join: str, scale: str) -> None:
         """Generates the sources, registers them, loads the seed, and compiles the project for the offline check."""
         import json
         import sys
 
         from dbt.cli.main import dbtRunner
 
-        import planproof.session
-
         sys.path.insert(0, str(HERE))
         from demo_data import generate
 
-        found = planproof.session.running()
         os.environ.update(env)
-        generate(Path(env["PLANPROOF_DEMO_HOME"]))
+        generate(Path(env["PLANPROOF_DEMO_HOME"]), float(scale))
         for command in (["run-operation", "register_sources"], ["seed"], ["compile"]):
             place = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--vars", json.dumps({"customer_join": join})]
             result = dbtRunner().invoke([*command, *place])
             if not result.success:
                 raise RuntimeError(f"dbt {command[0]} failed: {result.exception or 'see the log above'}")
-        ours = planproof.session.running()
-        if found is None and ours is not None:
-            ours.stop()
 
     check = PlanproofCheckOperator(
         task_id="check",
@@ -83,7 +77,7 @@ with DAG(
         select="marts",
         env=ENV,
     )
-    prepare(ENV, "{{ params.customer_join }}") >> check >> run >> audit
+    prepare(ENV, "{{ params.customer_join }}", "{{ params.scale }}") >> check >> run >> audit
 
 
 if __name__ == "__main__":

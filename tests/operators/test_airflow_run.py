@@ -36,7 +36,7 @@ def outcomes(report: dict[str, Any]) -> dict[str, str]:
 
 
 def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, database: str) -> None:
-    """One healthy run, one that breaks a contract, one that breaks it and may."""
+    """One healthy run, one that breaks a contract, one that breaks it where nothing may fail."""
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     green = run()
     assert green.states == {"run": "success"}, green.failures
@@ -69,9 +69,19 @@ def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, da
 
     never = run(vars={"join": "left"}, fail_on="never")
     assert never.states == {"run": "success"}, never.failures
-    assert outcomes(never.xcoms["run"]["return_value"])["customer_orders"] == "rejected"
-    assert never.events == []
-    assert sorted(spark.table(f"{database}.customer_orders").collect()) == rows
+    assert never.xcoms["run"]["return_value"]["verdict"] == "violated"
+    assert set(outcomes(never.xcoms["run"]["return_value"]).values()) == {"published"}
+    assert len(never.events) == 1
+    assert spark.table(f"{database}.customer_orders").count() == 4
+
+
+def test_nothing_is_announced_that_was_not_published(run: Callable[..., Any], shop: Path, spark: SparkSession) -> None:
+    """Spark rejects the model, which `fail_on: never` lets pass."""
+    (shop / "models" / "customers.sql").write_text("select no_such_column as id, 'ada' as name")
+    ran = run(select="customers", fail_on="never")
+    assert ran.states == {"run": "success"}, ran.failures
+    assert outcomes(ran.xcoms["run"]["return_value"]) == {"customers": "rejected"}
+    assert ran.events == []
 
 
 @pytest.fixture
@@ -143,3 +153,11 @@ def test_wrong_arguments_fail_at_once(run: Callable[..., Any], spark: SparkSessi
     assert ran.states == {"run": "failed"}, ran.failures
     assert ran.tries == {"run": 1}
     assert reason in ran.log.partition("PlanproofCannotRun: ")[2]
+
+
+def test_a_project_that_dbt_refuses_fails_at_once(run: Callable[..., Any], shop: Path, spark: SparkSession) -> None:
+    (shop / "models" / "customers.sql").write_text("select {{ no_such_macro() }} as id")
+    ran = run()
+    assert ran.states == {"run": "failed"}, ran.failures
+    assert ran.tries == {"run": 1}
+    assert "no_such_macro" in ran.failures.partition("PlanproofCannotRun: ")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -136,3 +137,13 @@ def _failing_at_once() -> Iterator[None]:
         yield
     except (ProjectError, ContractError, SettingsError) as error:
         raise PlanproofCannotRun(f"planproof could not run: {error}") from error
+    except Exception as error:
+        if _is_dbts_refusal(error):
+            raise PlanproofCannotRun(f"planproof could not run, because dbt compile failed: {error}") from error
+        raise
+
+
+def _is_dbts_refusal(error: Exception) -> bool:
+    """True where dbt could not compile for a reason that stays: anything but trouble with the warehouse."""
+    invoke = sys.modules.get("dbt_planproof.invoke")
+    return invoke is not None and isinstance(error, invoke.CompileFailed) and "Database Error" not in str(error)
