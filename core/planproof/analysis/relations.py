@@ -197,7 +197,8 @@ def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
     if name == "range":
         return _range(node, ctx)
     call, outputs = generator(node, ctx)
-    columns = tuple(Column(fresh_id(), n, t, nullable) for n, t, nullable in outputs)
+    is_outer = call.shown.endswith("_outer")
+    columns = tuple(Column(fresh_id(), n, t, nullable or is_outer) for n, t, nullable in outputs)
     return Values((), columns, call)
 
 

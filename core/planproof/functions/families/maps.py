@@ -11,7 +11,7 @@ from planproof.functions.families.collections import (
     key_operands,
 )
 from planproof.functions.families.line import Table, element, fn, lines, lit, same
-from planproof.functions.families.operators import merged
+from planproof.functions.families.operators import item_nullable, merged
 from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, VOLATILE, Args, Coerce, Many, Mismatch, Optional
 from planproof.types import (
     BOOLEAN,
@@ -171,13 +171,13 @@ TABLE: Table = lines(
     fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
     fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=to_common, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
-    fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, EITHER, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
+    fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
     fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _TEXT, EITHER, effects=RAISES),
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
     fn("shuffle", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, effects=VOLATILE),
-    fn("get", (ANY_ARRAY, INTEGRAL), element(0), ALWAYS, effects=PURE),
+    fn("get", (ANY_ARRAY, INTEGRAL), element(0), item_nullable, effects=PURE),
     fn("try_element_at", (ANY, ANY), element_at_type, ALWAYS, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
 )
 

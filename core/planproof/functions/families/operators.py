@@ -292,7 +292,7 @@ def _item(call: Call, pretty: Pretty) -> str:
     return f"{pretty(call.args[0])}[{pretty(call.args[1])}]"
 
 
-def _item_nullable(args: Args, conf: Conf) -> bool:
+def item_nullable(args: Args, conf: Conf) -> bool:
     """`GetArrayItem.nullable`: certain only for a literal index inside a literal array."""
     array, index = args
     if isinstance(array, Call) and array.function.name == "array" and _literal_int(index) is not None:
@@ -368,6 +368,6 @@ TABLE: Table = lines(
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True),
     fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, lazy=(1, 2), effects=PURE),
     fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, lazy=(1,), effects=PURE),
-    fn("getarrayitem", (ANY, INTEGRAL), _item_type, _item_nullable, show=_item, effects=ANSI_RAISES),
+    fn("getarrayitem", (ANY, INTEGRAL), _item_type, item_nullable, show=_item, effects=ANSI_RAISES),
     fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_item, effects=PURE),
 )

@@ -49,7 +49,9 @@ _STRINGS = Array(STRING, True)
 
 
 def _first_only(call: Call, pretty: Pretty) -> str:
-    """The schema and the options are not printed."""
+    """The schema and the options are not printed; a map that is parsed is called `entries`."""
+    if call.function.name == "from_json" and isinstance(call.type, Map):
+        return "entries"
     return f"{call.shown}({pretty(call.args[0])})"
 
 
@@ -133,7 +135,7 @@ TABLE: Table = lines(
     fn("schema_of_variant", (VARIANT,), STRING, FIRST, effects=PURE),
     fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, effects=PURE, **_AGG),
     fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, effects=PURE),
-    fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, effects=RAISES),
+    fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, effects=RAISES),
     fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, effects=RAISES),
     fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, columns=_exploded, effects=PURE, **_MAKES),
 )
