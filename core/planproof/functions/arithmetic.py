@@ -89,14 +89,31 @@ def meet_decimals(args: list[Expr], conf: Conf) -> list[Expr]:
     return [cast_unless_equal(a, _literal_decimal(a, conf), conf) if is_integral(a.type) else a for a in args]
 
 
-def meet(args: list[Expr], conf: Conf) -> list[Expr]:
-    """The tightest common type of two operands, decimals left to themselves (`ImplicitTypeCoercion`)."""
+def meet(args: list[Expr], conf: Conf, fits: Callable[[DataType], bool] | None = None) -> list[Expr]:
+    """The tightest common type of two operands, decimals left to themselves (`ImplicitTypeCoercion`).
+
+    Where it does not fit the operator, the operands stay as they are.
+    """
     left, right = args[0].type, args[1].type
     one_decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
     if left == right or (one_decimal and VOID not in (left, right)):
         return args
     target = tightest(left, right, ansi=conf.ansi)
-    return args if target is None else _cast_both(args, target, conf)
+    if target is None or (fits is not None and not fits(target)):
+        return args
+    return _cast_both(args, target, conf)
+
+
+def _computable(t: DataType) -> bool:
+    return is_numeric(t) or isinstance(t, Interval) or t in (n.CALENDAR_INTERVAL, VOID)
+
+
+def _divisible(t: DataType) -> bool:
+    return t == LONG or isinstance(t, Decimal | Interval)
+
+
+def _is_boolean(t: DataType) -> bool:
+    return t in (BOOLEAN, VOID)
 
 
 def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
@@ -106,11 +123,11 @@ def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
 
 def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _bare_nulls(meet(ready, conf), DOUBLE, conf)
+    return _bare_nulls(meet(ready, conf, _computable), DOUBLE, conf)
 
 
 def bits(args: list[Expr], conf: Conf) -> list[Expr]:
-    return _bare_nulls(meet(promote_strings(args, conf, comparison=False), conf), LONG, conf)
+    return _bare_nulls(meet(promote_strings(args, conf, comparison=False), conf, is_integral), LONG, conf)
 
 
 def division(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -120,16 +137,16 @@ def division(args: list[Expr], conf: Conf) -> list[Expr]:
     whole = all(isinstance(t, Decimal) or t == DOUBLE for t in types)
     if not whole and all(is_numeric(t) or t == VOID for t in types):
         if any(isinstance(t, Decimal) for t in types):
-            return meet(ready, conf)
+            return meet(ready, conf, _computable)
         return _cast_both(ready, DOUBLE, conf)
-    return meet(ready, conf)
+    return meet(ready, conf, _computable)
 
 
 def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
     """`div` widens byte, short and int to long."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     ready = [cast_unless_equal(a, LONG, conf) if is_integral(a.type) else a for a in ready]
-    return _bare_nulls(meet(ready, conf), LONG, conf)
+    return _bare_nulls(meet(ready, conf, _divisible), LONG, conf)
 
 
 def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -154,7 +171,7 @@ def equality(args: list[Expr], conf: Conf) -> list[Expr]:
 def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
     ready = promote_strings(args, conf, comparison=True) if conf.ansi else args
-    return _bare_nulls(meet(ready, conf), BOOLEAN, conf)
+    return _bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
 
 
 DecimalRule = Callable[[Decimal, Decimal, Conf], Decimal]

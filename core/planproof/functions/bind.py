@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
+from planproof.functions.collation import collated
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
 from planproof.types import VOID, DataType, same_type
 from planproof.types.casts import can_cast, can_up_cast, force_nullable
@@ -80,9 +81,13 @@ def coerced(function: Function, args: Sequence[Expr], conf: Conf) -> list[Expr]:
 
     A lambda's parameters are typed from the result, so this runs before the lambda is bound.
     """
-    given = _with_defaults(function, list(args))
+    given = collated(function.name, _with_defaults(function, list(args)), conf)
     if function.coerces is not None:
         given = function.coerces(given, conf)
+    return collated(function.name, _implicitly(function, given, conf), conf)
+
+
+def _implicitly(function: Function, given: list[Expr], conf: Conf) -> list[Expr]:
     if function.coerce is Coerce.COMMON:
         return to_common(given, conf)
     if function.coerce is Coerce.NONE:

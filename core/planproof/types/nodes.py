@@ -364,4 +364,6 @@ def same_type(a: DataType, b: DataType) -> bool:
         return len(a.fields) == len(b.fields) and all(
             x.name.lower() == y.name.lower() and same_type(x.type, y.type) for x, y in zip(a.fields, b.fields)
         )
+    if isinstance(a, String) and isinstance(b, String):
+        return (a.collation or "UTF8_BINARY") == (b.collation or "UTF8_BINARY")
     return a == b

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planproof.conf import Conf
 from planproof.functions.bind import cast_nullable
 from planproof.functions.families.line import Table, fn, lines
@@ -39,7 +41,7 @@ def _to(name: str, target: DataType) -> Table:
         way = "CONF_SUGGESTION" if conf.ansi and can_cast(source, target, ansi=False) else "OUT_SUGGESTION"
         return Mismatch(f"CAST_WITH{'_' * way.startswith('C')}{way}", f'cannot cast "{source.sql}" to "{target.sql}".')
 
-    own = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES}
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)
 
 

@@ -126,7 +126,7 @@ def _decoded_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _coalescing(names: str, inputs: tuple[Any, ...]) -> Table:
-    own = {"coerce": Coerce.COMMON, "evidence": _first_known}
+    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _first_known}
     return fn(names, inputs, merged_type(), EVERY, alias=True, effects=PURE, **own)
 
 

@@ -87,7 +87,7 @@ def _near(names: str) -> Table:
     """`ceil` and `floor`: to a whole number, or as a decimal to a scale."""
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
-        if len(args) == 2 and not (args[1].type == INT and is_foldable(args[1])):
+        if len(args) == 2 and (args[1].type != INT or not is_foldable(args[1]) or constant(args[1], "ceil") is None):
             raise Mismatch("NON_FOLDABLE_ARGUMENT", f"`{names}` needs a constant INT as its scale.")
         return implicitly(args, _WHOLE if len(args) == 1 else _SCALED, conf)
 
@@ -103,7 +103,7 @@ def _near(names: str) -> Table:
             text if len(call.args) == 2 or call.shown == "ceiling" else text.replace(call.shown, call.shown.upper(), 1)
         )
 
-    own = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
+    own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
     return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, effects=ANSI_RAISES, **own)
 
 
@@ -117,12 +117,12 @@ def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _extreme(name: str) -> Table:
     check = checks(one_type(name), orderable)
-    own = {"coerces": _widest, "coerce": Coerce.NONE, "check": check}
+    own: dict[str, Any] = {"coerces": _widest, "coerce": Coerce.NONE, "check": check}
     return fn(name, (Many(ANY, 2),), merged_type(), EVERY, effects=PURE, **own)
 
 
 def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
-    own = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
+    own: dict[str, Any] = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
     return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, effects=ANSI_RAISES, **own)
 
 

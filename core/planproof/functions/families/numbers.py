@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
@@ -26,7 +29,8 @@ from planproof.types import (
 )
 from planproof.types.kinds import ANY, ANY_STRING, DECIMAL, Expected
 
-_FORMAT_SIGNS = set("09.,DGS$PRMIB")
+_DIGITS = r"\$?([09]+([,G][09]+)*)?([.D][09]*)?"
+_PLAIN = re.compile(rf"(S|MI)?{_DIGITS}|{_DIGITS}(S|MI|PR)")
 
 
 def _shape(pattern: Expr) -> str | None:
@@ -35,7 +39,7 @@ def _shape(pattern: Expr) -> str | None:
     if text is None:
         return None
     shape = str(text).upper()
-    if not set(shape) & {"0", "9"} or set(shape) - _FORMAT_SIGNS:
+    if not set(shape) & {"0", "9"} or not _PLAIN.fullmatch(shape):
         raise Unknown("an unusual number format")
     return shape
 
@@ -68,6 +72,8 @@ def _written(args: list[Expr], conf: Conf) -> list[Expr]:
         return implicitly(args, [DECIMAL, ANY_STRING], conf)
     if pattern.type != STRING or not is_foldable(pattern):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "to_char needs a constant format for bytes.")
+    if constant(pattern, "to_char") is None:
+        raise Mismatch("INVALID_PARAMETER_VALUE.NULL", "to_char needs a format for bytes.")
     if str(constant(pattern, "to_char")).lower() not in _BYTES_AS:
         raise Mismatch("INVALID_PARAMETER_VALUE.BINARY_FORMAT", "to_char knows hex, base64 and utf-8.")
     return args
@@ -125,7 +131,7 @@ def _trying(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Table:
         return meet(args, conf)
 
     fits = (lambda t: isinstance(t, Decimal) or t == DOUBLE) if symbol == "/" else is_numeric
-    own = {"coerces": coerces, "coerce": Coerce.NONE, "check": same_operands(symbol, fits, "a numeric type")}
+    own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": same_operands(symbol, fits, "a numeric type")}
     return fn(name, (ANY, ANY), arithmetic_type(rule), ALWAYS, effects=PURE, show=by_name, **own)
 
 

@@ -63,18 +63,6 @@ def foldable(*places: int) -> Check:
     return check
 
 
-def not_null(*places: int) -> Check:
-    """Refuses constants at `places` that are NULL (UNEXPECTED_NULL)."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        for place in places:
-            if place < len(args) and is_foldable(args[place]) and constant(args[place], "this function") is None:
-                return Mismatch("UNEXPECTED_NULL", f"argument {place + 1} must not be NULL.")
-        return None
-
-    return check
-
-
 def checks(*rules: Check) -> Check:
     """The first refusal of several checks."""
 
@@ -94,17 +82,7 @@ def one_type(name: str) -> Check:
 def orderable(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses types that cannot be ordered (INVALID_ORDERING_TYPE)."""
     first = next((a.type for a in args if not is_orderable(a.type)), None)
-    return first and Mismatch("INVALID_ORDERING_TYPE", f'"{first.sql}" cannot be ordered.')
-
-
-def decided_by(refused: Callable[[DataType], bool], condition: str) -> Check:
-    """Refuses the first argument whose type `refused` names."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        found = next((a.type for a in args if refused(a.type)), None)
-        return found and Mismatch(condition, f'the type "{found.sql}" is not supported here.')
-
-    return check
+    return None if first is None else Mismatch("INVALID_ORDERING_TYPE", f'"{first.sql}" cannot be ordered.')
 
 
 def implicitly(args: Sequence[Expr], expected: Sequence[Expected | None], conf: Conf) -> list[Expr]:

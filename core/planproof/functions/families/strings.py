@@ -12,6 +12,7 @@ from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import (
     Pretty,
     accepted,
+    checks,
     constant,
     foldable,
     implicitly,
@@ -48,7 +49,12 @@ from planproof.types import (
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
 
-_LOCALES = ["af", "am", "ar", "as", "az", "be", "bg", "blo", "bn", "bo", "br", "bs", "ca", "ceb", "chr", "cs", "cy", "da", "de", "dsb", "dz", "ee", "el", "en", "eo", "es", "et", "fa", "ff", "fi", "fil", "fo", "fr", "fy", "ga", "gl", "gu", "ha", "haw", "he", "hi", "hr", "hsb", "hu", "hy", "id", "ig", "is", "it", "ja", "ka", "kk", "kl", "km", "kn", "ko", "kok", "ku", "ky", "lb", "lij", "lkt", "ln", "lo", "lt", "lv", "mk", "ml", "mn", "mr", "ms", "mt", "my", "nb", "ne", "nl", "nn", "no", "nso", "om", "or", "pa", "pl", "ps", "pt", "ro", "ru", "sa", "se", "si", "sk", "sl", "smn", "sq", "sr", "st", "sv", "sw", "ta", "te", "th", "tk", "tn", "to", "tr", "ug", "uk", "ur", "uz", "vi", "wae", "wo", "xh", "yi", "yo", "zh", "zu"]
+_LOCALES = (
+    "af|am|ar|as|az|be|bg|blo|bn|bo|br|bs|ca|ceb|chr|cs|cy|da|de|dsb|dz|ee|el|en|eo|es|et|fa|ff|fi|fil|fo|fr|fy|ga|gl|"
+    "gu|ha|haw|he|hi|hr|hsb|hu|hy|id|ig|is|it|ja|ka|kk|kl|km|kn|ko|kok|ku|ky|lb|lij|lkt|ln|lo|lt|lv|mk|ml|mn|mr|ms|mt|"
+    "my|nb|ne|nl|nn|no|nso|om|or|pa|pl|ps|pt|ro|ru|sa|se|si|sk|sl|smn|sq|sr|st|sv|sw|ta|te|th|tk|tn|to|tr|ug|uk|ur|uz|"
+    "vi|wae|wo|xh|yi|yo|zh|zu"
+)
 _COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?", re.IGNORECASE)
 
 
@@ -138,7 +144,7 @@ def _padded(name: str) -> Table:
         kind: Expected = BINARY if args[0].type == BINARY and args[2].type == BINARY else ANY_STRING
         return accepted(args, [kind, INT, kind])
 
-    own = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
+    own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
     return fn(name, (ANY, ANY, Optional(ANY)), same(0), EITHER, effects=PURE, **own)
 
 
@@ -148,7 +154,7 @@ def _found(name: str) -> Table:
     def kinds(args: Args) -> list[Expected | None]:
         return [BINARY, BINARY] if all(x.type == BINARY for x in args) else [ANY_STRING, ANY_STRING]
 
-    own = {
+    own: dict[str, Any] = {
         "coerces": lambda args, conf: implicitly(args, kinds(args), conf),
         "check": lambda args, conf: accepted(args, kinds(args)),
         "coerce": Coerce.NONE,
@@ -159,6 +165,22 @@ def _found(name: str) -> Table:
 def _same_text(args: Args, conf: Conf) -> Mismatch | None:
     """`Overlay.checkInputDataTypes`: input and replacement are both strings or both binary."""
     return None if same_type(args[0].type, args[1].type) else different_types("overlay", args[:2])
+
+
+def _single(args: Args, conf: Conf) -> Mismatch | None:
+    """`Mask.checkInputDataTypes`: each replacement is one character, or NULL."""
+    for arg in args[1:]:
+        value = constant(arg, "mask")
+        if value is not None and len(str(value)) != 1:
+            return Mismatch("INPUT_SIZE_NOT_ONE", "each replacement of mask must be one character.")
+    return None
+
+
+def _indexes(args: Args, conf: Conf) -> Mismatch | None:
+    pattern = args[0]
+    if isinstance(pattern, Literal) and "%0$" in str(pattern.value):
+        return Mismatch("INVALID_PARAMETER_VALUE.ZERO_INDEX", "format_string counts its arguments from 1.")
+    return None
 
 
 def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -214,8 +236,8 @@ TABLE: Table = lines(
         effects=PURE,
     ),
     fn("quote", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
-    fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, alias=True, effects=RAISES),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, check=_indexes, alias=True, effects=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, effects=PURE),
-    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), same(0), ALWAYS, coerce=Coerce.EXPECTS, check=foldable(1, 2, 3, 4), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), effects=RAISES),
+    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), same(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _single), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), effects=RAISES),
 )

@@ -1,0 +1,144 @@
+"""Strings of different collations side by side.
+
+Source: `CollationTypeCoercion`. A collation is explicit (written with COLLATE), implicit (a column's) or default (a
+literal's). The strongest wins and the others are cast to it; two explicit ones clash, two implicit ones leave the
+collation open, which Spark refuses in most functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Cast, Expr, GetField, GetFieldOfElements, Literal
+from planproof.functions.signature import Mismatch
+from planproof.origin import Unknown
+from planproof.types import STRING, Array, DataType, String
+
+DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
+
+Places = Callable[[int], Sequence[int]]
+
+
+def _all(count: int) -> Sequence[int]:
+    return range(count)
+
+
+def _at(*places: int) -> Places:
+    return lambda count: [p for p in places if p < count]
+
+
+def _after_first(count: int) -> Sequence[int]:
+    return range(1, count)
+
+
+def _case_values(count: int) -> Sequence[int]:
+    return [*range(1, count, 2), *([count - 1] if count % 2 else [])]
+
+
+MERGING: dict[str, Places] = {
+    "array": _all,
+    "coalesce": _all,
+    "concat": _all,
+    "concat_ws": _all,
+    "elt": _after_first,
+    "greatest": _all,
+    "if": _at(1, 2),
+    "least": _all,
+    "lpad": _at(0, 2),
+    "nvl": _all,
+    "nvl2": _at(1, 2),
+    "overlay": _at(0, 1),
+    "rpad": _at(0, 2),
+    "when": _case_values,
+}
+"""Functions whose result may be of an open collation, and the places of the strings that meet."""
+
+COMPARING: dict[str, Places] = {
+    **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">=", "in", "nullif", "equal_null"), _all),
+    **dict.fromkeys(("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "mask"), _all),
+    **dict.fromkeys(("array_append", "array_contains", "array_except", "array_intersect", "array_join"), _all),
+    **dict.fromkeys(("array_position", "array_prepend", "array_remove", "array_union", "arrays_overlap"), _all),
+    **dict.fromkeys(("contains", "endswith", "startswith", "str_to_map", "to_number", "try_to_number"), _all),
+    **dict.fromkeys(("instr", "locate", "split_part", "substring_index"), _at(0, 1)),
+    "regexp_replace": _at(0, 2),
+}
+"""Functions that refuse strings of an open collation."""
+
+KEEPS_TEXT = frozenset({"nvl", "nvl2", "nullif", "equal_null", "btrim"})
+"""Functions that print their arguments as they were before coercion (`InheritAnalysisRules`)."""
+
+
+def string_of(t: DataType) -> String | None:
+    """The string type of `t`: itself, or that of an array's innermost elements."""
+    while isinstance(t, Array):
+        t = t.element
+    return t if isinstance(t, String) else None
+
+
+def name_of(t: String) -> str:
+    return t.collation or "UTF8_BINARY"
+
+
+def strength(expr: Expr) -> int:
+    """How strongly an expression insists on its collation."""
+    if isinstance(expr, Literal):
+        return DEFAULT
+    if isinstance(expr, Cast):
+        return IMPLICIT if string_of(expr.child.type) else DEFAULT
+    if isinstance(expr, GetField | GetFieldOfElements):
+        return max(strength(expr.child), IMPLICIT)
+    if isinstance(expr, Call):
+        if expr.function.name == "collate":
+            return EXPLICIT
+        return max((strength(a) for a in expr.args if string_of(a.type)), default=DEFAULT)
+    return IMPLICIT
+
+
+def _winner(strings: Sequence[Expr], function: str) -> String:
+    level = max(strength(s) for s in strings)
+    found: dict[str, String] = {}
+    for s in strings:
+        kind = string_of(s.type)
+        if kind is not None and strength(s) == level:
+            found.setdefault(name_of(kind), kind)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if level == DEFAULT:
+        return STRING
+    if level == EXPLICIT:
+        raise Mismatch("COLLATION_MISMATCH.EXPLICIT", f"explicit collations clash: {', '.join(found)}.")
+    if function in MERGING:
+        raise Unknown("a string of indeterminate collation")
+    raise Mismatch("INDETERMINATE_COLLATION_IN_EXPRESSION", f"implicit collations clash: {', '.join(found)}.")
+
+
+def _recollated(t: DataType, target: String) -> DataType:
+    if isinstance(t, Array):
+        return Array(_recollated(t.element, target), t.contains_null)
+    return target if isinstance(t, String) and name_of(t) != name_of(target) else t
+
+
+def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
+    aim = _recollated(arg.type, target)
+    if aim == arg.type:
+        return arg
+    if isinstance(arg, Literal) and isinstance(arg.value, str):
+        return Literal(arg.value, aim, arg.text if keep else f"'{arg.text}' collate {name_of(target)}")
+    return Cast(arg, aim, "ansi" if conf.ansi else "legacy", arg.nullable)
+
+
+def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+    """The arguments with their strings at one collation, where `function` is one whose strings meet.
+
+    Raises `Mismatch` where collations clash, `Unknown` where the result's collation stays open.
+    """
+    places = MERGING.get(function) or COMPARING.get(function)
+    if places is None or not any(kind and kind.collation for kind in map(string_of, (a.type for a in args))):
+        return list(args)
+    meeting = [p for p in places(len(args)) if string_of(args[p].type)]
+    if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
+        return list(args)
+    target = _winner([args[p] for p in meeting], function)
+    keep = function in KEEPS_TEXT
+    return [_cast(a, target, conf, keep) if p in meeting else a for p, a in enumerate(args)]
