@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -294,7 +294,7 @@ def _grouping(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
     return None
 
 
-def _written(form: str, function: str) -> Any:
+def _written(form: str, function: str) -> Callable[[exp.Anonymous, Context, str], Expr | None]:
     """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
 
     def bound(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
@@ -307,7 +307,7 @@ def _written(form: str, function: str) -> Any:
     return bound
 
 
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[[exp.Anonymous, Context, str], Expr | None]] = {
     "position": _written("position", "locate"),
     "substring": _written("substring", "substring"),
     "trim": lambda node, ctx, name: _trim(node, ctx, name) if node.args.get("form") == "trim" else None,

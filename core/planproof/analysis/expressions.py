@@ -26,7 +26,7 @@ from planproof.expr import (
     Literal,
     ScalarSubquery,
 )
-from planproof.functions.bind import can_cast, cast, cast_unless_equal
+from planproof.functions.bind import cast, cast_unless_equal, refused_cast
 from planproof.origin import AnalysisError
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
@@ -189,8 +189,9 @@ def _cast(node: exp.Cast, ctx: Context) -> Expr:
     given = node.args["to"].args["data_type"]
     target = _without_lengths(given, ctx)
     mode = "try" if isinstance(node, exp.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
-    if not can_cast(child.type, target, ansi=mode != "legacy"):
-        raise _refused_cast(child, target, mode, node, ctx)
+    refused = refused_cast(child.type, target, mode)
+    if refused is not None:
+        raise ctx.env.mismatch(refused, node)
     return replace(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node))
 
 
@@ -199,13 +200,6 @@ def _without_lengths(given: DataType, ctx: Context) -> DataType:
     if isinstance(given, Char | Varchar) and not ctx.conf.preserve_char_varchar:
         return STRING
     return given
-
-
-def _refused_cast(child: Expr, target: DataType, mode: str, node: exp.Expr, ctx: Context) -> AnalysisError:
-    text = f'cannot cast "{child.type.sql}" to "{target.sql}"'
-    if mode == "ansi" and can_cast(child.type, target, ansi=False):
-        return ctx.env.rejected("DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION", f"{text} with ANSI mode on.", node)
-    return ctx.env.rejected("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", f"{text}.", node)
 
 
 def _binary(symbol: str) -> Binder:

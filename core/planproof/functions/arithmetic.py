@@ -126,6 +126,12 @@ def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
     return _bare_nulls(meet(ready, conf, _computable), DOUBLE, conf)
 
 
+def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`%` and pmod know numbers only."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    return _bare_nulls(meet(ready, conf, is_numeric), DOUBLE, conf)
+
+
 def bits(args: list[Expr], conf: Conf) -> list[Expr]:
     return _bare_nulls(meet(promote_strings(args, conf, comparison=False), conf, is_integral), LONG, conf)
 

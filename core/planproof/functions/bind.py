@@ -9,7 +9,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
 from planproof.functions.collation import collated
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
-from planproof.types import VOID, DataType, same_type
+from planproof.types import DATE, VOID, DataType, is_numeric, same_type
 from planproof.types.casts import can_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import accepts, concrete, spelling
@@ -33,6 +33,18 @@ def cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
     if isinstance(source, Decimal) and target in INTEGRAL:
         return True
     return child.nullable or not can_up_cast(source, target)
+
+
+def refused_cast(source: DataType, target: DataType, mode: str) -> Mismatch | None:
+    """Why a written cast is refused (`Cast.typeCheckFailureMessage`); None where it is not."""
+    if can_cast(source, target, ansi=mode != "legacy"):
+        return None
+    text = f'cannot cast "{source.sql}" to "{target.sql}"'
+    if mode == "ansi" and ((is_numeric(source) and target == DATE) or (source == DATE and is_numeric(target))):
+        return Mismatch("CAST_WITH_FUNC_SUGGESTION", f"{text}.")
+    if mode == "ansi" and can_cast(source, target, ansi=False):
+        return Mismatch("CAST_WITH_CONF_SUGGESTION", f"{text} with ANSI mode on.")
+    return Mismatch("CAST_WITHOUT_SUGGESTION", f"{text}.")
 
 
 def cast_unless_same(child: Expr, target: DataType, conf: Conf) -> Expr:
@@ -174,4 +186,14 @@ def with_span(call: Call, span: tuple[int, int] | None) -> Call:
     return replace(call, span=span)
 
 
-__all__ = ["apply", "can_cast", "cast", "cast_unless_equal", "cast_unless_same", "check_arity", "coerced", "to_common"]
+__all__ = [
+    "apply",
+    "can_cast",
+    "cast",
+    "cast_unless_equal",
+    "cast_unless_same",
+    "check_arity",
+    "coerced",
+    "refused_cast",
+    "to_common",
+]

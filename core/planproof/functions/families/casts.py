@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.functions.bind import cast_nullable
+from planproof.functions.bind import cast_nullable, refused_cast
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.signature import ANSI_RAISES, Args, Coerce, Mismatch
 from planproof.types import (
@@ -24,7 +24,6 @@ from planproof.types import (
     Decimal,
     Time,
 )
-from planproof.types.casts import can_cast
 from planproof.types.kinds import ANY
 
 
@@ -35,11 +34,7 @@ def _to(name: str, target: DataType) -> Table:
         return cast_nullable(args[0], target, "ansi" if conf.ansi else "legacy")
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        source = args[0].type
-        if can_cast(source, target, ansi=conf.ansi):
-            return None
-        way = "CONF_SUGGESTION" if conf.ansi and can_cast(source, target, ansi=False) else "OUT_SUGGESTION"
-        return Mismatch(f"CAST_WITH{'_' * way.startswith('C')}{way}", f'cannot cast "{source.sql}" to "{target.sql}".')
+        return refused_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
 
     own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)

@@ -6,6 +6,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Expr
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import null_for_null
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -44,13 +45,13 @@ TABLE: Table = lines(
     fn("unbase64", (ANY_STRING,), BINARY, EITHER, effects=RAISES),
     fn("to_base32", (BINARY,), STRING, EITHER, effects=PURE),
     fn("from_base32", (ANY_STRING,), BINARY, EITHER, effects=RAISES),
-    fn("encode", (ANY_STRING, ANY_STRING), BINARY, ALWAYS, effects=RAISES),
-    fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, ALWAYS, effects=PURE),
-    fn("make_valid_utf8", (ANY_STRING,), same(0), ALWAYS, effects=PURE),
-    fn("validate_utf8", (ANY_STRING,), same(0), ALWAYS, effects=RAISES),
+    fn("encode", (ANY_STRING, ANY_STRING), BINARY, ALWAYS, evidence=null_for_null, effects=RAISES),
+    fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, effects=PURE),
+    fn("make_valid_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, effects=PURE),
+    fn("validate_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, effects=RAISES),
     fn("try_validate_utf8", (ANY_STRING,), same(0), ALWAYS, effects=PURE),
-    fn("url_encode", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
-    fn("url_decode", (ANY_STRING,), STRING, ALWAYS, effects=RAISES),
+    fn("url_encode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=PURE),
+    fn("url_decode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=RAISES),
     fn("try_url_decode", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
     fn("parse_url", _URL, STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("try_parse_url", _URL, STRING, ALWAYS, coerces=_typed_nulls, coerce=Coerce.EXPECTS, effects=PURE),
@@ -59,7 +60,7 @@ TABLE: Table = lines(
     fn("sha1", (BINARY,), STRING, EITHER, effects=PURE),
     fn("sha2", (BINARY, INT), STRING, ALWAYS, effects=PURE),
     fn("crc32", (BINARY,), LONG, EITHER, effects=PURE),
-    fn("hmac", (BINARY, BINARY, Optional(ANY_STRING, lit("SHA-256"))), BINARY, ALWAYS, effects=RAISES),
+    fn("hmac", (BINARY, BINARY, Optional(ANY_STRING, lit("SHA-256"))), BINARY, ALWAYS, evidence=null_for_null, effects=RAISES),
     fn("hash", (Many(ANY),), INT, NEVER, coerce=Coerce.NONE, check=_no_map, effects=PURE),
     fn("xxhash64", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, check=_no_map, effects=PURE),
     fn("aes_encrypt", (*_CIPHER, Optional(BINARY, lit("")), Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=RAISES),

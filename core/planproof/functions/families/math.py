@@ -20,6 +20,7 @@ from planproof.functions.families.rules import (
     implicitly,
     is_foldable,
     merged_type,
+    null_for_null,
     one_type,
     orderable,
     text_of,
@@ -54,8 +55,19 @@ from planproof.types.kinds import ANY, ANY_STRING, DAY_TIME, DECIMAL, NUMERIC, Y
 
 
 def _real(name: str, printed: str | None = None) -> Table:
-    """A function of one double. Spark calls all of them nullable."""
+    """A function of one double. Spark calls all of them nullable; they answer NaN, not null."""
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), evidence=null_for_null, effects=PURE)
+
+
+def _log(name: str, printed: str | None = None) -> Table:
+    """A logarithm: null where it is not defined."""
     return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), effects=PURE)
+
+
+def _rounding(args: Args) -> str | None:
+    """Rounding is null for null only, but for decimals of 38 digits, where what it carries over may not fit."""
+    full = isinstance(args[0].type, Decimal) and args[0].type.precision == 38
+    return None if full else null_for_null(args)
 
 
 def rounded(decimal: Decimal, scale: int) -> Decimal:
@@ -104,7 +116,7 @@ def _near(names: str) -> Table:
         )
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
-    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, effects=ANSI_RAISES, **own)
+    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_rounding, effects=ANSI_RAISES, **own)
 
 
 def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -157,10 +169,10 @@ TABLE: Table = lines(
     _real("degrees"),
     _real("exp"),
     _real("expm1"),
-    _real("ln", "ln"),
-    _real("log10"),
-    _real("log1p"),
-    _real("log2"),
+    _log("ln", "ln"),
+    _log("log10"),
+    _log("log1p"),
+    _log("log2"),
     _real("radians"),
     _real("rint", "rint"),
     _real("sec"),
@@ -169,8 +181,8 @@ TABLE: Table = lines(
     _real("sqrt"),
     _real("tan"),
     _real("tanh"),
-    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, effects=PURE),
-    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", effects=PURE),
+    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, evidence=null_for_null, effects=PURE),
+    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", evidence=null_for_null, effects=PURE),
     fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_logarithm, effects=PURE),
     fn("atan2", (DOUBLE, DOUBLE), DOUBLE, EITHER, "ATAN2", effects=PURE),
     fn("hypot", (DOUBLE, DOUBLE), DOUBLE, EITHER, "HYPOT", effects=PURE),
@@ -180,15 +192,15 @@ TABLE: Table = lines(
     fn("pi", (), DOUBLE, NEVER, "PI", effects=PURE),
     _near("ceil ceiling"),
     _near("floor"),
-    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), effects=ANSI_RAISES),
-    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), effects=ANSI_RAISES),
+    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, effects=ANSI_RAISES),
+    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, effects=ANSI_RAISES),
     fn("factorial", (INT,), LONG, ALWAYS, effects=PURE),
     fn("bin", (LONG,), STRING, EITHER, effects=PURE),
     fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, effects=PURE),
     fn("unhex", (ANY_STRING,), BINARY, ALWAYS, effects=PURE),
     fn("conv", (ANY_STRING, INT, INT), same(0), ALWAYS, effects=ANSI_RAISES),
     fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, effects=PURE),
-    _arithmetic("pmod", a.remainder_decimal, a.arithmetic, same_operands("pmod", is_numeric, "a numeric type")),
+    _arithmetic("pmod", a.remainder_decimal, a.remainder, same_operands("pmod", is_numeric, "a numeric type")),
     _extreme("greatest"),
     _extreme("least"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planproof.conf import Conf
 from planproof.expr.nodes import Literal
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import foldable
+from planproof.functions.families.rules import foldable, null_for_null
 from planproof.functions.signature import ALWAYS, EITHER, RAISES, Args, Mismatch, Optional
 from planproof.types import INT, Array, DataType
 from planproof.types.kinds import ANY_STRING
@@ -37,5 +37,5 @@ TABLE: Table = lines(
     fn("regexp_substr", _TEXTS, same(0), ALWAYS, effects=RAISES),
     fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, effects=RAISES),
     fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, effects=RAISES),
-    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, effects=RAISES),
+    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, evidence=null_for_null, effects=RAISES),
 )

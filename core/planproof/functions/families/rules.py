@@ -114,6 +114,13 @@ def merged_type(*places: int) -> TypeRule:
     return rule
 
 
+def null_for_null(args: Args) -> str | None:
+    """Evidence for a function that Spark calls nullable although only a null argument makes it null."""
+    if not all(a.evidence for a in args):
+        return None
+    return next((a.evidence for a in args if a.nullable), args[0].evidence)
+
+
 def by_name(call: Call, pretty: Pretty) -> str:
     """`name(arguments)` under the name that the query used."""
     return f"{call.shown}({', '.join(pretty(a) for a in call.args)})"

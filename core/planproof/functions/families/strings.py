@@ -17,6 +17,7 @@ from planproof.functions.families.rules import (
     foldable,
     implicitly,
     merged_type,
+    null_for_null,
     one_type,
 )
 from planproof.functions.signature import (
@@ -206,7 +207,7 @@ TABLE: Table = lines(
     fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), same(0), EITHER, effects=PURE),
     fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), same(0), EITHER, alias=True, effects=PURE),
     fn("left", (_TEXT_OR_BYTES, INT), same(0), EITHER, effects=PURE),
-    fn("right", (ANY_STRING, INT), same(0), ALWAYS, effects=PURE),
+    fn("right", (ANY_STRING, INT), same(0), ALWAYS, evidence=null_for_null, effects=PURE),
     fn("substring_index", (ANY_STRING, ANY_STRING, INT), same(0), EITHER, effects=PURE),
     _trim("trim", "BOTH"),
     _trim("ltrim", "LEADING"),
@@ -224,8 +225,8 @@ TABLE: Table = lines(
     fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, EITHER, alias=True, effects=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, effects=PURE),
     fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, effects=PURE),
-    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, effects=PURE),
-    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, effects=PURE),
+    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=null_for_null, effects=PURE),
+    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, effects=PURE),
     fn(
         "collate",
         (ANY_STRING, ANY_STRING),
@@ -235,7 +236,7 @@ TABLE: Table = lines(
         check=foldable(1),
         effects=PURE,
     ),
-    fn("quote", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
+    fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=PURE),
     fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, check=_indexes, alias=True, effects=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, effects=PURE),
