@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -19,10 +20,9 @@ from planproof.publish.examine import Examined, examine
 from planproof.publish.incremental import Delta
 from planproof.publish.materialization import Job, Materialization
 from planproof.publish.memory import Memory
-from planproof.publish.names import Names, quoted
-from planproof.publish.publication import Publication, Refused, database_root
+from planproof.publish.names import Names, Refused, quoted
+from planproof.publish.publication import Publication, database_root
 from planproof.publish.recover import entries, locked, recover, recover_table, roots
-from planproof.publish.stage import describe
 from planproof.publish.stored import audit_stored
 from planproof.publish.strategies import STRATEGIES, settle
 from planproof.publish.table import Table
@@ -53,7 +53,7 @@ class Guard:
         self.session: Session = planproof.session.open(spark)
         self.settings, self.root = settings, root
         self.memory = Memory(self.session, catalog)
-        self.run, self._tries = uuid.uuid4().hex[:10], 0
+        self.run, self._tries = uuid.uuid4().hex[:10], itertools.count(1)
         for name, function in (functions or {}).items():
             self.session.register(name, function)
 
@@ -101,17 +101,19 @@ class Guard:
         A process that dies instead leaves the journal entry behind, which `recover` settles.
         """
         try:
-            return self._carry_out(job, way, publication)
+            if not self._carry_out(job, way, publication):
+                return job.draft.report("rejected")
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            finished = settle(publication)
-            if not finished or not isinstance(error, Exception):
+            if not settle(publication) or not isinstance(error, Exception):
                 raise
             message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
             job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
-            return self._published(job)
+        look(job)
+        self.memory.learn(job)
+        return job.draft.report("published")
 
-    def _carry_out(self, job: Job, way: Materialization, publication: Publication) -> Report:
-        """Stage, audit, swap: the target is touched by the last of the three only."""
+    def _carry_out(self, job: Job, way: Materialization, publication: Publication) -> bool:
+        """Stage, audit, swap: the target is touched by the last of the three only. False where the audit forbids it."""
         draft = job.draft
         publication.step("stage")
         draft.executed_sql = way.stage(job, publication)
@@ -119,10 +121,10 @@ class Guard:
         way.audit(job, publication)
         if draft.fails:
             self._reject(draft, publication)
-            return draft.report("rejected")
+            return False
         STRATEGIES[publication.entry.strategy].swap(publication)
         publication.journal.close()
-        return self._published(job)
+        return True
 
     def _reject(self, draft: Draft, publication: Publication) -> None:
         publication.step("reject")
@@ -132,17 +134,8 @@ class Guard:
             publication.discard()
         publication.journal.close()
 
-    def _published(self, job: Job) -> Report:
-        """The published table as the catalog registers it, and what is known of it from now on."""
-        if job.draft.strategy == "location" and job.target is not None:
-            describe(self.session, job.model, job.target, quoted(job.names.target))
-        look(job)
-        self.memory.learn(job)
-        return job.draft.report("published")
-
     def _names(self, model: Model) -> Names:
-        self._tries += 1
-        return Names.of(model.name, self.session.namespace, self.run, self._tries)
+        return Names.of(model.name, self.session.namespace, self.run, next(self._tries))
 
     @contextmanager
     def _lock(self, draft: Draft, names: Names) -> Iterator[str]:
@@ -170,6 +163,7 @@ class Guard:
         try:
             return work(draft)
         except lock.Locked as refusal:
+            draft.details["transient"] = True
             draft.add([locked(str(refusal))])
             return draft.report("failed", str(refusal))
         except Refused as refusal:

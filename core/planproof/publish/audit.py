@@ -9,25 +9,31 @@ from planproof.claims import batches, files
 from planproof.claims.model import Facts
 from planproof.invariants import counting, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
+from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken
 from planproof.publish.draft import Draft
 from planproof.publish.examine import judge, judge_loosened
 from planproof.publish.materialization import Job
 from planproof.publish.names import quoted
 from planproof.publish.publication import Publication
-from planproof.publish.stage import query
+from planproof.publish.stage import describe, query
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Session, StoredTable
+from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
 
 
-def audit_files(job: Job, publication: Publication, planned: PhysicalSchema) -> None:
-    """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting."""
+def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
+    """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting.
+
+    `flags` is False where `planned` is a V1 table's schema, which forgets them: a file may then promise more.
+    """
     entry, draft = publication.entry, job.draft
     staging = publication.stored(entry.staging)
     assert staging is not None
     facts = read_files(draft, job.session, staging, planned)
+    if not flags:
+        draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
     if facts is not None:
         draft.rows = facts.rows
     judge(draft, job.examined, facts, "files")
@@ -119,11 +125,23 @@ def _constrained(job: Job, staging: str) -> str:
 
 
 def look(job: Job) -> None:
-    """The catalog's plane: the relation as it is registered now, against what was written."""
-    now = job.session.table(quoted(job.names.target))
-    if now is None:
-        job.draft.unreadable("catalog", "the catalog does not show the relation")
+    """The catalog's plane: the relation as it is registered now, against what was written.
+
+    The target has changed by now: what Spark does not answer here makes no publish undone.
+    """
+    name, draft = quoted(job.names.target), job.draft
+    try:
+        if draft.strategy == "location" and job.target is not None:
+            describe(job.session, job.model, job.target, name)
+        now = job.session.table(name)
+    except (SparkFailure, AnalysisError) as error:
+        draft.unreadable("catalog", str(error))
+        message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"
+        draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
         return
-    job.draft.read("catalog", now.schema)
-    if now.kind == "table" and job.draft.strategy in ("rename", "location"):
-        job.draft.add(registered.check(now.schema, job.examined.promised, now.partition_by))
+    if now is None:
+        draft.unreadable("catalog", "the catalog does not show the relation")
+        return
+    draft.read("catalog", now.schema)
+    if now.kind == "table" and draft.strategy in ("rename", "location"):
+        draft.add(registered.check(now.schema, job.examined.promised, now.partition_by))

@@ -44,7 +44,7 @@ def examine(draft: Draft, session: Session, catalog: Catalog) -> Examined | None
     if planes is None:
         return None
     if refusal is not None:
-        draft.add([_overruled(refusal)])
+        draft.add([replace(_overruled(refusal), origin=_in(draft, refusal.origin))])
     agreed = plan is not None and _agree(draft, plan, planes)
     sql = _rewritten(draft, session, catalog, plan, planes) if agreed else _unrewritten(draft, plan)
     evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
@@ -105,14 +105,12 @@ def _plan() -> Callable[..., Any]:
 
 
 def _overruled(error: AnalysisError) -> Finding:
-    return Finding(
-        Verdict.WARNING,
-        "PP201",
-        "logical",
-        found=error.condition,
-        message=f"the logical plane rejects a query that Spark accepts: {error.message}; Spark's answer is used",
-        origin=error.origin,
-    )
+    """Spark accepts what the logical plane rejects. A function may be known to the session alone: that is no clash."""
+    if error.condition.startswith("UNRESOLVED_ROUTINE"):
+        message = f"a function that is known to this Spark session only: {error.message}"
+        return Finding(Verdict.WARNING, "PP111", "logical", message=message)
+    message = f"the logical plane rejects a query that Spark accepts: {error.message}; Spark's answer is used"
+    return Finding(Verdict.WARNING, "PP201", "logical", found=error.condition, message=message)
 
 
 def _spark(draft: Draft, session: Session) -> SparkPlanes | None:
@@ -160,7 +158,7 @@ def _unrewritten(draft: Draft, plan: Any | None) -> str:
 def _rewritten(draft: Draft, session: Session, catalog: Catalog, plan: Any, planes: SparkPlanes) -> str:
     """The text to run: rewritten, where rules fired and Spark gives the result the same schema."""
     sql = draft.model.sql
-    draft.enforced("I3", "signatures proved against Spark; I4 compared their result for this query")
+    draft.enforced("I3", "Spark's analyzer gives every column the type and flag that the functions report (I4)")
     if draft.settings.rewrite == "off":
         draft.absent("rewritten", "rewrite: off")
         draft.not_enforced("I6", "rewrite: off")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
 from planproof.publish.materialization import Job
-from planproof.publish.publication import Publication, Refused, publication
+from planproof.publish.names import Refused
+from planproof.publish.publication import Publication, publication
 from planproof.publish.table import plain, refuse_foreign
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField
@@ -36,7 +37,7 @@ class Delta:
 
     def audit(self, job: Job, publication: Publication) -> None:
         assert job.target is not None
-        audit_files(job, publication, plain(job.target.schema))
+        audit_files(job, publication, plain(job.target.schema), flags=False)
 
 
 def _refuse_shape(job: Job, target: StoredTable) -> None:

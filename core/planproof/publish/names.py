@@ -17,6 +17,10 @@ STATE = ".planproof"
 _PLAIN = re.compile(r"[a-z0-9_]{1,80}")
 
 
+class Refused(Exception):
+    """The target cannot be replaced safely; the message says why and what to do."""
+
+
 def quoted(parts: Sequence[str]) -> str:
     """Name parts for Spark, each in backticks.
 
@@ -76,9 +80,15 @@ class Names:
 
     @classmethod
     def of(cls, name: str, namespace: Sequence[str], run: str, attempt: int) -> Names:
-        """`namespace` (catalog, database) completes a name of one part; a catalog is kept only where it is written."""
-        parts = split_name(name)
-        return cls((*namespace[1:], *parts) if len(parts) == 1 else parts, run, attempt)
+        """`namespace` (catalog, database) completes a name of one part. The session catalog is not written: some of
+        its statements take two parts only. Raises `Refused` for another catalog."""
+        parts = list(split_name(name))
+        catalog, *database = namespace
+        if len(parts) > 2:
+            catalog, *parts = parts
+        if catalog.lower() != "spark_catalog":
+            raise Refused(f"{name} is in the catalog {catalog}; planproof publishes to Spark's own, spark_catalog")
+        return cls(tuple(parts) if len(parts) > 1 else (*database, *parts), run, attempt)
 
     @property
     def stamp(self) -> str:

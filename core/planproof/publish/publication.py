@@ -6,15 +6,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from planproof.origin import AnalysisError
 from planproof.publish.journal import Entry, Journal, Prior
-from planproof.publish.names import PREFIX, Names, join, literal, parent, quoted, versions, within
+from planproof.publish.names import PREFIX, Names, Refused, join, literal, parent, quoted, versions, within
 from planproof.publish.owner import Owner
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, decoded, store_of
-
-
-class Refused(Exception):
-    """The target cannot be replaced safely; the message says why and what to do."""
 
 
 class Publication:
@@ -68,12 +65,18 @@ class Publication:
 
 
 def database_root(session: Session, database: tuple[str, ...]) -> str:
-    """The location of a database. Raises `Refused` for a catalog whose databases have none."""
-    rows = session.rows(f"DESCRIBE DATABASE EXTENDED {quoted(database)}")
+    """The location of a database. Raises `Refused` where it does not exist, or its catalog gives it none."""
+    try:
+        rows = session.rows(f"DESCRIBE DATABASE EXTENDED {quoted(database)}")
+    except AnalysisError as error:
+        raise Refused(
+            f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
+        ) from error
     found = next((str(r[1]) for r in rows if r[0] == "Location" and r[1]), None)
     if found is None:
         raise Refused(f"the database {'.'.join(database)} has no location; planproof publishes to Spark's own catalog")
-    return found
+    # A namespace's location is printed as a URI, a table's and a partition's as a path.
+    return decoded(found)
 
 
 def data_root(target: StoredTable | None, table: str, location_root: str | None, root: str) -> str:
@@ -121,7 +124,19 @@ def publication(
         prior=prior,
     )
     store = store_of(session)
+    if managed:
+        _refuse_occupied(store, entry)
     return Publication(session, store, _placed(store, entry, names.table, location_root))
+
+
+def _refuse_occupied(store: Store, entry: Entry) -> None:
+    """Spark renames no table onto a directory with files in it: it would refuse half way."""
+    own = entry.prior is not None and entry.prior.location is not None and within(entry.prior.location, entry.native)
+    if not own and store.names(entry.native):
+        raise Refused(
+            f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
+            "move or delete them"
+        )
 
 
 def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:

@@ -6,7 +6,8 @@ from planproof.contract import Model
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
 from planproof.publish.materialization import Job
-from planproof.publish.publication import Publication, Refused, publication
+from planproof.publish.names import Refused
+from planproof.publish.publication import Publication, publication
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
 from planproof.types import without_lengths

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from planproof.publish.audit import audit_query
 from planproof.publish.materialization import Job
-from planproof.publish.publication import Publication, Refused, publication
+from planproof.publish.names import Refused
+from planproof.publish.publication import Publication, publication
 from planproof.publish.strategies.view import statement_of
 from planproof.publish.table import VERSIONED_ELSEWHERE
 

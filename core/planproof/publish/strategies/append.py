@@ -7,8 +7,8 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.journal import Move
-from planproof.publish.names import join
-from planproof.publish.partition import PartitionPlace, location_of, places, spec
+from planproof.publish.names import join, literal
+from planproof.publish.partition import PartitionPlace, location_of, names, places, spec
 from planproof.publish.publication import Publication
 
 
@@ -57,6 +57,17 @@ class Append:
         entry = publication.entry
         for swap in entry.partitions:
             publication.run(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
-        publication.run(f"REFRESH TABLE {entry.target}")
         publication.step("clean")
+        self._measure(publication)
         publication.discard()
+
+    def _measure(self, publication: Publication) -> None:
+        """Has Spark forget the size that the table had: a stale one makes it broadcast tables that have grown."""
+        table, root = publication.entry.target, publication.location(publication.entry.target)
+        found = names(publication.session, table)
+        if found:
+            place = literal(location_of(publication.session, table, found[0]))
+            publication.run(f"ALTER TABLE {table} PARTITION ({spec(found[0])}) SET LOCATION {place}")
+        elif root is not None:
+            publication.set_location(table, root)
+        publication.run(f"REFRESH TABLE {table}")

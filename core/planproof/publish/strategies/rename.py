@@ -6,7 +6,9 @@ table's place. Other sessions see a gap between the two renames.
 
 from __future__ import annotations
 
-from planproof.publish.names import within
+from planproof.catalog import split_name
+from planproof.publish.names import join, literal, within
+from planproof.publish.partition import location_of, names, spec
 from planproof.publish.publication import Publication
 
 
@@ -22,6 +24,7 @@ class Rename:
             publication.rename(entry.target, entry.away, entry.prior.kind)
         publication.step("swap")
         publication.rename(entry.staging, entry.target)
+        repoint(publication, entry.target)
         publication.step("clean")
         self._clean(publication)
 
@@ -29,6 +32,7 @@ class Rename:
         entry = publication.entry
         staged = publication.stored(entry.staging) is not None
         if publication.stored(entry.target) is not None and not staged:
+            repoint(publication, entry.target)
             self._clean(publication)
             return True
         self._undo(publication)
@@ -45,16 +49,39 @@ class Rename:
 
     def _undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
+        self._return_directories(publication)
         if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
             publication.rename(entry.away, entry.target, prior.kind)
         if prior is not None and prior.kind == "table" and prior.location is not None:
-            # Spark gives a renamed managed table its default location, wherever its data lie.
+            # Hive gives a renamed managed table its default location and leaves the data where they lie.
             current = publication.location(entry.target)
-            if current is not None and not (within(current, prior.location) and within(prior.location, current)):
+            elsewhere = current is not None and not within(current, prior.location)
+            if elsewhere and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
         publication.discard()
         if entry.place is not None:
             publication.delete_unused(entry.place)
-        if prior is None and not entry.external and publication.stored(entry.target) is None:
-            # A rename that died in the metastore may have moved the directory already.
-            publication.store.delete(entry.native)
+
+    def _return_directories(self, publication: Publication) -> None:
+        """A rename that died in the metastore may have moved a managed table's directory and not its name."""
+        entry, prior, store = publication.entry, publication.entry.prior, publication.store
+        staged_is_away = not entry.external and not store.exists(entry.stage_location)
+        if staged_is_away and publication.stored(entry.staging) is not None and store.exists(entry.native):
+            store.move(entry.native, entry.stage_location)
+        old = join(entry.root, split_name(entry.away)[-1])
+        if prior is not None and prior.managed and prior.location is not None and not store.exists(prior.location):
+            named_still = publication.stored(entry.target) is not None and publication.stored(entry.away) is None
+            if named_still and store.exists(old):
+                store.move(old, prior.location)
+
+
+def repoint(publication: Publication, table: str) -> None:
+    """Lets partitions follow their table's directory: Hive's metastore does it, Spark's in-memory catalog does not."""
+    session, root = publication.session, publication.location(table)
+    found = names(session, table)
+    if root is None or not found or publication.store.exists(location_of(session, table, found[0])):
+        return
+    for partition in found:
+        place = join(root, partition)
+        if publication.store.exists(place):
+            publication.run(f"ALTER TABLE {table} PARTITION ({spec(partition)}) SET LOCATION {literal(place)}")

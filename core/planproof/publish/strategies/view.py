@@ -34,7 +34,7 @@ class View:
             return True
         if found is None and publication.stored(entry.away) is not None:
             publication.rename(entry.away, entry.target)
-            if prior.location is not None:
+            if prior.location is not None and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
         return False
 
