@@ -29,7 +29,8 @@ class LogicalField:
     """A field of a plan's schema.
 
     `relation` is Spark's qualifier of the attribute, dots between its parts; None where the field was computed.
-    `evidence` says why the field holds no null (None: nothing is known); it is no part of the field's identity.
+    `evidence` says why the field holds no null (None: nothing is known); it and `doubt` where a null may come
+    from; neither is part of the field's identity.
     """
 
     relation: str | None
@@ -37,6 +38,7 @@ class LogicalField:
     type: DataType
     nullable: bool
     evidence: str | None = field(default=None, compare=False)
+    doubt: str | None = field(default=None, compare=False)
 
     def strip(self) -> PhysicalField:
         return PhysicalField(self.name, self.type, self.nullable)

@@ -78,6 +78,7 @@ class Column(Expr):
     nullable: bool = field(compare=False)
     qualifier: tuple[str, ...] = field(default=(), compare=False)
     known: str | None = field(default=None, compare=False)
+    doubt: str | None = field(default=None, compare=False)
 
     @property
     def evidence(self) -> str | None:
@@ -332,11 +333,17 @@ class InSubquery(Expr):
         return self.values
 
 
+def doubt_of(expr: Expr) -> str | None:
+    """Where a null of the expression may come from: what is doubtful of the first such column that it reads."""
+    return next((e.doubt for e in expr.walk() if isinstance(e, Column) and e.doubt and not e.known), None)
+
+
 def column_of(expr: Expr) -> Column:
     """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
     if isinstance(expr, Column):
         return expr
     if isinstance(expr, Alias):
         known = expr.child.evidence if expr.child.nullable else None
-        return Column(expr.id, expr.name, expr.type, expr.nullable, (), known)
+        doubt = doubt_of(expr.child) if expr.child.nullable and known is None else None
+        return Column(expr.id, expr.name, expr.type, expr.nullable, (), known, doubt)
     raise TypeError(f"{type(expr).__name__} is no output expression")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from planproof.catalog import split_name
 from planproof.claims.model import Facts, Path, dotted
@@ -30,12 +31,13 @@ def check(
     settings: Settings,
     plane: str,
     locate: Locate,
+    doubts: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
     """What of the contract holds on a plane.
 
     `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a place holds no null; a flag of
     `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column, by name, in
-    the model. Terms that `settings.enforce` leaves out are not judged; codes in `settings.allow` become warnings.
+    the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged; codes in `settings.allow` become warnings.
     """
     found = [*_columns(contract.schema, schema, settings)]
     for promised, given in _matched(contract.schema, schema):
@@ -44,7 +46,7 @@ def check(
             found += [_type(d) for d in clashes]
             found += _lengths(promised, given, clashes, facts)
         if "nullability" in settings.enforce:
-            found += _not_null(promised, given, evidence, facts)
+            found += _not_null(promised, given, evidence, facts, doubts)
     return [_finished(f, settings, plane, locate) for f in found]
 
 
@@ -158,15 +160,21 @@ def counted_length(place: str, promised: str, counted: int, facts: Facts) -> Fin
 
 
 def _not_null(
-    promised: PhysicalField, found: PhysicalField, evidence: Mapping[str, str], facts: Facts | None
+    promised: PhysicalField,
+    found: PhysicalField,
+    evidence: Mapping[str, str],
+    facts: Facts | None,
+    doubts: Mapping[str, str],
 ) -> Iterator[Finding]:
     given = {p.path: p.nullable for p in places(PhysicalSchema((found,)))}
     for place in places(PhysicalSchema((promised,))):
         if place.promises and place.path in given:
-            yield _judged(place.path, given[place.path], evidence, facts)
+            yield _judged(place.path, given[place.path], evidence, facts, doubts)
 
 
-def _judged(path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None) -> Finding:
+def _judged(
+    path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None, doubts: Mapping[str, str]
+) -> Finding:
     place = dotted(path)
     why = evidence.get(place) or (evidence.get(path[0]) if len(path) == 1 else None)
     counted = _known(facts, facts.nulls, path) if facts is not None else None
@@ -177,7 +185,8 @@ def _judged(path: Path, nullable: bool, evidence: Mapping[str, str], facts: Fact
         message = f"{place} holds no null: {why}"
         return Finding(Verdict.PROVED, "PP505", "", place, "NOT NULL", "NOT NULL", message, evidence=why)
     flag = "nullable" if nullable else "NOT NULL by a flag that nothing supports"
-    message = f"{place}: promised NOT NULL, found {flag}; nothing proves it yet"
+    doubt = doubts.get(path[0])
+    message = f"{place}: promised NOT NULL, found {flag}; {doubt or 'nothing proves it yet'}"
     return Finding(Verdict.UNPROVED, "PP506", "", place, "NOT NULL", flag, message)
 
 

@@ -58,7 +58,7 @@ class Plan:
 
 
 def field_of(column: Column) -> LogicalField:
-    return LogicalField(column.relation, column.name, column.type, column.nullable, column.evidence)
+    return LogicalField(column.relation, column.name, column.type, column.nullable, column.evidence, column.doubt)
 
 
 def _derived(value: Any = None) -> Any:
@@ -156,11 +156,11 @@ class Join(Plan):
         left, right = self.left.output, self.right.output
         proved = not_null_columns(self.condition) if self.condition is not None else set()
         if self.kind in (RIGHT, FULL):
-            left = tuple(padded(c) for c in left)
+            left = tuple(padded(c, self.kind) for c in left)
         elif self.kind in (INNER, CROSS, LEFT_SEMI):
             left = tuple(_with_evidence(c, proved, "a join key") for c in left)
         if self.kind in (LEFT, FULL):
-            right = tuple(padded(c) for c in right)
+            right = tuple(padded(c, self.kind) for c in right)
         elif self.kind in (INNER, CROSS):
             right = tuple(_with_evidence(c, proved, "a join key") for c in right)
         kept = left if self.kind in (LEFT_SEMI, LEFT_ANTI) else left + right
@@ -316,9 +316,9 @@ class Generate(Plan):
         return (self.call,)
 
 
-def padded(column: Column) -> Column:
+def padded(column: Column, kind: str) -> Column:
     """The column as an outer join hands it on: nullable, and nothing is known of it any more."""
-    return replace(column, nullable=True, known=None)
+    return replace(column, nullable=True, known=None, doubt=f"the {kind} join pads it where no row matches")
 
 
 def _with_evidence(column: Column, proved: set[int], reason: str) -> Column:

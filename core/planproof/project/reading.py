@@ -153,7 +153,8 @@ class Reading:
             return origins[index] if index is not None and index < len(origins) else None
 
         evidence = {f.name: f.evidence for f in schema if f.evidence}
-        found = terms.check(self.contract, schema.strip(), evidence, None, self.settings, "logical", locate)
+        doubts = {f.name: f.doubt for f in schema if f.doubt}
+        found = terms.check(self.contract, schema.strip(), evidence, None, self.settings, "logical", locate, doubts)
         return [*found, *(_uncounted(custom) for custom in custom_constraints(self.node.raw))]
 
 
