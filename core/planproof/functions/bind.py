@@ -80,6 +80,8 @@ def _with_defaults(function: Function, args: list[Expr]) -> list[Expr]:
 def check_arity(function: Function, count: int) -> None:
     """Raises `Mismatch` with Spark's condition where `count` arguments are too few or too many."""
     least, most = function.arity()
+    if count < least and function.names:
+        raise Mismatch("REQUIRED_PARAMETER_NOT_FOUND", f"`{function.name}` needs its `{function.names[count]}`.")
     if count < least or (most is not None and count > most):
         wanted = str(least) if least == most else f"[{least}, {most}]" if most is not None else f"> {least - 1}"
         raise Mismatch(

@@ -28,44 +28,31 @@ def _at(*places: int) -> Places:
     return lambda count: [p for p in places if p < count]
 
 
-def _after_first(count: int) -> Sequence[int]:
-    return range(1, count)
-
-
 def _case_values(count: int) -> Sequence[int]:
     return [*range(1, count, 2), *([count - 1] if count % 2 else [])]
 
 
 MERGING: dict[str, Places] = {
-    "array": _all,
-    "coalesce": _all,
-    "concat": _all,
-    "concat_ws": _all,
-    "elt": _after_first,
-    "greatest": _all,
+    **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), _all),
+    **dict.fromkeys(("mask", "nvl", "overlay", "split_part", "to_number", "try_to_number"), _all),
     "if": _at(1, 2),
-    "least": _all,
-    "lpad": _at(0, 2),
-    "nvl": _all,
     "nvl2": _at(1, 2),
-    "overlay": _at(0, 1),
-    "rpad": _at(0, 2),
     "when": _case_values,
 }
 """Functions whose result may be of an open collation, and the places of the strings that meet."""
 
-COMPARING: dict[str, Places] = {
-    **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">=", "in", "nullif", "equal_null"), _all),
-    **dict.fromkeys(("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "mask"), _all),
-    **dict.fromkeys(("array_append", "array_contains", "array_except", "array_intersect", "array_join"), _all),
-    **dict.fromkeys(("array_position", "array_prepend", "array_remove", "array_union", "arrays_overlap"), _all),
-    **dict.fromkeys(("contains", "endswith", "startswith", "str_to_map", "to_number", "try_to_number"), _all),
-    **dict.fromkeys(("instr", "locate", "split_part", "substring_index"), _at(0, 1)),
-    "regexp_replace": _at(0, 2),
-}
+COMPARING: dict[str, Places] = dict.fromkeys(
+    (
+        *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
+        *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace", "str_to_map"),
+        *("array_append", "array_contains", "array_except", "array_intersect", "array_join", "array_position"),
+        *("array_prepend", "array_remove", "array_union", "arrays_overlap", "instr", "locate", "substring_index"),
+    ),
+    _all,
+)
 """Functions that refuse strings of an open collation."""
 
-KEEPS_TEXT = frozenset({"nvl", "nvl2", "nullif", "equal_null", "btrim"})
+KEEPS_TEXT = frozenset({"nvl", "nvl2", "equal_null", "btrim"})
 """Functions that print their arguments as they were before coercion (`InheritAnalysisRules`)."""
 
 
@@ -110,7 +97,8 @@ def _winner(strings: Sequence[Expr], function: str) -> String:
         raise Mismatch("COLLATION_MISMATCH.EXPLICIT", f"explicit collations clash: {', '.join(found)}.")
     if function in MERGING:
         raise Unknown("a string of indeterminate collation")
-    raise Mismatch("INDETERMINATE_COLLATION_IN_EXPRESSION", f"implicit collations clash: {', '.join(found)}.")
+    condition = "UNEXPECTED_INPUT_TYPE" if function == "regexp_replace" else "INDETERMINATE_COLLATION_IN_EXPRESSION"
+    raise Mismatch(condition, f"implicit collations clash: {', '.join(found)}.")
 
 
 def _recollated(t: DataType, target: String) -> DataType:

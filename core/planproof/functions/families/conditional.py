@@ -8,6 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Expr, Literal
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types, to_common
+from planproof.functions.collation import collated
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import comparable_operands
 from planproof.functions.families.rules import accepted, implicitly, merged_type, one_type
@@ -39,7 +40,7 @@ _equal = comparable_operands("=")
 
 def _compared(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses what `=` would refuse."""
-    return _equal(a.equality(list(args), conf), conf)
+    return _equal(a.equality(collated("=", args, conf), conf), conf)
 
 
 def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -100,7 +101,7 @@ def _decoding(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) == 2:
         return implicitly(args, [BINARY, ANY_STRING], conf)
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
-    values = iter(to_common([*_decoded_values(args), *missing], conf))
+    values = iter(collated("coalesce", to_common([*_decoded_values(args), *missing], conf), conf))
     rest = args[1:]
     last = len(rest) - 1 if len(rest) % 2 else -1
     return [args[0], *(next(values) if at % 2 or at == last else arg for at, arg in enumerate(rest))]
@@ -114,7 +115,8 @@ def _decoding_check(args: Args, conf: Conf) -> Mismatch | None:
         if refused is not None:
             return refused
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
-    return one_type("casewhen")(to_common([*_decoded_values(args), *missing], conf), conf)
+    values = to_common([*_decoded_values(args), *missing], conf)
+    return one_type("casewhen")(collated("coalesce", values, conf), conf)
 
 
 def _decoded_type(args: Args, conf: Conf) -> DataType:

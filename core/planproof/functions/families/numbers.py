@@ -102,18 +102,18 @@ def _writing(call: Call, pretty: Pretty) -> str:
 
 def _binary(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ToBinary` looks at the format before it looks at what it formats."""
+    args = _tried_binary(args, conf)
+    name = constant(args[1], "to_binary") if len(args) == 2 else None
+    if name is None or str(name).lower() in ("hex", "base64", "utf-8", "utf8"):
+        return args
+    raise Mismatch("INVALID_ARG_VALUE", "to_binary knows hex, base64, utf-8 and utf8.")
+
+
+def _tried_binary(args: list[Expr], conf: Conf) -> list[Expr]:
     refused = foldable(1)(args, conf)
     if refused is not None:
         raise refused
     return args
-
-
-def _binary_check(args: Args, conf: Conf) -> Mismatch | None:
-    if len(args) < 2:
-        return None
-    name = constant(args[1], "to_binary")
-    known = name is None or str(name).lower() in ("hex", "base64", "utf-8", "utf8")
-    return None if known else Mismatch("INVALID_ARG_VALUE", "to_binary knows hex, base64, utf-8 and utf8.")
 
 
 def _binary_nullable(args: Args, conf: Conf) -> bool:
@@ -141,8 +141,8 @@ TABLE: Table = lines(
     fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), effects=RAISES),
     fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), effects=PURE),
     fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, show=_writing, effects=ANSI_RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, check=_binary_check, effects=RAISES),
-    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_binary, check=_binary_check, effects=PURE),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, effects=RAISES),
+    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, effects=PURE),
     _trying("try_add", "+", a.arithmetic, a.sum_decimal),
     _trying("try_subtract", "-", a.arithmetic, a.sum_decimal),
     _trying("try_multiply", "*", a.arithmetic, a.product_decimal),

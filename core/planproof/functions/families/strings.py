@@ -16,6 +16,7 @@ from planproof.functions.families.rules import (
     constant,
     foldable,
     implicitly,
+    is_foldable,
     merged_type,
     null_for_null,
     one_type,
@@ -66,6 +67,12 @@ def _named_collation(args: Args, conf: Conf) -> DataType:
     first, *rest = name.split("_")
     language = first.lower() if re.fullmatch(_LOCALES, first, re.IGNORECASE) else first.upper()
     return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
+
+
+def _written_name(args: list[Expr], conf: Conf) -> list[Expr]:
+    if not is_foldable(args[1]) or not is_string(args[1].type):
+        raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
+    return args
 
 
 _TEXT_OR_BYTES = OneOf((ANY_STRING, BINARY))
@@ -184,6 +191,11 @@ def _indexes(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
+def _found_nullable(args: Args, conf: Conf) -> bool:
+    """`StringLocate.nullable`: without a start nothing is found."""
+    return args[0].nullable or args[1].nullable
+
+
 def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
     """`instr` with a start looks for the first occurrence."""
     return [*args, lit(1)] if len(args) == 3 else args
@@ -217,12 +229,12 @@ TABLE: Table = lines(
     _padded("rpad"),
     fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), same(0), EITHER, effects=PURE),
     fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), same(0), EITHER, effects=PURE),
-    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), same(0), EITHER, check=_same_text, effects=PURE, names=("input", "replace", "pos", "len")),
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), same(0), EITHER, check=_same_text, effects=PURE),
     _found("contains"),
     _found("startswith"),
     _found("endswith"),
     fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_occurrence, effects=RAISES),
-    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, EITHER, alias=True, effects=PURE),
+    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _found_nullable, alias=True, effects=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, effects=PURE),
     fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, effects=PURE),
     fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=null_for_null, effects=PURE),
@@ -232,8 +244,8 @@ TABLE: Table = lines(
         (ANY_STRING, ANY_STRING),
         _named_collation,
         FIRST,
+        coerces=_written_name,
         coerce=Coerce.EXPECTS,
-        check=foldable(1),
         effects=PURE,
     ),
     fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=PURE),
