@@ -13,6 +13,7 @@ from planproof.analysis.calls import call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr
 from planproof.functions.bind import cast, cast_unless_equal
+from planproof.sql.nodes import span
 from planproof.types import CALENDAR_INTERVAL, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Interval, Time, is_string
 
 _DATETIME_OPERATORS = ("+", "-", "*", "/")
@@ -31,6 +32,24 @@ def negate(operand: Expr, ctx: Context, node: exp.Expr) -> Expr:
     """Unary minus, printed `(- x)`; the function `negative` prints its name."""
     found = call("negative", [operand], ctx, node)
     return replace(found, shown="-") if isinstance(found, Call) else found
+
+
+def tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+    """`try_add` and the like: over dates, times and intervals the operator's type, with NULL in place of an error.
+
+    None where the call is no plain one of two arguments, so that the ordinary way refuses it.
+    """
+    from planproof.analysis.expressions import bind
+
+    function = ctx.env.registry.find(name)
+    plain = all(not isinstance(n, exp.Star | exp.Kwarg | exp.Lambda) for n in node.expressions)
+    if function is None or len(node.expressions) != 2 or not plain or any(node.args.get(k) for k in _MODIFIERS):
+        return None
+    left, right = (bind(n, ctx) for n in node.expressions)
+    if not (_temporal(left.type) or _temporal(right.type)):
+        return replace(call(name, [left, right], ctx, node, name), span=span(node))
+    inner = binary(_TRIED[name], left, right, ctx, node)
+    return Call(function, (left, right), inner.type, True, name, span=span(node))
 
 
 def _temporal(t: DataType) -> bool:
@@ -67,8 +86,9 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
         return call("timestamp_add_interval", [start, other], ctx, node)
     if _stamp(a) and _year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)
-    if isinstance(a, Time) and _day_time(b):
-        return call("time_add_interval", [start, other], ctx, node)
+    if isinstance(a, Time) and (_day_time(b) or b == VOID):
+        moved = cast_unless_equal(other, _DAY_SECOND, ctx.conf) if b == VOID else other
+        return call("time_add_interval", [start, moved], ctx, node)
     interval = b == CALENDAR_INTERVAL or _day_time(b)
     if (interval and not _temporal(a) and a != VOID) or (interval and _stamp(a)):
         moment = cast(start, TIMESTAMP, ctx.conf) if is_string(a) else start
@@ -97,12 +117,13 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | N
     if ctx.conf.ansi and DATE in (a, b) and (is_string(a) or is_string(b)):
         left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
         return call("subtract_dates", [left, right], ctx, node)
+    times = _times(left, right, ctx)
+    if times is not None:
+        return call("subtract_times", times, ctx, node)
     if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
     if b == DATE or (a == DATE and b == VOID):
         return call("subtract_dates", [left, right], ctx, node)
-    if isinstance(a, Time) and isinstance(b, Time):
-        return call("subtract_times", [left, right], ctx, node)
     if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL and not is_string(b):
         return call("date_sub", [left, right], ctx, node)
     if a == DATE and _is_day(b):
@@ -117,13 +138,23 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | N
     return _subtract_interval(left, right, ctx, node)
 
 
+def _times(left: Expr, right: Expr, ctx: Context) -> list[Expr] | None:
+    """The operands as times of day where one is a time and the other is one too, NULL, or (with ANSI on) a string."""
+    time = next((e.type for e in (left, right) if isinstance(e.type, Time)), None)
+    if time is None:
+        return None
+    text = ctx.conf.ansi and (is_string(left.type) or is_string(right.type))
+    fits = text or all(isinstance(e.type, Time) or e.type == VOID for e in (left, right))
+    return [e if isinstance(e.type, Time) else cast(e, time, ctx.conf) for e in (left, right)] if fits else None
+
+
 def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
     """A moment less an interval: the sum with its negation, printed `moment - interval`."""
     summed = _add_to(left, right, ctx, node)
     if summed is None:
         return None
     if isinstance(left.type, Time):
-        return call("time_add_interval", [left, negate(right, ctx, node)], ctx, node)
+        return call("time_sub_interval", [left, right], ctx, node)
     shown = call("datetime_sub", [left, right], ctx, node)
     inner = replace(shown, type=summed.type, nullable=summed.nullable) if isinstance(shown, Call) else shown
     return cast_unless_equal(inner, left.type, ctx.conf) if is_string(left.type) else inner
@@ -148,5 +179,8 @@ def _family(t: DataType) -> str:
     return "ym" if _year_month(t) else "dt" if _day_time(t) else ""
 
 
+_DAY_SECOND = Interval("day", "second")
 _INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
+_MODIFIERS = ("distinct", "filter", "nulls", "within_group", "over")
+_TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/"}
 _RESOLVERS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

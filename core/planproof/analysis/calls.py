@@ -281,7 +281,13 @@ def _unit_call(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
 
     unit = node.args["unit"]
     args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
-    return with_span(call(node.args["form"], args, ctx, node, name), span(node))
+    return with_span(call(node.args["form"], args, ctx, node), span(node))
+
+
+def _tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+    from planproof.analysis.arithmetic import tried
+
+    return tried(node, ctx, name)
 
 
 def _grouping(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
@@ -314,6 +320,7 @@ _SPECIAL: dict[str, Callable[[exp.Anonymous, Context, str], Expr | None]] = {
     "extract": lambda node, ctx, name: _extract(node, ctx, name) if node.args.get("form") == "extract" else None,
     "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
     "timestampdiff": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
+    **dict.fromkeys(("try_add", "try_subtract", "try_multiply", "try_divide"), _tried),
     "grouping": _grouping,
     "grouping_id": _grouping,
 }

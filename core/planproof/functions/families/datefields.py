@@ -1,0 +1,181 @@
+"""Fields of dates, timestamps, times and intervals: `year(x)`, `extract(YEAR FROM x)`, `date_part('YEAR', x)`.
+
+Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressions.scala`, `Extract.createExpr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Expr
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import accepted, constant, implicitly, is_foldable
+from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Coerce, Many, Mismatch
+from planproof.types import (
+    BYTE,
+    CALENDAR_INTERVAL,
+    DATE,
+    DOUBLE,
+    INT,
+    DataType,
+    Decimal,
+    Interval,
+    Time,
+)
+from planproof.types.kinds import ANY, ANY_TIMESTAMP, Expected
+from planproof.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
+
+Pretty = Callable[[Expr], str]
+
+_SECONDS = Decimal(8, 6)
+_SPELLINGS = {
+    "year": "YEAR Y YEARS YR YRS",
+    "month": "MONTH MON MONS MONTHS",
+    "day": "DAY D DAYS",
+    "hour": "HOUR H HOURS HR HRS",
+    "minute": "MINUTE M MIN MINS MINUTES",
+    "second": "SECOND S SEC SECONDS SECS",
+    "yearofweek": "YEAROFWEEK",
+    "quarter": "QUARTER QTR",
+    "week": "WEEK W WEEKS",
+    "dayofweek": "DAYOFWEEK DOW",
+    "weekday": "DAYOFWEEK_ISO DOW_ISO",
+    "dayofyear": "DOY",
+}
+_FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+_CLOCK: dict[str, DataType] = {"hour": INT, "minute": INT, "second": _SECONDS}
+_INTERVAL: dict[str, DataType] = {
+    "year": INT,
+    "month": BYTE,
+    "day": INT,
+    "hour": BYTE,
+    "minute": BYTE,
+    "second": _SECONDS,
+}
+
+
+def _field(args: Args) -> str | None:
+    """The field that an extraction names; None where it names NULL. The spelling itself where there is no such field."""
+    value = constant(args[0], "extract")
+    return None if value is None else _FIELDS.get(value.upper(), value)
+
+
+def _within(field: str, source: DataType) -> bool:
+    """Whether an interval holds the field."""
+    if source == CALENDAR_INTERVAL:
+        return field in _INTERVAL
+    assert isinstance(source, Interval)
+    units = YEAR_MONTH_UNITS if source.year_month else DAY_TIME_UNITS
+    return field in units[units.index(source.start) : units.index(source.end) + 1]
+
+
+def _is_interval(t: DataType) -> bool:
+    return isinstance(t, Interval) or t == CALENDAR_INTERVAL
+
+
+def _extracted(field: str, source: DataType) -> tuple[Expected, DataType] | None:
+    """What the source must be for the field, and the field's type; None where it has no such field."""
+    if _is_interval(source):
+        return (ANY, _INTERVAL[field]) if field in _INTERVAL and _within(field, source) else None
+    if isinstance(source, Time):
+        seconds = Decimal(2 + source.precision, source.precision)
+        return (ANY, seconds if field == "second" else INT) if field in _CLOCK else None
+    if field in _CLOCK:
+        return ANY_TIMESTAMP, _CLOCK[field]
+    return (DATE, INT) if field in _SPELLINGS else None
+
+
+def _source(args: list[Expr], conf: Conf) -> list[Expr]:
+    if not is_foldable(args[0]):
+        return args
+    field = _field(args)
+    found = None if field is None else _extracted(field, args[1].type)
+    return args if found is None else implicitly(args, (None, found[0]), conf)
+
+
+def _extractable(args: Args, conf: Conf) -> Mismatch | None:
+    if not is_foldable(args[0]):
+        return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `field` must be a foldable expression of STRING type.")
+    field = _field(args)
+    if field is None:
+        return None
+    found = _extracted(field, args[1].type)
+    if found is None:
+        return Mismatch("INVALID_EXTRACT_FIELD", f'Cannot extract `{field}` from "{args[1].type.sql}".')
+    return accepted(args, (None, found[0]))
+
+
+def _field_type(args: Args, conf: Conf) -> DataType:
+    """Spark makes a bare NULL of double where the field is NULL."""
+    field = _field(args)
+    found = None if field is None else _extracted(field, args[1].type)
+    return DOUBLE if found is None else found[1]
+
+
+def _field_nullable(args: Args, conf: Conf) -> bool:
+    return _field(args) is None or isinstance(args[1].type, Time) or args[1].nullable
+
+
+def _from(call: Call, pretty: Pretty) -> str:
+    return f"{call.function.name}({pretty(call.args[0])} FROM {pretty(call.args[1])})"
+
+
+_EXTRACT: dict[str, Any] = {
+    "coerces": _source,
+    "coerce": Coerce.NONE,
+    "check": _extractable,
+    "effects": ANSI_RAISES,
+    "names": ("field", "source"),
+}
+
+
+def _part(names: str, **more: Any) -> Table:
+    """year, month, ...: of a date, or of what can be one."""
+    return fn(names, (DATE,), INT, EITHER, effects=ANSI_RAISES, **more)
+
+
+def _of_clock(args: list[Expr], conf: Conf) -> list[Expr]:
+    kind = ANY if isinstance(args[0].type, Time) else ANY_TIMESTAMP
+    return implicitly(args[:1], (kind,), conf)
+
+
+def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
+    return None if isinstance(args[0].type, Time) else accepted(args, (ANY_TIMESTAMP,))
+
+
+def _clock(name: str) -> Table:
+    """hour, minute, second: of a timestamp or a time. Spark ignores further arguments."""
+    return fn(
+        name,
+        (ANY, Many(ANY)),
+        INT,
+        lambda args, conf: isinstance(args[0].type, Time) or args[0].nullable,
+        coerces=_of_clock,
+        coerce=Coerce.NONE,
+        check=_has_clock,
+        effects=ANSI_RAISES,
+    )
+
+
+TABLE: Table = lines(
+    _part("year"),
+    _part("quarter"),
+    _part("month"),
+    _part("day", alias=True),
+    _part("dayofmonth"),
+    _part("dayofyear"),
+    _part("dayofweek"),
+    _part("weekday"),
+    _part("weekofyear"),
+    _clock("hour"),
+    _clock("minute"),
+    _clock("second"),
+    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
+    fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
+    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
+    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, effects=PURE),
+)
+
+

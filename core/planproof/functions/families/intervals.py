@@ -1,0 +1,67 @@
+"""Arithmetic of dates, timestamps and intervals, under the names of the expressions that operators become.
+
+Source: `BinaryArithmeticWithDatetimeResolver`, `datetimeExpressions.scala`, `intervalExpressions.scala`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Expr
+from planproof.functions.bind import cast
+from planproof.functions.families.line import Table, binary, fn, lines, same
+from planproof.functions.signature import ALWAYS, EITHER, RAISES, Category, Coerce
+from planproof.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, Interval, is_string
+from planproof.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf
+
+Pretty = Callable[[Expr], str]
+
+
+def _bare(symbol: str) -> Callable[[Call, Pretty], str]:
+    """`left symbol right`, without parentheses."""
+    return lambda call, pretty: f"{pretty(call.args[0])} {symbol} {pretty(call.args[1])}"
+
+
+def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`SubtractTimestamps`: both sides take one timestamp type."""
+    left, right = args
+    a, b = left.type, right.type
+    if a == b:
+        return args
+    for given, other, at in ((a, b, 0), (b, a, 1)):
+        if given == DATE or is_string(given):
+            target = other if other in (TIMESTAMP, TIMESTAMP_NTZ) else TIMESTAMP
+            ready = list(args)
+            ready[at] = cast(args[at], target, conf)
+            return ready
+    return [
+        left if a == TIMESTAMP_NTZ else cast(left, TIMESTAMP_NTZ, conf),
+        right if b == TIMESTAMP_NTZ else cast(right, TIMESTAMP_NTZ, conf),
+    ]
+
+
+def _dates(args: list[Expr], conf: Conf) -> list[Expr]:
+    return [a if a.type == DATE else cast(a, DATE, conf) for a in args]
+
+
+_OPERATOR: dict[str, Any] = {"effects": RAISES, "category": Category.OPERATOR}
+_TAKEN: dict[str, Any] = {"coerce": Coerce.NONE, **_OPERATOR}
+_YM, _DT, _DAYS = Interval("year", "month"), Interval("day", "second"), Interval("day", "day")
+
+TABLE: Table = lines(
+    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), same(0), EITHER, show=_bare("+"), **_TAKEN),
+    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), same(0), EITHER, show=_bare("+"), **_TAKEN),
+    fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN),
+    fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN),
+    fn("datetime_sub", (ANY, ANY), same(0), EITHER, show=_bare("-"), **_TAKEN),
+    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN),
+    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, coerces=_dates, show=binary("-"), **_TAKEN),
+    fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR),
+    fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR),
+    fn("multiply_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("*"), **_OPERATOR),
+    fn("multiply_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("*"), **_OPERATOR),
+    fn("divide_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("/"), **_OPERATOR),
+    fn("divide_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("/"), **_OPERATOR),
+)

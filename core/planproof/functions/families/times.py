@@ -1,0 +1,77 @@
+"""The time of day. Source: `timeExpressions.scala`.
+
+Most of these run static code whose result Spark takes for nullable whatever the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Expr
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import constant, foldable
+from planproof.functions.signature import ALWAYS, NEVER, PURE, RAISES, Args, Category, Coerce, Mismatch, Optional
+from planproof.types import INT, LONG, DataType, Decimal, Interval, Time
+from planproof.types.kinds import ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
+
+Pretty = Callable[[Expr], str]
+
+
+def _digits(args: Args, conf: Conf) -> DataType:
+    return Time(int(constant(args[0], "current_time")))
+
+
+def _precision(args: Args, conf: Conf) -> Mismatch | None:
+    """`current_time(p)`: p is a constant between 0 and 9."""
+    refused = foldable(0)(args, conf)
+    if refused is not None:
+        return refused
+    value = constant(args[0], "current_time")
+    if value is None or not 0 <= value <= 9:
+        return Mismatch("VALUE_OUT_OF_RANGE", f"precision must be between 0 and 9, not {value}.")
+    return None
+
+
+def _tried(call: Call, pretty: Pretty) -> str:
+    return f"try_to_time(to_time({', '.join(pretty(a) for a in call.args)}))"
+
+
+def _moved(args: Args, conf: Conf) -> DataType:
+    """`TimeAddInterval`: precise enough for an interval that holds seconds."""
+    time, interval = args[0].type, args[1].type
+    assert isinstance(time, Time)
+    assert isinstance(interval, Interval)
+    return Time(max(time.precision, 6 if interval.end == "second" else 0))
+
+
+def _sum(call: Call, pretty: Pretty) -> str:
+    return f"{pretty(call.args[0])} + {pretty(call.args[1])}"
+
+
+def _difference(call: Call, pretty: Pretty) -> str:
+    return f"{pretty(call.args[0])} - {pretty(call.args[1])}"
+
+
+_TEXT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
+_OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES, "category": Category.OPERATOR}
+
+TABLE: Table = lines(
+    fn("current_time", (Optional(INT, lit(6)),), _digits, NEVER, check=_precision, effects=PURE),
+    fn("localtime", (Optional(INT, lit(6)),), _digits, NEVER, check=_precision, effects=PURE),
+    fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, effects=RAISES),
+    fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, effects=RAISES, **_TEXT),
+    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, effects=PURE, **_TEXT),
+    fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, effects=RAISES),
+    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, effects=RAISES),
+    fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, effects=RAISES),
+    fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES),
+    fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES),
+    fn("time_to_seconds", (ANY_TIME,), Decimal(14, 6), ALWAYS, effects=PURE),
+    fn("time_to_millis", (ANY_TIME,), LONG, ALWAYS, effects=PURE),
+    fn("time_to_micros", (ANY_TIME,), LONG, ALWAYS, effects=PURE),
+    fn("time_add_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_sum, **_OPERATOR),
+    fn("time_sub_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_difference, **_OPERATOR),
+    fn("subtract_times", (ANY_TIME, ANY_TIME), Interval("hour", "second"), ALWAYS, show=_difference, **_OPERATOR),
+)
