@@ -12,7 +12,8 @@ from sqlglot import exp
 from planproof.analysis.calls import call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr
-from planproof.functions.bind import cast, cast_unless_equal
+from planproof.functions.bind import cast, cast_unless_equal, unexpected
+from planproof.functions.signature import Mismatch
 from planproof.sql.nodes import span
 from planproof.types import CALENDAR_INTERVAL, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Interval, Time, is_string
 
@@ -22,10 +23,24 @@ _DATETIME_OPERATORS = ("+", "-", "*", "/")
 def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr:
     """`left symbol right`, as Spark resolves it by the operands' types."""
     if symbol in _DATETIME_OPERATORS and (_temporal(left.type) or _temporal(right.type)):
+        _refuse_mixed(symbol, left, right, ctx, node)
         found = _RESOLVERS[symbol](left, right, ctx, node)
         if found is not None:
             return found
     return call(symbol, [left, right], ctx, node)
+
+
+def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> None:
+    """Operands that no resolution helps: intervals of two families, and NULL where its type stays open."""
+    a, b = _family(left.type), _family(right.type)
+    if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
+        raise ctx.env.mismatch(unexpected(0, left, "TIMESTAMP"), node)
+    pairs = [(left, right), (right, left)] if symbol == "+" else [(left, right)] if symbol == "-" else []
+    if any(x.type == VOID and y.type == CALENDAR_INTERVAL for x, y in pairs):
+        raise ctx.env.mismatch(Mismatch("CAST_WITHOUT_SUGGESTION", 'cannot cast "TIMESTAMP" to "VOID".'), node)
+    if symbol == "/" and left.type == VOID and b:
+        text = f'the operands of `/` have incompatible types ("VOID" and "{right.type.sql}").'
+        raise ctx.env.mismatch(Mismatch("BINARY_OP_DIFF_TYPES", text), node)
 
 
 def negate(operand: Expr, ctx: Context, node: exp.Expr) -> Expr:
@@ -90,7 +105,7 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
         moved = cast_unless_equal(other, _DAY_SECOND, ctx.conf) if b == VOID else other
         return call("time_add_interval", [start, moved], ctx, node)
     interval = b == CALENDAR_INTERVAL or _day_time(b)
-    if (interval and not _temporal(a) and a != VOID) or (interval and _stamp(a)):
+    if (interval and not _temporal(a) and a != VOID) or (b == CALENDAR_INTERVAL and a != b) or (interval and _stamp(a)):
         moment = cast(start, TIMESTAMP, ctx.conf) if is_string(a) else start
         added = call("timestamp_add_interval", [moment, other], ctx, node)
         return added if added.type == a else cast(added, a, ctx.conf)
@@ -109,7 +124,9 @@ def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr 
         return call("date_add_ym_interval", [date, other], ctx, node)
     if b == CALENDAR_INTERVAL:
         return call("date_add_interval", [date, other], ctx, node)
-    return call("date_add", [date, other], ctx, node) if not is_string(b) and not _stamp(b) else None
+    if is_string(b):
+        raise ctx.env.mismatch(unexpected(1, other, _DAYS), node)
+    return call("date_add", [date, other], ctx, node)
 
 
 def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
@@ -124,7 +141,9 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | N
         return call("subtract_timestamps", [left, right], ctx, node)
     if b == DATE or (a == DATE and b == VOID):
         return call("subtract_dates", [left, right], ctx, node)
-    if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL and not is_string(b):
+    if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
+        if is_string(b):
+            raise ctx.env.mismatch(unexpected(1, right, _DAYS), node)
         return call("date_sub", [left, right], ctx, node)
     if a == DATE and _is_day(b):
         days = negate(call("extractansiintervaldays", [right], ctx, node), ctx, node)
@@ -179,6 +198,7 @@ def _family(t: DataType) -> str:
     return "ym" if _year_month(t) else "dt" if _day_time(t) else ""
 
 
+_DAYS = '("INT" or "SMALLINT" or "TINYINT")'
 _DAY_SECOND = Interval("day", "second")
 _INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
 _MODIFIERS = ("distinct", "filter", "nulls", "within_group", "over")

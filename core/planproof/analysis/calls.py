@@ -48,6 +48,21 @@ def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
     return windows.over(bound, over, ctx, node) if over is not None else bound
 
 
+def plain_call(node: exp.Anonymous, ctx: Context) -> Call:
+    """The call of a function that planproof knows, without an OVER."""
+    name = _name(node, ctx)
+    function = ctx.env.registry.find(name)
+    if function is None:
+        raise _missing(name, node, ctx)
+    return _applied(function, name, node, ctx)
+
+
+def _time_window(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+    from planproof.analysis.timewindows import column_of_window
+
+    return column_of_window(plain_call(node, ctx), node, ctx)
+
+
 def _name(node: exp.Anonymous, ctx: Context) -> str:
     name = node.args["this"]
     if not isinstance(name, str):
@@ -321,6 +336,8 @@ _SPECIAL: dict[str, Callable[[exp.Anonymous, Context, str], Expr | None]] = {
     "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
     "timestampdiff": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
     **dict.fromkeys(("try_add", "try_subtract", "try_multiply", "try_divide"), _tried),
+    "window": _time_window,
+    "session_window": _time_window,
     "grouping": _grouping,
     "grouping_id": _grouping,
 }

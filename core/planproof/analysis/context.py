@@ -11,7 +11,7 @@ from sqlglot import exp
 from planproof.analysis.scope import LambdaScope, Scope
 from planproof.catalog import Catalog
 from planproof.conf import Conf
-from planproof.expr import Alias, Expr
+from planproof.expr import Alias, Column, Expr
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin, Unknown, place
@@ -68,7 +68,8 @@ class Context:
     """Where one expression is bound.
 
     `aliases` are the select items to the left (lateral column aliases). `place_name` is the clause, for messages.
-    `windows` are the named windows of the block; `grouping` the grouping expressions that `grouping()` may name.
+    `windows` are the named windows of the block; `grouping` the grouping expressions that `grouping()` may name;
+    `time_windows` the columns that stand for `window(..)`.
     """
 
     env: Environment
@@ -78,6 +79,7 @@ class Context:
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None
+    time_windows: dict[Expr, Column] = field(default_factory=dict)
 
     @property
     def conf(self) -> Conf:

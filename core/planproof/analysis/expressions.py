@@ -157,7 +157,7 @@ _BARE = {
     "current_catalog": "current_catalog",
     "current_database": "current_database",
     "current_schema": "current_schema",
-    "localtimestamp": "localtimestamp",
+    "localtime": "localtime",
     "grouping__id": "grouping_id",
 }
 """Functions that a query may name without parentheses, where no column has the name."""

@@ -17,6 +17,7 @@ from planproof.analysis.joins import boolean
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
 from planproof.analysis.stars import expand
+from planproof.analysis.timewindows import with_time_windows
 from planproof.expr import (
     Alias,
     Call,
@@ -59,7 +60,8 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     group = node.args.get("group")
     if group is not None and grouping.analytic(group):
         ctx = replace(ctx, grouping=())
-    items, child, scope = bind_items(node.expressions, child, replace(ctx, scope=scope))
+    child, ctx = with_time_windows(node, child, replace(ctx, scope=scope))
+    items, child, scope = bind_items(node.expressions, child, ctx)
     ctx = replace(ctx, scope=scope)
     having = node.args.get("having")
     aggregated = group is not None or any(holds_aggregate(i) for i in items)

@@ -119,7 +119,7 @@ class Mismatch(Exception):
     def full_condition(self) -> str:
         return (
             self.condition
-            if "." in self.condition or self.condition in _WHOLE
+            if "." in self.condition or self.condition in _WHOLE or self.condition.startswith("_LEGACY_ERROR")
             else f"DATATYPE_MISMATCH.{self.condition}"
         )
 
@@ -129,6 +129,8 @@ _WHOLE = {
     "WRONG_NUM_ARGS",
     "NON_FOLDABLE_ARGUMENT",
     "INVALID_PARAMETER_VALUE",
+    "INVALID_EXTRACT_FIELD",
+    "SECOND_FUNCTION_ARGUMENT_NOT_INTEGER",
     "SEED_EXPRESSION_IS_UNFOLDABLE",
     "INVALID_ESCAPE_CHAR",
     "INDETERMINATE_COLLATION_IN_EXPRESSION",

@@ -26,28 +26,25 @@ def _bare(symbol: str) -> Callable[[Call, Pretty], str]:
 
 def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
     """`SubtractTimestamps`: both sides take one timestamp type."""
-    left, right = args
-    a, b = left.type, right.type
+    a, b = args[0].type, args[1].type
     if a == b:
         return args
     for given, other, at in ((a, b, 0), (b, a, 1)):
-        if given == DATE or is_string(given):
+        if given == DATE or (is_string(given) and conf.ansi):
             target = other if other in (TIMESTAMP, TIMESTAMP_NTZ) else TIMESTAMP
             ready = list(args)
             ready[at] = cast(args[at], target, conf)
             return ready
-    return [
-        left if a == TIMESTAMP_NTZ else cast(left, TIMESTAMP_NTZ, conf),
-        right if b == TIMESTAMP_NTZ else cast(right, TIMESTAMP_NTZ, conf),
-    ]
+    stamps = {a, b} == {TIMESTAMP, TIMESTAMP_NTZ}
+    return [cast(x, TIMESTAMP_NTZ, conf) if stamps and x.type == TIMESTAMP else x for x in args]
 
 
 def _dates(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [a if a.type == DATE else cast(a, DATE, conf) for a in args]
+    return [cast(a, DATE, conf) if is_string(a.type) or a.type in (TIMESTAMP, TIMESTAMP_NTZ) else a for a in args]
 
 
 _OPERATOR: dict[str, Any] = {"effects": RAISES, "category": Category.OPERATOR}
-_TAKEN: dict[str, Any] = {"coerce": Coerce.NONE, **_OPERATOR}
+_TAKEN: dict[str, Any] = {"coerce": Coerce.EXPECTS, **_OPERATOR}
 _YM, _DT, _DAYS = Interval("year", "month"), Interval("day", "second"), Interval("day", "day")
 
 TABLE: Table = lines(

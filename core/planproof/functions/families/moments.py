@@ -91,7 +91,7 @@ def _made(own: str, joined: str) -> Callable[[Call, Pretty], str]:
 def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) -> Table:
     tries = name.startswith("try_")
     least, most = counts[0], counts[-1]
-    inputs: list[Input] = [ANY] * least + [Optional(ANY)] * (most - least)
+    inputs: list[Input] = [ANY if at < least else Optional(ANY) for at in range(most)]
     return fn(
         name,
         inputs,

@@ -58,8 +58,7 @@ _TEXT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
 _OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES, "category": Category.OPERATOR}
 
 TABLE: Table = lines(
-    fn("current_time", (Optional(INT, lit(6)),), _digits, NEVER, check=_precision, effects=PURE),
-    fn("localtime", (Optional(INT, lit(6)),), _digits, NEVER, check=_precision, effects=PURE),
+    fn("current_time localtime", (Optional(INT, lit(6)),), _digits, NEVER, check=_precision, effects=PURE),
     fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, effects=RAISES),
     fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, effects=RAISES, **_TEXT),
     fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, effects=PURE, **_TEXT),
