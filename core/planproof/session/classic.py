@@ -179,9 +179,13 @@ class ClassicSession:
             return [tuple(row) for row in self.spark.sql(sql).collect()]
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
-        with translated(sql):
-            frame = self.spark.sql(sql)
-            return (frame if limit is None else frame.limit(limit)).toArrow()
+        try:
+            with translated(sql):
+                frame = self.spark.sql(sql)
+                return (frame if limit is None else frame.limit(limit)).toArrow()
+        except (ValueError, TypeError, NotImplementedError) as error:
+            # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
+            raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
     def table(self, name: str) -> StoredTable | None:
         try:
