@@ -10,42 +10,39 @@ import pytest
 pytest.importorskip("dbt.adapters.spark")
 
 PACKAGE = Path(__file__).parents[2] / "macros"
+CASES = {
+    "columns": ("id, 1.5BD as price_, array('a') as tags", {("price", "column"), ("price_", "column")}),
+    "nulls": (
+        "if(id = 1, null, id) as id, cast(1 as decimal(10,2)) as price, array('a') as tags",
+        {("id", "not_null")},
+    ),
+    "types": ("id, cast(1 as decimal(10,3)) as price, array(1) as tags", {("price", "type"), ("tags", "type")}),
+    "healthy": ("id, cast(1 as decimal(10,2)) as price, array('a') as tags", set()),
+}
 CONTRACT = """
-    models:
-      - name: stored
+      - name: {}
         data_tests: [planproof.planproof_contract]
         columns:
-          - {name: id, data_type: bigint, constraints: [{type: not_null}]}
-          - {name: price, data_type: "decimal(10,2)"}
-          - {name: tags, data_type: array<string>}
-    """
+          - {{name: id, data_type: bigint, constraints: [{{type: not_null}}]}}
+          - {{name: price, data_type: "decimal(10,2)"}}
+          - {{name: tags, data_type: array<string>}}
+"""
 
 
-@pytest.mark.parametrize(
-    ("select", "broken"),
-    [
-        ("1L as id, 1.5BD as price_, array('a') as tags", {("price", "column"), ("price_", "column")}),
-        ("if(id = 1, null, id) as id, cast(1 as decimal(10,2)) as price, array('a') as tags", {("id", "not_null")}),
-        ("id, cast(1 as decimal(10,3)) as price, array(1) as tags", {("price", "type"), ("tags", "type")}),
-        ("id, cast(1 as decimal(10,2)) as price, array('a') as tags", set()),
-    ],
-    ids=["columns", "nulls", "types", "healthy"],
-)
-def test_the_stored_table_is_held_against_its_contract(dbt: Any, select: str, broken: set[tuple[str, str]]) -> None:
-    dbt.write(
-        {
-            "packages.yml": f"packages: [{{local: {PACKAGE}}}]",
-            "models/stored.sql": f"{{{{ config(materialized='table') }}}} select {select} from range(3)",
-            "models/stored.yml": CONTRACT,
-        }
-    )
-    if not (dbt.root / "dbt_packages").exists():
-        assert dbt.run("deps").success
+def test_stored_tables_are_held_against_their_contracts(dbt: Any) -> None:
+    files = {
+        f"models/{name}.sql": f"{{{{ config(materialized='table') }}}} select {select} from range(3)"
+        for name, (select, _) in CASES.items()
+    }
+    models = "models:" + "".join(CONTRACT.format(name) for name in CASES)
+    dbt.write({**files, "models/models.yml": models, "packages.yml": f"packages: [{{local: {PACKAGE}}}]"})
+    assert dbt.run("deps").success
     assert dbt.run("run", guarded=False).success, dbt.results
-    result = dbt.run("test", "--store-failures", guarded=False)
-    assert result.success is not bool(broken)
-    [name] = [n for n in dbt.results if n.startswith("planproof_planproof_contract")]
-    assert dbt.results[name]["failures"] == len(broken)
-    table = dbt.results[name]["relation_name"]
-    assert {(r.column_name, r.term) for r in dbt.spark.table(table.replace("`", "")).collect()} == broken
-    dbt.spark.sql(f"drop schema {table.replace('`', '').split('.')[0]} cascade")
+    assert not dbt.run("test", "--store-failures", guarded=False).success
+    results = {n.removeprefix("planproof_planproof_contract_").rstrip("_"): r for n, r in dbt.results.items()}
+    assert results.keys() == CASES.keys()
+    for name, (_, broken) in CASES.items():
+        table = results[name]["relation_name"].replace("`", "")
+        assert results[name]["failures"] == len(broken)
+        assert {(r.column_name, r.term) for r in dbt.spark.table(table).collect()} == broken
+    dbt.spark.sql(f"drop schema {table.split('.')[0]} cascade")
