@@ -75,7 +75,9 @@ def _name(node: exp.Anonymous, ctx: Context) -> str:
 
 
 def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
-    if name.lower() in SPARK_FUNCTIONS or name.lower() in ctx.env.functions:
+    # A live catalog may hold functions of its own, which are not read.
+    live = ctx.env.catalog.source is not None
+    if live or name.lower() in SPARK_FUNCTIONS or name.lower() in ctx.env.functions:
         return ctx.env.unknown(f"the function {name.lower()}", node)
     parts = ".".join(f"`{p}`" for p in name.split("."))
     return ctx.env.rejected(
