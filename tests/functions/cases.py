@@ -63,7 +63,7 @@ def matrix(name: str, function: Function, *, deep: bool = False) -> Iterator[Arg
     """
     seen: set[Args] = set()
     for args in _good_ones(name, function) if is_alias(name, function) else _all(name, function, deep):
-        if args not in seen:
+        if args not in seen and fits_sweep(name, args):
             seen.add(args)
             yield args
 
@@ -124,7 +124,22 @@ def _paired(name: str, function: Function, sizes: list[int], deep: bool) -> Iter
             yield (other, literal.sql, *rest)
 
 
+SYMBOLS = frozenset(["+", "-", "*", "/", "%", "=", "<=>", "<", "<=", ">", ">=", "&", "|", "^"])
+"""Operators that are swept between two operands."""
+
+_MOMENTS = ("date", "ts", "ntz", "time", "interval", "ym", "dt", "DATE")
+
+
+def fits_sweep(name: str, args: Args) -> bool:
+    """Arithmetic with dates and intervals is resolved before functions are bound, so it is not swept here."""
+    if name in SYMBOLS and len(args) != 2:
+        return False
+    return name not in ("+", "-", "*", "/", "div") or not any(a.startswith(_MOMENTS) for a in args)
+
+
 def call_sql(name: str, function: Function, args: Args) -> str:
+    if name in SYMBOLS:
+        return f"{args[0]} {name} {args[1]}"
     text = f"`{name}`({', '.join(args)})"
     return f"{text} OVER (ORDER BY int_nn)" if function.category is Category.WINDOW else text
 

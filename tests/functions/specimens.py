@@ -145,6 +145,7 @@ OTHERS = (
             "x",
             "n",
             "DEFAULT",
+            "utf8_lcase",
             "SHA-256",
         )
     ),
@@ -157,6 +158,7 @@ BASES: dict[str, tuple[str, ...]] = {
     "aes_encrypt": ("binary_nn", "binary_nn", "'GCM'", "'DEFAULT'", "binary_nn", "binary_nn"),
     "bround": ("dec_nn", "1"),
     "ceil": ("dec_nn", "1"),
+    "collate": ("string_nn", "'utf8_lcase'"),
     "decode": ("binary_nn", "'utf-8'", "string_nn", "string_nn", "string_nn"),
     "elt": ("1", "string_nn", "string_nn"),
     "floor": ("dec_nn", "1"),

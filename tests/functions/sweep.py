@@ -26,7 +26,7 @@ from py4j.protocol import Py4JJavaError, get_return_value
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cases import Answer, Args, base, call_sql, counts, derive, is_alias, matrix, takes_lambda
+from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alias, matrix, takes_lambda
 from specimens import SPECIMENS, Specimen, spelled
 
 from planproof.conf import Conf
@@ -200,7 +200,7 @@ def selected(family: Sequence[str] = (), function: Sequence[str] = ()) -> list[t
         lines = [
             (name, line)
             for name, line in table
-            if name.isidentifier()
+            if (name.isidentifier() or name in SYMBOLS)
             and not takes_lambda(line)
             and line.category is not Category.OPERATOR
             and (not function or name in function)

@@ -140,6 +140,8 @@ def division(args: list[Expr], conf: Conf) -> list[Expr]:
     """`/` works on doubles and decimals only; everything else numeric becomes a double."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     types = [a.type for a in ready]
+    if types[0] == VOID and is_numeric(types[1]):
+        return _cast_both(ready, DOUBLE, conf)
     whole = all(isinstance(t, Decimal) or t == DOUBLE for t in types)
     if not whole and all(is_numeric(t) or t == VOID for t in types):
         if any(isinstance(t, Decimal) for t in types):

@@ -110,7 +110,8 @@ def _decoding(args: list[Expr], conf: Conf) -> list[Expr]:
 def _decoding_check(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) == 2:
         return accepted(args, [BINARY, ANY_STRING])
-    for key in args[1 : len(args) - len(args) % 2 : 2]:
+    pairs = (len(args) - 1) // 2
+    for key in args[1 : 1 + 2 * pairs : 2]:
         refused = _compared([args[0], key], conf)
         if refused is not None:
             return refused

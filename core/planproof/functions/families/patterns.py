@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Literal
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import foldable, null_for_null
+from planproof.functions.families.rules import constant, foldable, null_for_null
 from planproof.functions.signature import ALWAYS, EITHER, RAISES, Args, Mismatch, Optional
 from planproof.types import INT, Array, DataType
 from planproof.types.kinds import ANY_STRING
@@ -19,10 +18,14 @@ def _all_found(args: Args, conf: Conf) -> DataType:
     return Array(args[0].type, True)
 
 
+def _before_start(position: int | None) -> bool:
+    return position is not None and position <= 0
+
+
 def _start(args: Args, conf: Conf) -> Mismatch | None:
     """`RegExpReplace.checkInputDataTypes`: the start is a positive constant."""
     refused = foldable(3)(args, conf)
-    if refused is None and isinstance(args[3], Literal) and args[3].value is not None and args[3].value <= 0:
+    if refused is None and _before_start(constant(args[3], "regexp_replace")):
         return Mismatch("VALUE_OUT_OF_RANGE", "the position of regexp_replace must be 1 or greater.")
     return refused
 

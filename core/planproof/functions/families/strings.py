@@ -70,7 +70,9 @@ def _named_collation(args: Args, conf: Conf) -> DataType:
 
 
 def _written_name(args: list[Expr], conf: Conf) -> list[Expr]:
-    if not is_foldable(args[1]) or not is_string(args[1].type):
+    if not is_string(args[1].type):
+        raise Unknown("collate by what is no string")
+    if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
     return args
 
@@ -145,6 +147,8 @@ def _padded(name: str) -> Table:
         if args[0].type == BINARY and (len(args) == 2 or args[2].type == BINARY):
             pad = args[2:] or [Literal(b"\0", BINARY, "X'00'")]
             return [args[0], *implicitly(args[1:2], [INT], conf), *pad]
+        if isinstance(args[1].type, String) and args[1].type.collation:
+            raise Unknown(f"{name} to a length that is a collated string")
         pad = args[2:] or [lit(" ")]
         return implicitly([*args[:2], *pad], [ANY_STRING, INT, ANY_STRING], conf)
 
