@@ -34,7 +34,7 @@ def recursive_cte(cte: exp.CTE, name: str, names: list[str], env: Environment, o
             "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
         )
     output = tuple(_loosened(c, names[i] if names else c.name, name) for i, c in enumerate(anchor.output))
-    inner = env.with_ctes({name.lower(): Cte(name, Scan(name, output), recursive=True)})
+    inner = env.with_ctes({name.lower(): Cte(name, Scan(name, output, recursive=True), recursive=True)})
     step = env.bind_query(query.args["expression"], inner, outer)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):

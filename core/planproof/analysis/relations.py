@@ -18,12 +18,13 @@ from planproof.analysis.scope import Scope
 from planproof.expr import Call, Column, Expr, fresh_id
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.names import SPARK_FUNCTIONS
-from planproof.functions.signature import Category
+from planproof.functions.signature import NEVER, PURE, Category, Coerce, Function, Many
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
-from planproof.types import DataType, same_type
+from planproof.types import VOID, DataType, same_type
 from planproof.types.coercion import common
+from planproof.types.kinds import ANY
 
 From = tuple[Plan, Scope]
 
@@ -216,7 +217,11 @@ def _range(node: exp.Anonymous, ctx: Context) -> Plan:
     for arg in args:
         if arg.nullable or implicit(arg.type, LONG, ansi=ctx.conf.ansi) is None:
             raise ctx.env.rejected("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}".', node)
-    return Values((), (Column(fresh_id(), "id", LONG, False),))
+    call = Call(_RANGE, tuple(args), VOID, False, "range")
+    return Values((), (Column(fresh_id(), "id", LONG, False),), call)
+
+
+_RANGE = Function("range", (Many(ANY, 1),), VOID, NEVER, PURE, Coerce.NONE, Category.GENERATOR)
 
 
 def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, list[tuple[str, DataType, bool]]]:

@@ -74,10 +74,11 @@ class OneRow(Plan):
 
 @dataclass(frozen=True, slots=True)
 class Scan(Plan):
-    """A table or view of the catalog. Its schema is frozen: it is the source's."""
+    """A table or view of the catalog, or (`recursive`) a CTE seen from inside itself. Its schema is frozen."""
 
     relation: str
     output: tuple[Column, ...]
+    recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""Unparsing: the text of a plan is planned to the plan's own schema, for every golden query."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof.analysis.setup import apply
+from planproof.api import plan
+from planproof.conf import Conf
+from planproof.origin import Unknown
+from planproof.sql.unparse import unparse
+
+QUERIES = Path(__file__).parents[1] / "cases" / "queries"
+SPEC = importlib.util.spec_from_file_location("golden_for_unparse", QUERIES.parents[1] / "analysis" / "golden.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+golden = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(golden)
+ENVIRONMENT = apply(golden.tables(), json.loads((QUERIES / "relations.json").read_text()), Conf())
+
+
+def writable(case: dict[str, Any]) -> bool:
+    return "schema" in case and case["ansi"] and "RECURSIVE" not in case["query"]
+
+
+def test_a_recursive_cte_has_no_text_yet() -> None:
+    sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n"
+    with pytest.raises(Unknown, match="recursive CTE"):
+        unparse(plan(sql, environment=replace(ENVIRONMENT, text=sql)).root)
+
+
+@pytest.mark.parametrize("case", [c for c in golden.cases() if writable(c)], ids=lambda c: c["file"])
+def test_the_text_of_a_plan_has_the_plan_s_schema(case: dict[str, Any]) -> None:
+    made = plan(case["query"], environment=replace(ENVIRONMENT, text=case["query"]))
+    text = unparse(made.root)
+    again = plan(text, environment=replace(ENVIRONMENT, text=text))
+    assert again.physical_schema == made.physical_schema, text
