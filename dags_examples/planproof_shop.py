@@ -31,7 +31,7 @@ with DAG(
     max_active_runs=1,
     max_active_tasks=1,
     default_args={"retries": 3, "retry_delay": timedelta(minutes=1), "execution_timeout": timedelta(minutes=30)},
-    params={"customer_join": "inner", "scale": 0.02},
+    params={"customer_join": "inner", "scale": 0.02, "select": ""},
     tags=["planproof"],
     doc_md=__doc__,
 ) as dag:
@@ -65,6 +65,7 @@ with DAG(
         task_id="run",
         project_dir=PROJECT,
         profiles_dir=PROJECT,
+        select="{{ params.select }}",
         vars={"customer_join": "{{ params.customer_join }}"},
         env=ENV,
         outlets=[Asset("x-planproof://shop/marts")],

@@ -5,6 +5,7 @@ Airflow reads its configuration when it is imported, so the environment is set h
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib.util
 import io
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 HOME = Path(tempfile.mkdtemp(prefix="planproof-airflow-"))
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 DAGS = HOME / "dags"
 os.environ.update(
     AIRFLOW_HOME=str(HOME),
@@ -60,14 +62,13 @@ class Ran:
 
 
 @pytest.fixture(scope="session")
-def airflow_home() -> Iterator[Path]:
+def airflow_home() -> Path:
     """Airflow's home, with its database made."""
     from airflow.utils.db import initdb
 
     with contextlib.redirect_stdout(io.StringIO()):
         initdb()
-    yield HOME
-    shutil.rmtree(HOME, ignore_errors=True)
+    return HOME
 
 
 @pytest.fixture
@@ -82,7 +83,9 @@ def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[
             text, file = source.read_text(), DAGS / source.name
         else:
             text, file = textwrap.dedent(source), DAGS / "tested.py"
-        file.write_text("".join(f"{name} = {value!r}\n" for name, value in names.items()) + text)
+        # The text of a timedelta names its module.
+        defined = ["import datetime\n"] if names else []
+        file.write_text("".join([*defined, *(f"{name} = {value!r}\n" for name, value in names.items()), text]))
         return _run(file, dag_id, conf, capsys)
 
     yield run

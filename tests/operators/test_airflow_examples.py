@@ -41,7 +41,8 @@ def test_the_shop_is_checked_run_and_audited(
     assert (nations["verdict"], nations["rows"]) == ("proved", 25)
 
     rows = sorted(spark.table(f"{database}.customer_activity").collect())
-    broken = run_dag(EXAMPLES / "planproof_shop.py", "planproof_shop", conf={"scale": 0.01, "customer_join": "left"})
+    change = {"scale": 0.01, "customer_join": "left", "select": "customer_activity"}
+    broken = run_dag(EXAMPLES / "planproof_shop.py", "planproof_shop", conf=change)
     assert broken.states["run"] == "failed"
     assert broken.states["audit"] == "upstream_failed"
     assert broken.tries["run"] == 1

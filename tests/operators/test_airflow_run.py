@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN = """
-from datetime import datetime, timedelta
 from airflow.sdk import DAG, Asset
 from airflow_planproof import PlanproofRunOperator
 
-with DAG("tested", schedule=None, start_date=datetime(2026, 1, 1)) as dag:
+GIVEN = {"retries": 3, "retry_delay": datetime.timedelta(0), **GIVEN}
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1)) as dag:
     PlanproofRunOperator(
         task_id="run", project_dir=PROJECT, profiles_dir=PROJECT, env={"SHOP_SCHEMA": SCHEMA},
-        retries=3, retry_delay=timedelta(0), outlets=[Asset("x-shop://totals")], **GIVEN,
+        outlets=[Asset("x-shop://totals")], **GIVEN,
     )
 """
 
@@ -105,7 +109,7 @@ def test_spark_trouble_is_retried(
     (shop / "models" / "sales.sql").write_text(f"select id from parquet.`{damaged.parent}`")
     ran = run_dag(
         "import shutil\n"
-        + RUN.replace("**GIVEN", "on_retry_callback=lambda context: shutil.copy(SOUND, DAMAGED), **GIVEN"),
+        + RUN.replace("outlets=", "on_retry_callback=lambda context: shutil.copy(SOUND, DAMAGED), outlets="),
         PROJECT=str(shop),
         SCHEMA=database,
         GIVEN={"select": "sales"},
@@ -119,26 +123,52 @@ def test_spark_trouble_is_retried(
     assert spark.table(f"{database}.sales").count() == 20_000
 
 
+ENDLESS = "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
+
+
 def test_a_timeout_cancels_the_spark_job(
-    run_dag: Callable[..., Any], shop: Path, database: str, spark: SparkSession
+    run: Callable[..., Any], shop: Path, database: str, spark: SparkSession
 ) -> None:
-    (shop / "models" / "endless.sql").write_text(
-        "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
-    )
+    (shop / "models" / "endless.sql").write_text(ENDLESS)
     started = time.monotonic()
-    ran = run_dag(
-        RUN.replace("**GIVEN", "execution_timeout=timedelta(seconds=20), **{**GIVEN, 'retries': 0}").replace(
-            "retries=3, ", ""
-        ),
-        PROJECT=str(shop),
-        SCHEMA=database,
-        GIVEN={"select": "endless"},
-    )
+    ran = run(select="endless", retries=0, execution_timeout=timedelta(seconds=12))
     assert ran.states == {"run": "failed"}, ran.failures
     assert "AirflowTaskTimeout" in ran.log
-    assert time.monotonic() - started < 45
+    assert 12 < time.monotonic() - started < 30
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     assert not spark.catalog.tableExists(f"{database}.endless")
+
+
+def test_a_kill_cancels_the_spark_job(run: Callable[..., Any], shop: Path, database: str, spark: SparkSession) -> None:
+    """SIGTERM while the job runs, as Airflow sends it to a task that was set to failed; the next run is healthy."""
+    (shop / "models" / "endless.sql").write_text(ENDLESS)
+    jobs = spark.sparkContext.statusTracker()
+    seconds: list[float] = []
+
+    def kill() -> None:
+        while not jobs.getActiveJobsIds():
+            time.sleep(0.1)
+        killed = time.monotonic()
+        os.kill(os.getpid(), signal.SIGTERM)
+        while jobs.getActiveJobsIds() and time.monotonic() < killed + 60:
+            time.sleep(0.1)
+        seconds.append(time.monotonic() - killed)
+
+    before = signal.getsignal(signal.SIGTERM)
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    try:
+        ran = run(select="endless", retries=0)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    killer.join(60)
+    assert ran.states == {"run": "failed"}, ran.failures
+    assert "WorkCancelled" in ran.failures
+    assert seconds[0] < 5
+    assert not spark.catalog.tableExists(f"{database}.endless")
+    (shop / "models" / "endless.sql").write_text("select 1 as total")
+    again = run(select="endless")
+    assert again.states == {"run": "success"}, again.failures
 
 
 @pytest.mark.parametrize(
