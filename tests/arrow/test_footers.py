@@ -70,6 +70,13 @@ def test_the_schema_is_what_spark_planned_and_what_spark_reads(spark, session, t
     assert footer.rows == (2 if sql == EVERY_TYPE else 1)
 
 
+def test_times_of_every_precision(spark, session, tmp_path):
+    with session.settings({"spark.sql.timeType.enabled": "true"}):
+        sql = "select cast('12:34:56' as time(9)) t9, cast('12:34:56' as time(6)) t6, cast('12:34:56' as time(0)) t0"
+        [file] = written(spark, sql, tmp_path / "t")
+        assert read_footer(file).schema == session.planes(sql).optimized
+
+
 def test_millis_are_told(spark, session, tmp_path):
     with session.settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
         [file] = written(spark, "select timestamp'2020-01-01 00:00:00' ts", tmp_path / "t")

@@ -50,6 +50,7 @@ _PLAIN: dict[str, DataType] = {
 }
 _SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INT, 64: LONG}
 _UNSIGNED: dict[int, DataType] = {8: SHORT, 16: INT, 32: LONG, 64: Decimal(20, 0)}
+_TIME_DIGITS = {"microseconds": 6, "nanoseconds": 9}
 _TEXT = ("String", "Enum", "JSON")
 
 
@@ -82,8 +83,8 @@ def _moment(physical: str, form: Mapping[str, Any]) -> DataType:
     unit = form.get("timeUnit")
     if form["Type"] == "Timestamp" and unit in ("microseconds", "milliseconds"):
         return TIMESTAMP if form["isAdjustedToUTC"] else TIMESTAMP_NTZ
-    if form["Type"] == "Time" and unit == "microseconds" and not form["isAdjustedToUTC"]:
-        return Time(6)
+    if form["Type"] == "Time" and unit in _TIME_DIGITS and not form["isAdjustedToUTC"]:
+        return Time(_TIME_DIGITS[unit])
     detail = f" {unit}" if unit else ""
     name = f"parquet {physical} {form['Type']}{detail}"
     return Atomic(name, name)

@@ -37,7 +37,8 @@ def check(
 
     `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a place holds no null; a flag of
     `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column, by name, in
-    the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged; codes in `settings.allow` become warnings.
+    the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged; codes in
+    `settings.allow` become warnings.
     """
     found = [*_columns(contract.schema, schema, settings)]
     for promised, given in _matched(contract.schema, schema):
