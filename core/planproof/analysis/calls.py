@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from planproof.analysis import windows
 from planproof.analysis.context import Context
+from planproof.analysis.modifiers import modified, ordered_arguments
 from planproof.analysis.scope import LambdaScope
 from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
+from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, coerced, with_span
 from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
@@ -41,10 +42,14 @@ def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
         if found is not None:
             return found
     function = ctx.env.registry.find(key)
-    if function is None:
+    if function is None or key in ctx.env.registry.internal:
         raise _missing(name, node, ctx)
     bound = _applied(function, name, node, ctx)
     over = node.args.get("over")
+    if over is None and function.category is Category.WINDOW:
+        raise ctx.env.rejected(
+            "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
+        )
     return windows.over(bound, over, ctx, node) if over is not None else bound
 
 
@@ -89,7 +94,7 @@ def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
 
 
 def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -> Call:
-    arguments = _ordered(function, node, ctx)
+    arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
         check_arity(function, _count(arguments))
@@ -99,7 +104,7 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
         found = apply(function, args, ctx.conf, shown)
     except Mismatch as mismatch:
         raise ctx.env.mismatch(mismatch, node) from None
-    return with_span(_with_modifiers(found, node, ctx), span(node))
+    return with_span(modified(found, node, ctx), span(node))
 
 
 def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx: Context) -> None:
@@ -127,7 +132,7 @@ def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]
     named: dict[str, exp.Expr] = {}
     for argument in node.args["expressions"]:
         if isinstance(argument, exp.Star):
-            arguments += _count_all(function, node) or expand(argument, ctx)
+            arguments += _count_all(function, node, ctx) or expand(argument, ctx)
         elif isinstance(argument, exp.Kwarg):
             named[argument.args["this"].args["this"].lower()] = argument.args["expression"]
         else:
@@ -135,10 +140,16 @@ def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]
     return _placed(function, arguments, named, node, ctx) if named else arguments
 
 
-def _count_all(function: Function, node: exp.Anonymous) -> list[Any]:
+def _count_all(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]:
     """`count(*)` counts rows: Spark makes it `count(1)`."""
     alone = function.name == "count" and len(node.args["expressions"]) == 1 and not node.args.get("distinct")
-    return [Literal(1, INT, "1")] if alone and not node.args["expressions"][0].args.get("qualifier") else []
+    if alone and node.args["expressions"][0].args.get("qualifier"):
+        raise ctx.env.rejected(
+            "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
+            "count(table.*) is not allowed. Use count(*) or name the columns.",
+            node,
+        )
+    return [Literal(1, INT, "1")] if alone else []
 
 
 def _placed(
@@ -244,32 +255,6 @@ def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr]
     variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
     inner = ctx.within_lambda(LambdaScope(dict(zip(keys, variables)), ctx.lambdas))
     return Lambda(variables, bind(node.args["this"], inner), span(node))
-
-
-def _with_modifiers(found: Call, node: exp.Anonymous, ctx: Context) -> Call:
-    from planproof.analysis.expressions import bind
-    from planproof.analysis.windows import sort_keys
-
-    changes: dict[str, Any] = {}
-    if node.args.get("distinct"):
-        changes["distinct"] = True
-    if node.args.get("nulls") == "IGNORE":
-        changes["ignore_nulls"] = True
-    condition = node.args.get("filter")
-    if condition is not None:
-        changes["filter"] = bind(condition, ctx)
-    within = node.args.get("within_group")
-    if within:
-        changes["order"] = tuple(sort_keys(within, ctx))
-    if not changes:
-        return found
-    if found.function.category not in (Category.AGGREGATE, Category.WINDOW):
-        raise ctx.env.rejected(
-            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"The function `{found.function.name}` does not support DISTINCT, FILTER, IGNORE NULLS or WITHIN GROUP.",
-            node,
-        )
-    return replace(found, **changes)
 
 
 def _trim(node: exp.Anonymous, ctx: Context, name: str) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -10,23 +11,28 @@ from planproof.analysis.context import Context
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
+from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, Interval, Time, is_numeric
 
 _GROWING = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "ntile"}
+_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "ntile", "counter_diff"}
 _OFFSETS = {"lag", "lead"}
+_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def over(function: Call, spec: exp.Window, ctx: Context, node: exp.Expr) -> Window:
+def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
     from planproof.analysis.expressions import bind
 
-    definition = _named(spec, ctx, node)
+    definition = _named(window, ctx, node)
     partition = tuple(bind(n, ctx) for n in definition.args.get("partition_by") or ())
     order = tuple(sort_keys(definition.args.get("order") or (), ctx))
     if definition.args.get("cluster"):
         order = tuple(Sort(p, True, True) for p in partition)
     _check(function, order, ctx, node)
-    frame, bounds = _frame(function, definition.args.get("spec"), bool(order), ctx)
+    spec = definition.args.get("spec")
+    frame, bounds = _frame(function, spec, bool(order), ctx)
+    if spec is not None:
+        _check_frame(function, spec, order, frame, ctx, node)
     return Window(function, partition, order, frame, bounds)
 
 
@@ -62,6 +68,60 @@ def _check(function: Call, order: Sequence[Sort], ctx: Context, node: exp.Expr) 
         )
 
 
+def _check_frame(
+    function: Call, spec: exp.Expr, order: Sequence[Sort], required: str, ctx: Context, node: exp.Expr
+) -> None:
+    """A frame that was written must be the one that the function requires, and one that fits the order."""
+    name = function.function.name
+    shown, bounds = _written(spec, ctx)
+    if name in _OFFSETS and shown != required:
+        raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1035", f"Cannot specify window frame for {name} function.", node)
+    if (name in _RANKS or name == "cume_dist") and shown != required:
+        raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
+    if spec.args["kind"] == "RANGE" and bounds:
+        _check_range(order, ctx, node)
+    if _upside_down(spec, ctx):
+        raise ctx.env.rejected(
+            "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
+            f"The lower bound of the frame {shown} must be less than or equal to the upper bound.",
+            node,
+        )
+
+
+def _check_range(order: Sequence[Sort], ctx: Context, node: exp.Expr) -> None:
+    """A range of values is over one sort key, of a number, a date or a timestamp."""
+    if not order:
+        reason, text = "RANGE_FRAME_WITHOUT_ORDER", "A range window frame needs an ORDER BY."
+    elif len(order) > 1:
+        reason, text = "RANGE_FRAME_MULTI_ORDER", "A range window frame with value boundaries takes one sort key."
+    elif not (is_numeric(order[0].type) or isinstance(order[0].type, Interval | Time) or order[0].type in _MOMENTS):
+        reason = "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
+        text = f'A range window frame cannot be over "{order[0].type.sql}".'
+    else:
+        return
+    raise ctx.env.rejected(f"DATATYPE_MISMATCH.{reason}", text, node)
+
+
+def _upside_down(spec: exp.Expr, ctx: Context) -> bool:
+    """Whether both bounds are numbers, or the current row, and the lower lies above the upper."""
+    end = spec.args.get("end")
+    low = _place(spec.args["start"], spec.args.get("start_side"))
+    high = 0.0 if end is None else _place(end, spec.args.get("end_side"))
+    return low is not None and high is not None and low > high
+
+
+def _place(bound: exp.Expr | str, side: str | None) -> float | None:
+    sign = -1 if side == "PRECEDING" else 1
+    if isinstance(bound, str):
+        return 0.0 if bound == "CURRENT ROW" else sign * math.inf
+    if isinstance(bound, exp.Literal) and not bound.args.get("is_string"):
+        try:
+            return sign * float(bound.args["this"])
+        except ValueError:
+            return None
+    return None
+
+
 def sort_keys(nodes: Sequence[exp.Expr], ctx: Context) -> list[Sort]:
     """ORDER BY items: ascending puts nulls first unless said otherwise, descending last."""
     from planproof.analysis.expressions import bind
@@ -88,6 +148,10 @@ def _frame(function: Call, spec: exp.Expr | None, ordered: bool, ctx: Context) -
     if spec is None:
         unbounded = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
         return ("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if ordered else unbounded), ()
+    return _written(spec, ctx)
+
+
+def _written(spec: exp.Expr, ctx: Context) -> tuple[str, tuple[Expr, ...]]:
     low, first = _bound(spec.args["start"], spec.args.get("start_side"), ctx)
     end = spec.args.get("end")
     high, second = _bound(end, spec.args.get("end_side"), ctx) if end is not None else ("CURRENT ROW", ())

@@ -143,8 +143,8 @@ class Lambda(Expr):
 class Call(Expr):
     """A function or operator applied to arguments that already have the types that it expects.
 
-    `shown` is the name as Spark prints it (an alias of the function keeps its spelling). `distinct`, `filter` and
-    `ignore_nulls` belong to aggregate and window functions.
+    `shown` is the name as Spark prints it (an alias of the function keeps its spelling). `distinct`, `filter`,
+    `ignore_nulls` and `respect_nulls` belong to aggregate and window functions.
     """
 
     function: Function
@@ -155,6 +155,7 @@ class Call(Expr):
     distinct: bool = False
     filter: Expr | None = None
     ignore_nulls: bool = False
+    respect_nulls: bool = False
     order: tuple[Expr, ...] = ()
     known: str | None = field(default=None, compare=False)
     span: Span | None = field(default=None, compare=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import Function
 
 _IDENTITIES = itertools.count(1)
@@ -18,9 +19,10 @@ class RegistrationError(ValueError):
 
 @dataclass(slots=True)
 class Registry:
-    """Functions by lower-case name. `identity` tells registries apart."""
+    """Functions by lower-case name. `identity` tells registries apart; no query can call an `internal` name."""
 
     functions: dict[str, Function] = field(default_factory=dict)
+    internal: frozenset[str] = frozenset()
     identity: int = field(default_factory=lambda: next(_IDENTITIES))
 
     def register(self, name: str, logical: Function | None, spark: object | None) -> Function:
@@ -47,7 +49,7 @@ class Registry:
 
     def extended(self) -> Registry:
         """A registry of its own that starts with these functions."""
-        return Registry(dict(self.functions))
+        return Registry(dict(self.functions), self.internal)
 
 
 def table(*families: Iterable[tuple[str, Function]]) -> Registry:
@@ -56,6 +58,7 @@ def table(*families: Iterable[tuple[str, Function]]) -> Registry:
     for family in families:
         for name, function in family:
             registry.register(name, function, function.spark or name)
+    registry.internal = frozenset(registry.functions) - SPARK_FUNCTIONS
     return registry
 
 

@@ -110,18 +110,20 @@ class Category(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch(Exception):
-    """The arguments do not fit. `condition` is Spark's sub-condition of DATATYPE_MISMATCH, or a full condition."""
+    """The arguments do not fit. `condition` is Spark's sub-condition of DATATYPE_MISMATCH, or a full condition.
+
+    `whole` tells a full condition from a sub-condition of the same name.
+    """
 
     condition: str
     message: str = ""
+    whole: bool = False
 
     @property
     def full_condition(self) -> str:
-        return (
-            self.condition
-            if "." in self.condition or self.condition in _WHOLE or self.condition.startswith("_LEGACY_ERROR")
-            else f"DATATYPE_MISMATCH.{self.condition}"
-        )
+        given = self.condition
+        whole = self.whole or "." in given or given in _WHOLE or given.startswith("_LEGACY_ERROR")
+        return given if whole else f"DATATYPE_MISMATCH.{given}"
 
 
 _LOGIC = {"and", "or", "in", "between"}
@@ -148,6 +150,8 @@ class Function:
 
     `spark` is the builtin's name in Spark, or the callable that a user handed over. `coerces` runs in place of `coerce`
     where the function has rules of its own; `check` refuses argument types; `show` prints a call in output names;
+    `modifiers` says what an aggregate or window function takes besides arguments: `nulls` (IGNORE NULLS), `order`
+    (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
     `names` are the parameter names for named arguments; `foldable` marks what Spark can fold (a call over literals).
     """
 
@@ -166,6 +170,7 @@ class Function:
     names: tuple[str, ...] = ()
     foldable: bool = True
     alias: bool = False
+    modifiers: tuple[str, ...] = ()
     since: str = "1.0"
     until: str | None = None
     spark: str | Callable[..., Any] | None = None

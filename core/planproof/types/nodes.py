@@ -145,7 +145,8 @@ class Geo(DataType):
 
     @property
     def json(self) -> Json:
-        crs = "OGC:CRS84" if self.srid == 4326 else f"SRID:{self.srid}"
+        names = {-1: "SRID:ANY", 0: "SRID:0", 4326: "OGC:CRS84"}
+        crs = names.get(self.srid, f"EPSG:{self.srid}")
         return f"{self.kind}({crs}{', SPHERICAL' if self.kind == 'geography' else ''})"
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import cast, different_types, met, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import accepted, checks, constant, foldable, implicitly
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,
@@ -22,9 +24,27 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
-from planproof.types import BOOLEAN, BYTE, DOUBLE, INT, LONG, VOID, Array, DataType, Decimal, Interval, is_integral
+from planproof.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    INT,
+    LONG,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    Array,
+    DataType,
+    Decimal,
+    Interval,
+    Map,
+    String,
+    is_integral,
+    walk,
+)
 from planproof.types.coercion import bounded_decimal
-from planproof.types.kinds import ANY, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf, is_orderable
+from planproof.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
 Pretty = Callable[[Expr], str]
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
@@ -39,13 +59,19 @@ def _sum_type(args: Args, conf: Conf) -> DataType:
     return LONG if is_integral(given) else DOUBLE
 
 
-def _average_type(args: Args, conf: Conf) -> DataType:
+def average_type(args: Args, conf: Conf) -> DataType:
+    """`Average.resultType`."""
     given = args[0].type
     if isinstance(given, Decimal):
         return bounded_decimal(given.precision + 4, given.scale + 4)
     if isinstance(given, Interval):
         return Interval("year", "month") if given.year_month else Interval("day", "second")
     return DOUBLE
+
+
+def _seconds(args: list[Expr], conf: Conf) -> list[Expr]:
+    """With ANSI on, a timestamp that is summed counts as seconds."""
+    return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP and conf.ansi else a for a in args]
 
 
 def _collected(args: Args, conf: Conf) -> DataType:
@@ -68,33 +94,163 @@ def _offset_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _upper(call: Call, pretty: Pretty) -> str:
-    return f"{call.shown.upper()}({', '.join(pretty(a) for a in call.args)})"
+    """A rank is over the window's order: arguments are not printed."""
+    return f"{call.shown.upper()}()"
 
 
 def _first_only(call: Call, pretty: Pretty) -> str:
     """The flag that ignores nulls is not printed."""
-    return f"{call.shown}({pretty(call.args[0])})"
+    return f"{call.shown}({'DISTINCT ' if call.distinct else ''}{pretty(call.args[0])})"
+
+
+def _null_int(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A bare NULL among bits is an int."""
+    return [Literal(None, INT, "NULL") if a.type == VOID else a for a in args]
+
+
+def _by(args: list[Expr], conf: Conf) -> list[Expr]:
+    return [*args[:2], *implicitly(args[2:], (INT,), conf)]
+
+
+def _by_type(args: Args, conf: Conf) -> DataType:
+    """With a count, `max_by(x, y, k)` is an array of the k best."""
+    return args[0].type if len(args) < 3 else Array(args[0].type, True)
+
+
+def _by_check(args: Args, conf: Conf) -> Mismatch | None:
+    refused = _ordered(1)(args, conf)
+    if refused is not None or len(args) < 3:
+        return refused
+    refused = accepted(args, (None, None, INT)) or foldable(2)(args, conf)
+    return refused or (None if _whole(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
+
+
+def _whole(arg: Expr) -> int:
+    value = constant(arg, "this function")
+    return 0 if value is None else int(value)
+
+
+def _positive(place: int) -> Check:
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if _whole(args[place]) > 0:
+            return None
+        return Mismatch("VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
+
+    return check
+
+
+def _flag(args: Args, conf: Conf) -> Mismatch | None:
+    """Whether to ignore nulls is a boolean literal."""
+    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].value is not None):
+        return None
+    return Mismatch("_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.")
+
+
+def _collecting(call: Call, pretty: Pretty) -> str:
+    name = f"{call.function.name}({'DISTINCT ' if call.distinct else ''}{pretty(call.args[0])})"
+    return f"{name} RESPECT NULLS" if call.respect_nulls else name
+
+
+def _settable(args: Args, conf: Conf) -> Mismatch | None:
+    """A set compares: no map, and no string that is equal to other bytes."""
+    if any(isinstance(t, Map) or (isinstance(t, String) and not _by_bytes(t)) for t in walk(args[0].type)):
+        return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
+    return None
+
+
+def _by_bytes(t: String) -> bool:
+    return t.collation is None or t.collation == "UTF8_BINARY"
+
+
+def _united(args: Args, conf: Conf) -> DataType:
+    given = args[0].type
+    assert isinstance(given, Array)
+    return Array(given.element, False)
+
+
+def _array(args: Args, conf: Conf) -> Mismatch | None:
+    return None if isinstance(args[0].type, Array) else unexpected(0, args[0], "ARRAY")
+
+
+def _delimited(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The delimiter is a string, or bytes between bytes."""
+    value, delimiter = args
+    value = met(value, _TEXT, Coerce.IMPLICIT, conf)
+    return [value, delimiter if delimiter.type == VOID else met(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
+
+
+def _delimiter(args: Args, conf: Conf) -> Mismatch | None:
+    value, delimiter = args
+    refused = accepted(args, (_TEXT, None if delimiter.type == VOID else _TEXT)) or foldable(1)(args, conf)
+    if refused is not None or delimiter.type == VOID or delimiter.type == value.type:
+        return refused
+    return different_types("listagg", args)
+
+
+def _listed(call: Call, pretty: Pretty) -> str:
+    inside = ", ".join(pretty(a) for a in call.args)
+    text = f"{'listagg' if call.order else call.shown}({'DISTINCT ' if call.distinct else ''}{inside})"
+    return text + (f" WITHIN GROUP (ORDER BY {', '.join(pretty(o) for o in call.order)})" if call.order else "")
+
+
+def _deviation(args: Args, conf: Conf) -> Mismatch | None:
+    """The relative deviation is a literal double or decimal, at most 0.39."""
+    if len(args) < 2:
+        return None
+    given = args[1]
+    if not isinstance(given, Literal) or not (isinstance(given.type, Decimal) or given.type == DOUBLE):
+        return Mismatch("_LEGACY_ERROR_TEMP_1104", "The second argument should be a double literal.")
+    return Mismatch("FAILED_FUNCTION_CALL", "The deviation is too large.", whole=True) if given.value > 0.39 else None
+
+
+def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The default takes the value's type."""
+    default = args[2]
+    return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
+
+
+def _shift(call: Call, pretty: Pretty) -> str:
+    return f"{call.shown}({', '.join(pretty(a) for a in call.args[:3])})"
+
+
+def _nth(call: Call, pretty: Pretty) -> str:
+    ignores = call.ignore_nulls or (len(call.args) > 2 and bool(constant(call.args[2], "nth_value")))
+    return f"nth_value({pretty(call.args[0])}, {pretty(call.args[1])}){' ignore nulls' if ignores else ''}"
 
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 _WIN: dict[str, Any] = {"category": Category.WINDOW, "foldable": False}
+_PICKING: dict[str, Any] = {**_AGG, "effects": VOLATILE, "modifiers": ("nulls",)}
+_SHIFTING: dict[str, Any] = {**_WIN, "effects": PURE, "modifiers": ("nulls",)}
 _NULL = Literal(None, VOID, "NULL")
+_NULLS_TOO = (ANY, Optional(BOOLEAN))
+_BY = (ANY, ANY, Optional(ANY))
+_TEXT = OneOf((ANY_STRING, BINARY))
+_CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
+_OFFSET = (ANY, Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(BOOLEAN))
 
 TABLE: Table = lines(
     fn("count", (ANY, Many(ANY)), LONG, NEVER, effects=PURE, **_AGG),
     fn("count_if", (BOOLEAN,), LONG, NEVER, effects=PURE, **_AGG),
-    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, effects=ANSI_RAISES, **_AGG),
-    fn("avg mean", (_SUMMABLE,), _average_type, ALWAYS, alias=True, effects=ANSI_RAISES, **_AGG),
+    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, effects=ANSI_RAISES, **_AGG),
+    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, alias=True, effects=ANSI_RAISES, **_AGG),
     fn("min", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), effects=PURE, **_AGG),
     fn("max", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), effects=PURE, **_AGG),
-    fn("min_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), effects=PURE, **_AGG),
-    fn("max_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), effects=PURE, **_AGG),
-    fn("first first_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, alias=True, show=_first_only, effects=VOLATILE, **_AGG),
-    fn("last last_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, alias=True, show=_first_only, effects=VOLATILE, **_AGG),
-    fn("any_value", (ANY, Optional(BOOLEAN)), same(0), ALWAYS, show=_first_only, effects=VOLATILE, **_AGG),
-    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, effects=VOLATILE, **_AGG),
-    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, effects=VOLATILE, **_AGG),
-    fn("approx_count_distinct", (ANY, Optional(DOUBLE)), LONG, NEVER, effects=PURE, **_AGG),
+    fn("bit_and", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
+    fn("bit_or", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
+    fn("bit_xor", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
+    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, effects=PURE, **_AGG),
+    fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, effects=PURE, **_AGG),
+    fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, effects=PURE, **_AGG),
+    fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, effects=PURE, **_AGG),
+    fn("first first_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
+    fn("last last_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
+    fn("any_value", _NULLS_TOO, same(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
+    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, **_PICKING),
+    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, **_PICKING),
+    fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, effects=VOLATILE, **_AGG),
+    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), same(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), effects=VOLATILE, **_AGG),
+    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, effects=PURE, **_AGG),
     fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, effects=PURE, **_AGG),
     fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, effects=PURE, **_AGG),
     fn("stddev_samp stddev std", (DOUBLE,), DOUBLE, ALWAYS, alias=True, effects=PURE, **_AGG),
@@ -102,14 +258,15 @@ TABLE: Table = lines(
     fn("var_samp variance", (DOUBLE,), DOUBLE, ALWAYS, alias=True, effects=PURE, **_AGG),
     fn("var_pop", (DOUBLE,), DOUBLE, ALWAYS, effects=PURE, **_AGG),
     fn("row_number", (), INT, NEVER, effects=PURE, **_WIN),
-    fn("rank", (), INT, NEVER, show=_upper, effects=PURE, **_WIN),
-    fn("dense_rank", (), INT, NEVER, show=_upper, effects=PURE, **_WIN),
-    fn("percent_rank", (), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
+    fn("rank", (Many(ANY),), INT, NEVER, show=_upper, effects=PURE, **_WIN),
+    fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, effects=PURE, **_WIN),
+    fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
-    fn("ntile", (Optional(INT, lit(1)),), INT, NEVER, effects=PURE, **_WIN),
-    fn("lag", (ANY, Optional(INT, lit(1)), Optional(ANY, _NULL)), same(0), _offset_nullable, effects=PURE, **_WIN),
-    fn("lead", (ANY, Optional(INT, lit(1)), Optional(ANY, _NULL)), same(0), _offset_nullable, effects=PURE, **_WIN),
+    fn("ntile", (Optional(INT, lit(1)),), INT, NEVER, check=checks(foldable(0), _positive(0)), effects=PURE, **_WIN),
+    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=foldable(1), show=_shift, **_SHIFTING),
+    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=foldable(1), show=_shift, **_SHIFTING),
+    fn("nth_value", (ANY, INT, Optional(BOOLEAN)), same(0), ALWAYS, check=checks(foldable(1), _positive(1)), show=_nth, **_SHIFTING),
+    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
     fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
-    fn("nth_value", (ANY, INT, Optional(BOOLEAN)), same(0), ALWAYS, effects=PURE, **_AGG),
 )

@@ -12,7 +12,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, constant, implicitly, is_foldable
-from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Coerce, Many, Mismatch
+from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Many, Mismatch
 from planproof.types import (
     BYTE,
     CALENDAR_INTERVAL,
@@ -175,7 +175,7 @@ TABLE: Table = lines(
     fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
     fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
-    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, effects=PURE),
+    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, effects=PURE, category=Category.OPERATOR),
 )
 
 

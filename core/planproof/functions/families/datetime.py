@@ -21,6 +21,7 @@ from planproof.functions.signature import (
     PURE,
     RAISES,
     Args,
+    Category,
     Coerce,
     Mismatch,
     Optional,
@@ -161,6 +162,6 @@ TABLE: Table = lines(
     fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, effects=RAISES),
     fn("to_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, effects=RAISES),
     fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(TIMESTAMP_NTZ)), TIMESTAMP_NTZ, EITHER, coerces=_zoned, effects=RAISES),
-    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved, EITHER, check=_unit, effects=RAISES),
-    fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_unit, effects=RAISES),
+    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved, EITHER, check=_unit, effects=RAISES, category=Category.OPERATOR),
+    fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_unit, effects=RAISES, category=Category.OPERATOR),
 )

@@ -11,7 +11,7 @@ from planproof.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof.functions.bind import different_types, met, unexpected
 from planproof.functions.signature import Args, Check, Coerce, Mismatch, TypeRule
 from planproof.origin import Unknown
-from planproof.types import STRING, DataType, is_integral, is_string, same_type
+from planproof.types import STRING, DataType, is_integral, is_numeric, is_string, same_type
 from planproof.types.coercion import merged_flags
 from planproof.types.kinds import Expected, accepts, is_orderable, spelling
 
@@ -48,7 +48,35 @@ def _converted(value: Any, target: DataType, function: str) -> Any:
         return int(value)
     if is_string(target) and isinstance(value, str):
         return value
+    if is_numeric(target) and isinstance(value, str | int | float | Number) and not isinstance(value, bool):
+        return _as_number(value, function)
     raise Unknown(f"a computed constant as argument of {function}")
+
+
+def _as_number(value: str | int | float | Number, function: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise Unknown(f"a computed constant as argument of {function}") from None
+
+
+def not_null(*places: int) -> Check:
+    """Refuses constants at `places` that are NULL (UNEXPECTED_NULL)."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        for place in places:
+            if place < len(args) and is_null(args[place]):
+                return Mismatch("UNEXPECTED_NULL", f"argument {place + 1} must not be NULL.")
+        return None
+
+    return check
+
+
+def is_null(expr: Expr) -> bool:
+    """Whether the expression is a NULL that was written, with or without casts around it."""
+    while isinstance(expr, Cast):
+        expr = expr.child
+    return isinstance(expr, Literal) and expr.value is None
 
 
 def foldable(*places: int) -> Check:

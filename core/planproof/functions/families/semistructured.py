@@ -8,6 +8,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -100,7 +101,15 @@ def _exploded(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
 
 
 def _xpath(names: str, returns: DataType) -> Table:
-    return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, alias=True, effects=RAISES)
+    """The path is a constant string, which Spark looks at before it looks at the document's type."""
+
+    def path(args: list[Expr], conf: Conf) -> list[Expr]:
+        if not is_foldable(args[1]):
+            raise Mismatch("NON_FOLDABLE_INPUT", "the path must be a foldable expression.")
+        return args
+
+    own: dict[str, Any] = {"coerces": path, "coerce": Coerce.EXPECTS, "alias": True, "effects": RAISES}
+    return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, **own)
 
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
@@ -133,7 +142,7 @@ TABLE: Table = lines(
     fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, effects=RAISES),
     fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, effects=PURE),
     fn("schema_of_variant", (VARIANT,), STRING, FIRST, effects=PURE),
-    fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, effects=PURE, **_AGG),
+    fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
     fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, effects=PURE),
     fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, effects=RAISES),
     fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, effects=RAISES),

@@ -1,0 +1,63 @@
+"""Geometries and geographies. Source: `stExpressions.scala`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Literal
+from planproof.functions.bind import unexpected
+from planproof.functions.families.line import Table, fn, lines, lit
+from planproof.functions.families.rules import accepted, implicitly
+from planproof.functions.signature import EITHER, RAISES, Args, Coerce, Mismatch, Optional
+from planproof.origin import Unknown
+from planproof.types import BINARY, INT, VOID, DataType, Geo
+from planproof.types.kinds import ANY, ANY_STRING
+
+_ANYWHERE = -1
+_KNOWN = (0, 3857, 4326)
+
+
+def _srid(args: Args, place: int) -> int:
+    """The reference system that a literal names; any where the query computes it."""
+    given = args[place]
+    if not isinstance(given, Literal) or given.value is None:
+        return _ANYWHERE
+    if given.value not in _KNOWN:
+        raise Unknown(f"the reference system {given.value}")
+    return int(given.value)
+
+
+def _geometry(args: Args, conf: Conf) -> DataType:
+    return Geo("geometry", _srid(args, 1))
+
+
+def _set(args: Args, conf: Conf) -> DataType:
+    given = args[0].type
+    assert isinstance(given, Geo)
+    return Geo(given.kind, _srid(args, 1))
+
+
+def _settable(args: Args, conf: Conf) -> Mismatch | None:
+    refused = _geo(args, conf) or accepted(args, (None, INT))
+    if refused is not None:
+        return refused
+    given = args[0].type
+    if given == VOID or (isinstance(given, Geo) and given.kind == "geography" and _srid(args, 1) not in (_ANYWHERE, 4326)):
+        return Mismatch("ST_INVALID_SRID_VALUE", "Invalid or unsupported SRID value.", whole=True)
+    return None
+
+
+def _geo(args: Args, conf: Conf) -> Mismatch | None:
+    return None if isinstance(args[0].type, Geo) or args[0].type == VOID else unexpected(0, args[0], "GEOMETRY")
+
+
+_TAKEN: dict[str, Any] = {"coerce": Coerce.NONE, "check": _geo, "effects": RAISES}
+
+TABLE: Table = lines(
+    fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, effects=RAISES),
+    fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, effects=RAISES),
+    fn("st_srid", (ANY,), INT, EITHER, **_TAKEN),
+    fn("st_asbinary", (ANY, Optional(ANY_STRING, lit("NDR"))), BINARY, EITHER, **_TAKEN),
+    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=lambda args, conf: implicitly(args, (None, INT), conf), **{**_TAKEN, "check": _settable}),
+)
