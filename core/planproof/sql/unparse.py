@@ -1,7 +1,8 @@
 """A plan back to SQL: a text that Spark analyzes to the plan's names, types and nullability.
 
-For `explain` and for tests; a rewriting never goes this way (it splices the user's own text). Every column is named by its
-id below the root, so that two equal names stay two columns; relations are not kept. Raises `Unknown` for what has no text.
+For `explain` and for tests; a rewriting never goes this way (it splices the user's own text). Every column is named
+by its id below the root, so that two equal names stay two columns; relations are not kept. Raises `Unknown` for what
+has no text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof.expr import nodes as x
+from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.origin import Unknown
 from planproof.plan import nodes as p
 from planproof.types import (
@@ -210,7 +212,7 @@ def expression(expr: x.Expr) -> str:
     return writer(expr)
 
 
-_SUFFIXES = {LONG: "L", SHORT: "S", BYTE: "Y", DOUBLE: "D", FLOAT: "F"}
+_SUFFIXES: dict[DataType, str] = {LONG: "L", SHORT: "S", BYTE: "Y", DOUBLE: "D", FLOAT: "F"}
 
 
 def _literal(literal: x.Literal) -> str:
@@ -302,18 +304,40 @@ _SYNTAX: dict[str, Callable[[list[str]], str]] = {
 }
 
 
+_MOMENTS = {
+    **dict.fromkeys(("timestamp_add_interval", "timestamp_add_ym_interval", "time_add_interval"), "+"),
+    **dict.fromkeys(("date_add_ym_interval", "date_add_interval"), "+"),
+    **dict.fromkeys(("datetime_sub", "subtract_timestamps", "subtract_dates", "subtract_times"), "-"),
+    **dict.fromkeys(("multiply_interval", "multiply_ym_interval", "multiply_dt_interval"), "*"),
+    **dict.fromkeys(("divide_interval", "divide_ym_interval", "divide_dt_interval"), "/"),
+}
+"""What arithmetic with moments and intervals becomes, back to its operator."""
+
+
+def _days_added(call: x.Call) -> str | None:
+    """`date + INTERVAL .. DAY`, which Spark makes a date_add of the interval's days."""
+    days = call.args[1] if call.function.name == "date_add" else None
+    if isinstance(days, x.Call) and days.function.name == "extractansiintervaldays":
+        return f"({expression(call.args[0])} + {expression(days.args[0])})"
+    return None
+
+
 def _call(call: x.Call) -> str:
     name = call.function.name
+    days = _days_added(call)
+    if days is not None:
+        return days
     if name == "struct":
         return _struct(call)
     args = [expression(a) for a in call.args]
-    if name in _BINARY:
-        return f"({args[0]} {name.upper()} {args[1]})"
+    symbol = _MOMENTS.get(name) or (name.upper() if name in _BINARY else None)
+    if symbol is not None:
+        return f"({args[0]} {symbol} {args[1]})"
     if name in _SYNTAX:
         return _SYNTAX[name](args)
     if name == "when":
         return _case(args)
-    if not re.fullmatch(r"[a-z_]\w*", name) or call.order:
+    if name not in SPARK_FUNCTIONS or call.order:
         raise Unknown(f"a text for the function {name}")
     text = f"{_spelled(call)}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})"
     if call.filter is not None:
