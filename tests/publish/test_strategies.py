@@ -168,7 +168,8 @@ def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
             spark.sql(f"create table {there.name} using parquet as select 0 as z")
             _dropped(spark, there.name)
             there = world(name)
-        at += 1
+        # Each partition makes more calls of one kind: every second one is enough.
+        at += 2 if "partition" in name else 1
     assert at >= 4
     assert "rejected" in outcomes
 

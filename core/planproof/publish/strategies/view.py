@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planproof.contract import Model
+from planproof.origin import AnalysisError
 from planproof.publish.names import literal, quoted
 from planproof.publish.publication import Publication
 from planproof.publish.stage import pairs, query
+from planproof.session.protocol import SparkFailure
 
 
 class View:
@@ -26,8 +28,7 @@ class View:
     def settle(self, publication: Publication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind != "table":
-            # One call: it happened or it did not. Either way the view is whole.
-            return entry.step == "clean"
+            return entry.step == "clean" or self._again(publication)
         found = publication.stored(entry.target)
         if found is not None and found.kind == "view":
             self._clean(publication)
@@ -37,6 +38,19 @@ class View:
             if prior.location is not None and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
         return False
+
+    def _again(self, publication: Publication) -> bool:
+        """One call: it happened or it did not, and the catalog does not tell which. What was audited is said again."""
+        assert publication.entry.statement is not None
+        try:
+            publication.run(publication.entry.statement)
+        except AnalysisError:
+            return False
+        except SparkFailure as failure:
+            if failure.transient:
+                raise
+            return False
+        return True
 
     def _clean(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
