@@ -11,6 +11,7 @@ from planproof.analysis.queries import bind_query
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
+from planproof.hazards import hazards
 from planproof.origin import Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
 from planproof.report.model import Finding, Rewrite, Verdict
@@ -93,9 +94,8 @@ def plan(
     if strict:
         _refuse_duplicates(root)
     origins = _origins(tree, env, len(root.output))
-    return LogicalPlan(
-        root, sql, env.conf, (env.catalog.identity, env.registry.identity), origins, tuple(_duplicates(root, origins))
-    )
+    findings = (*_duplicates(root, origins), *hazards(root))
+    return LogicalPlan(root, sql, env.conf, (env.catalog.identity, env.registry.identity), origins, findings)
 
 
 @dataclass(frozen=True, slots=True)

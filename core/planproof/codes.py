@@ -45,6 +45,12 @@ _TABLE = (
         "`planproof run` still reads Spark's own planes; report the construct so that it can be added.",
     ),
     Code(
+        "PP120",
+        "columns swapped by position",
+        "A set operation matches columns by position and puts a column under another column's name.",
+        "Reorder the columns of the later SELECT, or allow PP120 where it is meant.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",
