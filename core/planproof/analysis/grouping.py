@@ -274,6 +274,10 @@ def _ungrouped(expr: Expr, keys: set[Expr]) -> Iterator[Column]:
         return
     if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
         return
+    if isinstance(expr, Call) and expr.function.name == "window_time":
+        # It becomes a column of its own below the grouping, as the window does.
+        yield from (e for e in expr.walk() if isinstance(e, Column))
+        return
     if isinstance(expr, Window):
         for part in (*expr.call.children, *expr.partition, *expr.order):
             yield from _ungrouped(part, keys)

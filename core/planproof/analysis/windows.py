@@ -16,6 +16,7 @@ from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, Interval, Time, is_n
 _GROWING = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "ntile", "counter_diff"}
 _OFFSETS = {"lag", "lead"}
+_WHOLE = "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -30,6 +31,12 @@ def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Wi
         order = tuple(Sort(p, True, True) for p in partition)
     _check(function, order, ctx, node)
     spec = definition.args.get("spec")
+    if _takes_no_order(function) and (order or _moving(spec, ctx)):
+        raise ctx.env.rejected(
+            "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
+            f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
+            node,
+        )
     frame, bounds = _frame(function, spec, bool(order), ctx)
     if spec is not None:
         _check_frame(function, spec, order, frame, ctx, node)
@@ -66,6 +73,19 @@ def _check(function: Call, order: Sequence[Sort], ctx: Context, node: exp.Expr) 
             f"The window function `{name}` requires an ORDER BY in its window.",
             node,
         )
+
+
+def _takes_no_order(function: Call) -> bool:
+    """Aggregates that sort by themselves (`SupportsOrderingWithinGroup`), and the median."""
+    modifiers = function.function.modifiers
+    if "order" in modifiers:
+        return bool(function.order)
+    return function.function.name == "median" or "order first" in modifiers
+
+
+def _moving(spec: exp.Expr | None, ctx: Context) -> bool:
+    """Whether a frame was written that is not the whole partition."""
+    return spec is not None and not _written(spec, ctx)[0].endswith(_WHOLE)
 
 
 def _check_frame(

@@ -101,6 +101,20 @@ def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
     )
 
 
+def _k(args: Args, conf: Conf) -> Mismatch | None:
+    """The `k` of a KLL sketch lies between 8 and 65535."""
+    if len(args) < 2 or 8 <= _number(args[1]) <= 65535:
+        return None
+    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "k must be between 8 and 65535.")
+
+
+def _precise(args: Args, conf: Conf) -> Mismatch | None:
+    """`count_min_sketch`: a positive error and a confidence between 0 and 1, both outside."""
+    if _number(args[1]) > 0 and 0 < _number(args[2]) < 1:
+        return None
+    return Mismatch("VALUE_OUT_OF_RANGE", "eps must be positive, and the confidence between 0 and 1.")
+
+
 def _one_or_many(item: DataType) -> TypeRule:
     """One value for one rank, an array of values for an array of ranks."""
     return lambda args, conf: Array(item, False) if isinstance(args[1].type, Array) else item
@@ -112,9 +126,10 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
     items = OneOf((item, Array(item, True)))
     own: dict[str, Any] = {"effects": RAISES}
     size = Optional(INT)
+    fits = checks(_fixed(1), _k)
     return lines(
-        fn(f"kll_sketch_agg_{kind}", (taken, size), BINARY, NEVER, check=_fixed(1), **_EXPECTS, **_AGG),
-        fn(f"kll_merge_agg_{kind}", (BINARY, size), BINARY, NEVER, check=_fixed(1), **_EXPECTS, **_AGG),
+        fn(f"kll_sketch_agg_{kind}", (taken, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
+        fn(f"kll_merge_agg_{kind}", (BINARY, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
         fn(f"kll_sketch_get_n_{kind}", (BINARY,), LONG, EITHER, **own),
         fn(f"kll_sketch_to_string_{kind}", (BINARY,), STRING, EITHER, **own),
         fn(f"kll_sketch_merge_{kind}", _TWO, BINARY, EITHER, **own),
@@ -204,7 +219,7 @@ TABLE: Table = lines(
     fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked(args[0].type), NEVER, check=_TOP, **_AGG),
     fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked(_state_item(args)), NEVER, check=_state, **_AGG),
     fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_state, effects=RAISES),
-    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=_fixed(1, 2, 3), names=_CMS, **_EXPECTS, **_AGG),
+    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _precise), names=_CMS, **_EXPECTS, **_AGG),
     fn("bitmap_construct_agg", (LONG,), BINARY, NEVER, **_AGG),
     fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),
     fn("bitmap_and_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),
