@@ -18,7 +18,7 @@ from planproof.analysis.recursion import recursive_cte
 from planproof.analysis.relations import bind_relation
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select, holds_aggregate, substituted
-from planproof.analysis.setops import union_by_name, widened
+from planproof.analysis.setops import widened
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Alias, Expr, Sort
 from planproof.origin import AnalysisError
@@ -65,8 +65,6 @@ def _set_operation(node: exp.SetOperation, env: Environment, outer: Scope | None
     right = bind_query(node.args["expression"], env, outer)
     kind = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}[type(node)]
     keeps = not node.args.get("distinct", True)
-    if node.args.get("by_name"):
-        return union_by_name(left, right, keeps, bool(node.args.get("allow_missing")), env, node), None
     return widened(kind, left, right, keeps, env, node), None
 
 

@@ -83,17 +83,3 @@ def _both(a: Column, b: Column) -> Column:
     known = a.evidence or b.evidence
     nullable = a.nullable and b.nullable
     return replace(a, nullable=nullable, known=known if nullable else None)
-
-
-def union_by_name(
-    left: Plan, right: Plan, keeps_all: bool, missing_allowed: bool, env: Environment, node: exp.Expr
-) -> Plan:
-    """UNION BY NAME: the right side's columns are put in the left side's order."""
-    by_name = {c.name.lower(): c for c in right.output}
-    absent = [c for c in left.output if c.name.lower() not in by_name]
-    extra = [c for c in right.output if c.name.lower() not in {x.name.lower() for x in left.output}]
-    if (absent or extra) and not missing_allowed:
-        raise env.unknown("UNION BY NAME of different columns", node)
-    order = [by_name[c.name.lower()] for c in left.output]
-    arranged = right if tuple(order) == right.output else Project(tuple(order), right)
-    return widened("union", left, arranged, keeps_all, env, node)
