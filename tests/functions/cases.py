@@ -80,10 +80,14 @@ def _good_ones(name: str, function: Function) -> Iterator[Args]:
         yield tuple(_loose(a) for a in base(name, function, count))
 
 
+_SYNTAX = ("in", "when")
+"""Whose grammar asks for enough arguments; as bare functions they fail in ways of their own."""
+
+
 def _all(name: str, function: Function, deep: bool) -> Iterator[Args]:
     yield from _good_ones(name, function)
     sizes = counts(function)
-    if sizes[0] > 0:
+    if sizes[0] > 0 and name not in _SYNTAX:
         yield base(name, function, sizes[0] - 1)
     if not any(isinstance(i, Many) for i in function.inputs):
         yield base(name, function, sizes[-1] + 1)

@@ -201,6 +201,8 @@ BASES: dict[str, tuple[str, ...]] = {
     "try_reflect": ("'java.lang.Math'", "'abs'", "int_nn"),
     "uniform": ("0", "10", "5"),
     "uuid": ("5",),
+    "when": ("boolean_nn", "int_nn", "int_nn"),
+    "if": ("boolean_nn", "int_nn", "int_nn"),
 }
 """Good arguments by function name, as specimens; a shorter call takes the first of them."""
 

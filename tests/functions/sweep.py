@@ -36,6 +36,11 @@ from planproof.functions.signature import Category, Function
 GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
 KNOWN = Path(__file__).parent / "known_differences.txt"
 VIEW = "specimens"
+_NO_CALL = {
+    *("getarrayitem", "getmapvalue", "percentile_cont", "percentile_disc"),
+    *("window", "session_window", "window_time"),
+}
+"""Functions that only syntax calls, or that mean more than a call (WITHIN GROUP, a column of the block)."""
 _SIZE = 120
 _PATIENCE = 8
 
@@ -195,12 +200,14 @@ def agree(function: Function, ours: Answer, theirs: Answer) -> bool:
 def selected(family: Sequence[str] = (), function: Sequence[str] = ()) -> list[tuple[str, list[Line]]]:
     """The families to sweep, by name, with their lines that can be called by name and take no lambda."""
     found = []
+    names = {n for table in families.FAMILIES for n, _ in table} - _NO_CALL
     for table in families.FAMILIES:
         module = next(m for m, value in vars(families).items() if getattr(value, "TABLE", None) is table)
         lines = [
             (name, line)
             for name, line in table
-            if (name.isidentifier() or name in SYMBOLS)
+            if name in names
+            and (name.isidentifier() or name in SYMBOLS)
             and not takes_lambda(line)
             and line.category is not Category.OPERATOR
             and (not function or name in function)

@@ -132,8 +132,16 @@ def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
     return _bare_nulls(meet(ready, conf, is_numeric), DOUBLE, conf)
 
 
+def _doubles(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A decimal beside a float makes both doubles, whatever the operator."""
+    types = [a.type for a in args]
+    mixed = any(isinstance(t, Decimal) for t in types) and any(t in n.FRACTIONAL_ATOMS for t in types)
+    return _cast_both(args, DOUBLE, conf) if mixed else args
+
+
 def bits(args: list[Expr], conf: Conf) -> list[Expr]:
-    return _bare_nulls(meet(promote_strings(args, conf, comparison=False), conf, is_integral), LONG, conf)
+    ready = _doubles(promote_strings(args, conf, comparison=False), conf)
+    return _bare_nulls(meet(ready, conf, is_integral), n.INT, conf)
 
 
 def division(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -178,7 +186,7 @@ def equality(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
-    ready = promote_strings(args, conf, comparison=True) if conf.ansi else args
+    ready = _doubles(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
     return _bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
 
 

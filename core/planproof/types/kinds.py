@@ -48,7 +48,7 @@ def _is(*classes: type) -> Callable[[n.DataType], bool]:
 
 ANY = Kind("ANY", lambda t: True)
 NUMERIC = Kind("NUMERIC", n.is_numeric, n.DOUBLE)
-INTEGRAL = Kind("INTEGRAL", n.is_integral, n.LONG)
+INTEGRAL = Kind("INTEGRAL", n.is_integral, n.INT)
 FRACTIONAL = Kind("FRACTIONAL", lambda t: isinstance(t, n.Decimal) or t in (n.FLOAT, n.DOUBLE), n.DOUBLE)
 DECIMAL = Kind("DECIMAL", _is(n.Decimal), n.Decimal(38, 18))
 ANY_STRING = Kind("STRING", _is(n.String), n.STRING)

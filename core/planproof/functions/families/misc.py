@@ -42,15 +42,10 @@ def _drawn(args: Args, conf: Conf) -> DataType:
     return max((low, high), key=lambda t: NUMERIC_PRECEDENCE.index(t) if t in NUMERIC_PRECEDENCE else -1)
 
 
-def _length(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`RandStr` refuses what is no constant before it looks at types."""
+def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
     refused = foldable(0, 1)(args, conf)
     if refused is not None:
-        raise refused
-    return args
-
-
-def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
+        return refused
     length = constant(args[0], "randstr")
     if length is None or length >= 0:
         return None
@@ -58,7 +53,7 @@ def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _uuid_seed(args: Args, conf: Conf) -> Mismatch | None:
-    if all(is_integral(a.type) and is_foldable(a) for a in args):
+    if all((is_integral(a.type) or a.type == VOID) and is_foldable(a) for a in args):
         return None
     return Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of uuid must be a constant integer.")
 
@@ -67,7 +62,7 @@ def _assertion(args: list[Expr], conf: Conf) -> list[Expr]:
     condition, *message = args
     if condition.type == VOID:
         condition = cast_unless_same(condition, BOOLEAN, conf)
-    return [condition, *implicitly(message, [ANY_STRING], conf)]
+    return [condition, *implicitly(_message(message, conf), [ANY_STRING], conf)]
 
 
 def _assertion_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -82,7 +77,7 @@ def _asserted(call: Call, pretty: Pretty) -> str:
 
 def _message(args: list[Expr], conf: Conf) -> list[Expr]:
     """The message travels in a map, and a map of variants that are not null does not cast to strings."""
-    if not conf.ansi and args[0].type == VARIANT and not args[0].nullable:
+    if args and not conf.ansi and args[0].type == VARIANT and not args[0].nullable:
         raise Mismatch("CAST_WITHOUT_SUGGESTION", "cannot cast the message of raise_error to a string.")
     return args
 
@@ -102,7 +97,7 @@ _METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString
 
 def _reflected(args: Args, conf: Conf) -> Mismatch | None:
     """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
-    refused = accepted(args, [ANY_STRING, ANY_STRING]) or foldable(0, 1)(args, conf)
+    refused = foldable(0, 1)(args, conf) or accepted(args, [ANY_STRING, ANY_STRING])
     if refused is not None:
         return refused
     named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
@@ -142,8 +137,6 @@ TABLE: Table = lines(
         (INT, Optional(_SEED)),
         STRING,
         NEVER,
-        coerces=_length,
-        coerce=Coerce.EXPECTS,
         check=_drawn_length,
         effects=VOLATILE,
     ),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, floor
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr
+from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast, cast_unless_same, different_types, to_common, unexpected
+from planproof.functions.collation import collated
 from planproof.functions.families.line import Table, binary, fn, lines
 from planproof.functions.signature import (
     ALWAYS,
@@ -22,12 +24,12 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,
     CALENDAR_INTERVAL,
     DOUBLE,
     LONG,
-    STRING,
     VOID,
     Array,
     DataType,
@@ -46,6 +48,10 @@ from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
 Pretty = Callable[[Expr], str]
 
 
+_EXACT = ("and", "or", "&", "|", "^")
+"""Operators that do not let decimals of different shapes meet."""
+
+
 def same_operands(
     symbol: str, fits: Callable[[DataType], bool], wanted: str
 ) -> Callable[[Args, Conf], Mismatch | None]:
@@ -53,7 +59,7 @@ def same_operands(
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
         left, right = args[0].type, args[1].type
-        decimals = isinstance(left, Decimal) and isinstance(right, Decimal)
+        decimals = isinstance(left, Decimal) and isinstance(right, Decimal) and symbol not in _EXACT
         if not decimals and not same_type(left, right):
             return Mismatch(
                 "BINARY_OP_DIFF_TYPES",
@@ -93,6 +99,8 @@ def _may_overflow(args: Args, conf: Conf) -> bool:
 
 def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, alias: str = "") -> Table:
     check = comparable_operands(symbol)
+    if symbol in _ROUNDED_BOUNDS:
+        coerces = _whole_bound(symbol)
     names = f"{symbol} {alias}".strip()
     return fn(
         names,
@@ -105,6 +113,26 @@ def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, 
         show=binary(symbol),
         effects=PURE,
     )
+
+
+_ROUNDED_BOUNDS = {"<": (floor, ceil), "<=": (ceil, floor), ">": (ceil, floor), ">=": (floor, ceil)}
+"""How a decimal literal left, or right, of a comparison with an integral becomes a whole number."""
+
+
+def _whole_bound(symbol: str) -> a.Meet:
+    """`int < 1.5` is compared, and printed, as `int < 2` (`DecimalPrecisionTypeCoercion.integralAndDecimalLiteral`)."""
+
+    def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
+        for at, (this, other) in enumerate((args, args[::-1])):
+            if isinstance(this, Literal) and isinstance(this.type, Decimal) and is_integral(other.type):
+                bound = _ROUNDED_BOUNDS[symbol][at](this.value)
+                if not -(2**63) <= bound < 2**63:
+                    raise Unknown("an integral compared with a decimal beyond bigint")
+                whole = Literal(bound, LONG, str(bound))
+                args = [whole, other] if at == 0 else [other, whole]
+        return a.comparison(args, conf)
+
+    return coerces
 
 
 def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
@@ -199,13 +227,14 @@ def _same_members(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
     predicate, left, right = args
-    if predicate.type == VOID:
-        predicate = cast_unless_same(predicate, BOOLEAN, conf)
     if not same_type(left.type, right.type):
         target = wider(left.type, right.type, ansi=conf.ansi)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
+    if predicate.type == VOID and same_type(left.type, right.type):
+        predicate = cast_unless_same(predicate, BOOLEAN, conf)
     return [predicate, left, right]
 
 
@@ -246,17 +275,16 @@ def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     values = to_common(values, conf)
     ready: list[Expr] = []
     for i, condition in enumerate(conditions):
-        typed = cast_unless_same(condition, BOOLEAN, conf) if condition.type == VOID else condition
-        ready += [typed, values[i]]
+        ready += [condition, values[i]]
     return ready + values[len(conditions) :]
 
 
 def _case_check(args: Args, conf: Conf) -> Mismatch | None:
     conditions, values = case_values(args)
-    for i, condition in enumerate(conditions):
-        if condition.type != BOOLEAN:
-            return unexpected(2 * i, condition, "BOOLEAN")
-    return None if all(same_type(v.type, values[0].type) for v in values) else different_types("casewhen", values)
+    if not all(same_type(v.type, values[0].type) for v in values):
+        return different_types("casewhen", values)
+    wrong = next((i for i, condition in enumerate(conditions) if condition.type != BOOLEAN), None)
+    return None if wrong is None else unexpected(2 * wrong, conditions[wrong], "BOOLEAN")
 
 
 def _case_type(args: Args, conf: Conf) -> DataType:
@@ -264,7 +292,34 @@ def _case_type(args: Args, conf: Conf) -> DataType:
 
 
 def _case_nullable(args: Args, conf: Conf) -> bool:
-    return len(args) % 2 == 0 or any(v.nullable for v in case_values(args)[1])
+    """`CaseWhen.nullable`: nothing counts behind a condition that is the literal true."""
+    conditions, values = case_values(args)
+    for at, condition in enumerate(conditions):
+        if isinstance(condition, Literal) and condition.value is True:
+            return any(v.nullable for v in values[: at + 1])
+    return len(args) % 2 == 0 or any(v.nullable for v in values)
+
+
+def _between_operands(args: Args, conf: Conf) -> list[tuple[str, list[Expr]]]:
+    """`Between` is two comparisons, each with casts of its own."""
+    value, low, high = args
+    pairs = ((">=", [value, low]), ("<=", [value, high]))
+    return [(symbol, a.comparison(collated(symbol, pair, conf), conf)) for symbol, pair in pairs]
+
+
+def _between_check(args: Args, conf: Conf) -> Mismatch | None:
+    found = (comparable_operands(symbol)(pair, conf) for symbol, pair in _between_operands(args, conf))
+    return next((refused for refused in found if refused is not None), None)
+
+
+def _between_nullable(args: Args, conf: Conf) -> bool:
+    return any(x.nullable for _, pair in _between_operands(args, conf) for x in pair)
+
+
+def _escape_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) < 3 or (isinstance(args[2], Literal) and is_string(args[2].type) and len(str(args[2].value)) == 1):
+        return None
+    return Mismatch("INVALID_ESCAPE_CHAR", "the escape character of LIKE must be one constant character.")
 
 
 def _case(call: Call, pretty: Pretty) -> str:
@@ -362,10 +417,10 @@ TABLE: Table = lines(
     fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_positive, effects=PURE),
     fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), effects=PURE),
     fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), effects=PURE),
-    fn("between", (ANY, ANY, ANY), BOOLEAN, EITHER, coerce=Coerce.NONE, effects=PURE),
+    fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, effects=PURE),
     fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, effects=PURE),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(STRING)), BOOLEAN, EITHER, show=_like("LIKE"), effects=PURE),
-    fn("ilike", (ANY_STRING, ANY_STRING, Optional(STRING)), BOOLEAN, EITHER, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", effects=PURE),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), effects=PURE),
+    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", effects=PURE),
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True),
     fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, lazy=(1, 2), effects=PURE),
     fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, lazy=(1,), effects=PURE),

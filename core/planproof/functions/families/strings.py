@@ -62,8 +62,6 @@ _COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A
 
 def _named_collation(args: Args, conf: Conf) -> DataType:
     name = str(constant(args[1], "collate"))
-    if not _COLLATION.fullmatch(name):
-        raise Unknown(f"the collation {name}")
     first, *rest = name.split("_")
     language = first.lower() if re.fullmatch(_LOCALES, first, re.IGNORECASE) else first.upper()
     return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
@@ -74,6 +72,8 @@ def _written_name(args: list[Expr], conf: Conf) -> list[Expr]:
         raise Unknown("collate by what is no string")
     if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
+    if not _COLLATION.fullmatch(str(constant(args[1], "collate"))):
+        raise Mismatch("COLLATION_INVALID_NAME", "there is no collation of this name.", whole=True)
     return args
 
 
