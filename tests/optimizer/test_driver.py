@@ -99,3 +99,18 @@ def test_rules_that_undo_each_other_are_an_error() -> None:
 def test_a_rule_that_changes_nothing_gives_back_the_same_object() -> None:
     root = plan("SELECT a, b FROM t WHERE b > 1", Catalog(SOURCES)).root
     assert driver.run(root, CONF, builtin()).plan is root
+
+
+def test_a_column_without_an_alias_keeps_its_name() -> None:
+    made = plan("SELECT transform(split(c, ','), x -> concat(x, upper(c))) FROM u", Catalog(SOURCES))
+    rewriting = optimize(made)
+    again = plan(rewriting.sql, Catalog(SOURCES))
+    assert rewriting.rules == ("hoist_invariants",)
+    assert again.physical_schema == made.physical_schema
+
+
+def test_a_rewriting_that_would_rename_a_column_is_dropped_by_name() -> None:
+    made = plan("SELECT (transform(split(c, ','), x -> concat(x, upper(c)))) FROM u", Catalog(SOURCES))
+    rewriting = optimize(made)
+    assert rewriting.sql == made.text
+    assert "would change its name" in rewriting.findings[0].message

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from planproof.types import BOOLEAN, DataType, Struct
@@ -69,7 +69,8 @@ class Literal(Expr):
 class Column(Expr):
     """A column of a plan's schema. Two columns are the same column where their ids are equal.
 
-    `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation.
+    `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation. `span` is
+    the place of this reference in the text; a plan's output has none.
     """
 
     id: int
@@ -79,6 +80,7 @@ class Column(Expr):
     qualifier: tuple[str, ...] = field(default=(), compare=False)
     known: str | None = field(default=None, compare=False)
     doubt: str | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def evidence(self) -> str | None:
@@ -124,7 +126,7 @@ class Lambda(Expr):
 
     parameters: tuple[Variable, ...]
     body: Expr
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def type(self) -> DataType:  # type: ignore[override]
@@ -158,7 +160,7 @@ class Call(Expr):
     respect_nulls: bool = False
     order: tuple[Expr, ...] = ()
     known: str | None = field(default=None, compare=False)
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -179,7 +181,7 @@ class Cast(Expr):
     mode: str
     nullable: bool
     written: bool = False
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -201,7 +203,7 @@ class GetField(Expr):
     ordinal: int
     type: DataType
     nullable: bool
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -223,7 +225,7 @@ class GetFieldOfElements(Expr):
     name: str
     type: DataType
     nullable: bool
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -286,6 +288,7 @@ class Window(Expr):
     order: tuple[Sort, ...]
     frame: str
     bounds: tuple[Expr, ...] = ()
+    known: str | None = field(default=None, compare=False)
 
     @property
     def type(self) -> DataType:  # type: ignore[override]
@@ -298,6 +301,10 @@ class Window(Expr):
     @property
     def children(self) -> tuple[Expr, ...]:
         return (self.call, *self.partition, *self.order, *self.bounds)
+
+    @property
+    def evidence(self) -> str | None:
+        return self.known or (None if self.nullable else "its nullability flag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +349,7 @@ def doubt_of(expr: Expr) -> str | None:
 def column_of(expr: Expr) -> Column:
     """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
     if isinstance(expr, Column):
-        return expr
+        return expr if expr.span is None else replace(expr, span=None)
     if isinstance(expr, Alias):
         known = expr.child.evidence if expr.child.nullable else None
         doubt = doubt_of(expr.child) if expr.child.nullable and known is None else None

@@ -26,9 +26,9 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     """The spans of `text` that differ, with their new text; spans of two edits never overlap."""
     writer = _Writer(text)
     found: dict[Span, str] = {}
-    for old, new in changed(before, after):
+    for old, new, name in changed(before, after):
         writer.learn(old)
-        for start, stop, replacement in writer.differences(old, new):
+        for start, stop, replacement in _named(old, name, list(writer.differences(old, new)), text):
             if found.setdefault((start, stop), replacement) != replacement:
                 raise CannotRender("one place in the text got two new texts")
     ordered = sorted((start, stop, new) for (start, stop), new in found.items())
@@ -36,6 +36,23 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
         if start < stop:
             raise CannotRender("two rewritten places overlap")
     return ordered
+
+
+_AFTER_ITEM = re.compile(r"\s*(,|\Z|from\b)", re.I)
+
+
+def _named(old: Expr, name: str | None, changes: list[Edit], text: str) -> list[Edit]:
+    """The edits, with an alias at the item's end where Spark would name the column after its new text."""
+    span = span_of(old)
+    if name is None or not changes:
+        return changes
+    if span is None or not _AFTER_ITEM.match(text, span[1]):
+        raise CannotRender(f"the column {name} would change its name")
+    alias = " AS `" + name.replace("`", "``") + "`"
+    *rest, (start, stop, replacement) = changes
+    if stop == span[1]:
+        return [*rest, (start, stop, replacement + alias)]
+    return [*changes, (span[1], span[1], alias)]
 
 
 def span_of(expr: Expr) -> Span | None:
@@ -87,6 +104,8 @@ class _Writer:
             return str(expr.value)
         if isinstance(expr, Call):
             return self._call(expr)
+        if isinstance(expr, GetFieldOfElements):
+            return f"{self.write(expr.child)}.`{expr.name.replace('`', '``')}`"
         raise CannotRender(f"no text for {type(expr).__name__}")
 
     def _call(self, call: Call) -> str:

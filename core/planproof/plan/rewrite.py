@@ -87,13 +87,17 @@ _REBUILD: dict[type, Callable[..., p.Plan]] = {
 }
 
 
-def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr]]:
-    """The pairs of expressions that differ between two plans of the same shape."""
+def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, str | None]]:
+    """The pairs of expressions that differ between two plans of the same shape.
+
+    The third member is the name that Spark made of the expression itself, where the query gave none.
+    """
     if before is after:
         return
     for old, new in zip(before.expressions, after.expressions):
         if old is not new:
-            yield _unwrapped(old), _unwrapped(new)
+            made = old.name if isinstance(old, Alias) and not old.explicit else None
+            yield _unwrapped(old), _unwrapped(new), made
     for old_child, new_child in zip(before.children, after.children):
         yield from changed(old_child, new_child)
 

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 from planproof.conf import Conf
 from planproof.functions.registry import Registry
+from planproof.optimizer.rules.exists_to_contains import exists_to_contains
+from planproof.optimizer.rules.filter_to_slice import filter_to_slice
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
+from planproof.optimizer.rules.project_fields import project_fields
 from planproof.plan.nodes import Plan
 
 Rule = Callable[[Plan, Conf, Registry], Plan]
 
-RULES: tuple[Rule, ...] = (hoist_invariants,)
+RULES: tuple[Rule, ...] = (project_fields, filter_to_slice, exists_to_contains, hoist_invariants)
 
 __all__ = ["RULES", "Rule"]

@@ -1,0 +1,57 @@
+"""Looks a value up in an array by a built-in instead of by a lambda."""
+
+from __future__ import annotations
+
+from planproof.conf import Conf
+from planproof.expr import Call, Expr, Lambda, Variable
+from planproof.expr.rewrite import transform_up
+from planproof.functions.bind import apply
+from planproof.functions.registry import Registry
+from planproof.optimizer import laws
+from planproof.plan.nodes import Plan
+from planproof.plan.rewrite import map_expressions
+from planproof.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Array
+
+_COMPARED_ALIKE = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types on which `=` and `array_contains` agree; floats differ about NaN and -0.0 between versions."""
+
+
+def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """An exists that compares each element with one value is array_contains.
+
+    Before: `exists(xs, x -> x = 7)`
+
+    After: `array_contains(xs, 7)`
+
+    Only when the value
+
+    - has the element's own type (a comparison that casts the elements is another one), and one on which both agree;
+    - is never null (over an empty array `exists` is false, `array_contains(.., NULL)` is NULL);
+    - cannot raise, for an empty array never evaluates the body;
+    - is deterministic, and does not use the element.
+    """
+    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _contained(e, conf, registry)))
+
+
+def _contained(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+    if not isinstance(expr, Call) or expr.function.name != "exists" or expr.span is None:
+        return expr
+    array, function = expr.args
+    value = _sought(function, conf) if isinstance(function, Lambda) else None
+    contains = registry.find("array_contains")
+    if value is None or contains is None or not isinstance(array.type, Array) or array.type.element != value.type:
+        return expr
+    return apply(contains, (array, value), conf)
+
+
+def _sought(function: Lambda, conf: Conf) -> Expr | None:
+    """The value with which the body compares the element; None where the conditions do not hold."""
+    body, element = function.body, function.parameters[0]
+    if len(function.parameters) != 1 or not isinstance(body, Call) or body.function.name != "=":
+        return None
+    left, right = body.args
+    value = right if left == element else left if right == element else None
+    if value is None or isinstance(value, Variable) or element.id in laws.free_variables(value):
+        return None
+    sound = not value.nullable and value.type in _COMPARED_ALIKE
+    return value if sound and not laws.may_raise(value, conf) and laws.deterministic(value) else None
