@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.expr import nodes as x
+from planproof.types import Array, Map, Struct
 
 _Printer = Callable[[Any], str]
 
@@ -38,7 +39,8 @@ def _call(call: x.Call) -> str:
 
 
 def _cast(cast: x.Cast) -> str:
-    if not cast.written:
+    # Spark forgets that the query wrote a cast to a nested type.
+    if not cast.written or isinstance(cast.type, Array | Map | Struct):
         return pretty(cast.child)
     return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({pretty(cast.child)} AS {cast.type.sql})"
 
@@ -76,8 +78,11 @@ def _in_subquery(node: x.InSubquery) -> str:
 
 
 def outer_references(plan: Any) -> list[x.Outer]:
-    """The columns of enclosing queries that a subquery's plan uses, in the order in which it uses them."""
-    return [e for e in plan.all_expressions() if isinstance(e, x.Outer)]
+    """The columns of the query right around a subquery that its plan uses, in the order in which it uses them.
+
+    What a subquery inside refers to belongs to this one: Spark looks one query up, no further.
+    """
+    return [e for node in plan.walk() for root in node.expressions for e in root.walk() if isinstance(e, x.Outer)]
 
 
 _PRINTERS: dict[type, _Printer] = {

@@ -76,8 +76,8 @@ calls with a syntax of their own      exp.Anonymous as above with `form`:
   SUBSTRING(x FROM a [FOR b])         form=substring, expressions=[x, a] or [x, a, b]
   POSITION(a IN b)                    form=position, expressions=[a, b]
   OVERLAY(x PLACING y FROM a [FOR b]) form=overlay, expressions=[x, y, a] or [x, y, a, b]
-  DATEADD(DAY, n, x) and the like     form=timestampadd|timestampdiff, unit=DAY (upper case), expressions=the two
-                                      values; `this` keeps the name as written
+  DATEADD(DAY, n, x) and the like     form=timestampadd|timestampdiff, unit=DAY (upper case), written=the unit as in
+                                      the text, expressions=the two values; `this` keeps the name as written
   STRUCT(a AS x, b)                   form=struct, expressions may be exp.Alias
   FIRST|LAST|ANY_VALUE(x IGNORE NULLS)form=ignore_nulls, nulls=IGNORE
 OVER (..), WINDOW w AS (..)           exp.Window(partition_by, order=[exp.Ordered],

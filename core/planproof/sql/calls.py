@@ -276,7 +276,7 @@ class CallGrammar(LiteralGrammar):
                 at,
                 at + len(shown),
             )
-        return self._form(start, name, form, expressions=args, unit=unit)
+        return self._form(start, name, form, expressions=args, unit=unit, written=shown)
 
 
 _TRAILERS = frozenset(("WITHIN", "FILTER", "IGNORE", "RESPECT", "OVER"))

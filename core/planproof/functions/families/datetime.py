@@ -122,7 +122,7 @@ def _zoned(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _unit(args: Args, conf: Conf) -> Mismatch | None:
     unit = constant(args[0], "timestampadd")
-    return None if unit in _UNITS else Mismatch("INVALID_PARAMETER_VALUE.DATETIME_UNIT", f"no datetime unit: {unit}")
+    return None if str(unit).upper() in _UNITS else Mismatch("INVALID_PARAMETER_VALUE.DATETIME_UNIT", f"no datetime unit: {unit}")
 
 
 def _moved(args: Args, conf: Conf) -> DataType:

@@ -14,7 +14,7 @@ from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.signature import NEVER, PURE, Args, Category, Coerce, Many, Mismatch
 from planproof.origin import Unknown
-from planproof.types import INT, STRING, VOID, Array, DataType, Map, Struct, same_type
+from planproof.types import BOOLEAN, INT, STRING, VOID, Array, DataType, Map, Struct, same_type
 from planproof.types.coercion import common
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, OneOf
 
@@ -104,9 +104,14 @@ def _tuple(args: Args, conf: Conf) -> Columns:
 
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 
+def _keywords(args: Args, conf: Conf) -> Columns:
+    return [("keyword", STRING, False), ("reserved", BOOLEAN, False)]
+
+
 TABLE: Table = lines(
     fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_items, effects=PURE, **_MAKES),
     fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_placed_items, effects=PURE, **_MAKES),
+    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, effects=PURE, **_MAKES),
     fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
     fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, effects=PURE, **_MAKES),
     fn("json_tuple", (ANY_STRING, Many(ANY_STRING, 1)), VOID, NEVER, coerce=Coerce.EXPECTS, columns=_tuple, effects=PURE, **_MAKES),

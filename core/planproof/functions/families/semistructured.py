@@ -100,6 +100,10 @@ def _exploded(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
     return [("pos", INT, False), ("key", STRING, True), ("value", VARIANT, False)]
 
 
+def _without_type(call: Call, pretty: Callable[[Expr], str]) -> str:
+    return f"{call.function.name}({', '.join(pretty(a) for a in call.args[:2])})"
+
+
 def _xpath(names: str, returns: DataType) -> Table:
     """The path is a constant string, which Spark looks at before it looks at the document's type."""
 
@@ -139,8 +143,8 @@ TABLE: Table = lines(
     fn("parse_json", (ANY_STRING,), VARIANT, EITHER, effects=RAISES),
     fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, effects=PURE),
     fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, effects=PURE),
-    fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, effects=RAISES),
-    fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, effects=PURE),
+    fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, show=_without_type, effects=RAISES),
+    fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, show=_without_type, effects=PURE),
     fn("schema_of_variant", (VARIANT,), STRING, FIRST, effects=PURE),
     fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
     fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, effects=PURE),
