@@ -29,6 +29,10 @@ class Conf:
     legacy_interval: bool = False
     regex_column_names: bool = False
     lateral_column_alias: bool = True
+    order_by_ordinal: bool = True
+    group_by_ordinal: bool = True
+    having_as_where: bool = False
+    ordinals_first: bool = True
     create_table_provider: str = "parquet"
     spark: str = "4.3"
 
@@ -71,6 +75,10 @@ SETTINGS = {
     "spark.sql.function.eltoutputasstring": "elt_output_as_string",
     "spark.sql.legacy.interval.enabled": "legacy_interval",
     "spark.sql.parser.quotedregexcolumnnames": "regex_column_names",
+    "spark.sql.orderbyordinal": "order_by_ordinal",
+    "spark.sql.prioritizeordinalresolutioninsort.enabled": "ordinals_first",
+    "spark.sql.groupbyordinal": "group_by_ordinal",
+    "spark.sql.legacy.parser.havingwithoutgroupbyaswhere": "having_as_where",
     "spark.sql.lateralcolumnalias.enableimplicitresolution": "lateral_column_alias",
 }
 """Spark's setting, in lower case, to the field of `Conf` that it sets."""

@@ -109,7 +109,7 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
 
 def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx: Context) -> None:
     """An aggregate function does not take another one; over a window (which is bound later) it does."""
-    from planproof.analysis.select import holds_aggregate
+    from planproof.analysis.checks import holds_aggregate
 
     if node.args.get("over") is None and any(holds_aggregate(a) for a in args):
         raise ctx.env.rejected(
@@ -281,7 +281,7 @@ def _unit_call(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
     from planproof.analysis.expressions import bind
     from planproof.types import STRING
 
-    unit = node.args["unit"]
+    unit = node.args["written"]
     args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
     return with_span(call(node.args["form"], args, ctx, node), span(node))
 

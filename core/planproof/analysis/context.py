@@ -12,6 +12,7 @@ from planproof.analysis.scope import LambdaScope, Scope
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Alias, Column, Expr
+from planproof.expr.nodes import Span
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin, Unknown, place
@@ -58,9 +59,20 @@ class Environment:
     def rejected(self, condition: str, message: str, node: exp.Expr) -> AnalysisError:
         return AnalysisError(condition, message, self.origin(node))
 
+    def rejected_at(self, condition: str, message: str, at: Span | None, node: exp.Expr) -> AnalysisError:
+        """The error at a place in the text; at `node` where the place is not known."""
+        origin = place(self.text, *at) if at is not None else self.origin(node)
+        return AnalysisError(condition, message, origin)
+
     def mismatch(self, found: Mismatch, node: exp.Expr) -> AnalysisError:
         """Spark's error for arguments that do not fit the function called at `node`."""
         return AnalysisError(found.full_condition, found.message, self.origin(node))
+
+
+class Aliases(dict[str, list[Alias]]):
+    """Select items by name that an expression may refer to; `used` says that one did."""
+
+    used = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ class Context:
     env: Environment
     scope: Scope
     lambdas: LambdaScope | None = None
-    aliases: dict[str, list[Alias]] | None = None
+    aliases: Aliases | None = None
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None

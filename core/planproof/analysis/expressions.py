@@ -12,7 +12,7 @@ from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.calls import bind_call, call
 from planproof.analysis.context import Context
-from planproof.analysis.scope import Scope, extract, fields_of, item, resolve
+from planproof.analysis.scope import extract, fields_of, item, resolve
 from planproof.expr import (
     Alias,
     Call,
@@ -71,7 +71,7 @@ def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
 
 
 def _column(node: exp.Expr, ctx: Context) -> Expr:
-    return bind_name(name_parts(node), node, ctx)
+    return spanned(bind_name(name_parts(node), node, ctx), node)
 
 
 def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
@@ -92,8 +92,7 @@ def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
 
 def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
     origin = ctx.env.origin(node)
-    own = ctx.scope if ctx.scope.outer is None else replace_outer(ctx.scope)
-    found = resolve(parts, own, ctx.conf, ctx.env.registry, origin)
+    found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry, origin)
     if found is not None:
         return found[0]
     lateral = _lateral_alias(parts, node, ctx)
@@ -107,16 +106,13 @@ def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
     return _session_variable(parts, ctx)
 
 
-def replace_outer(scope: Scope) -> Scope:
-    """The scope alone, without the queries around it."""
-    return Scope(scope.columns, scope.hidden, None, scope.case_sensitive, scope._by_name, scope._hidden_by_name)
-
-
 def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
     """An alias of a select item to the left (lateral column alias), which a column of the child would hide."""
-    found = (ctx.aliases or {}).get(ctx.key(parts[0]), ())
+    found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:
         return None
+    assert ctx.aliases is not None
+    ctx.aliases.used = True
     if len(found) > 1:
         raise ctx.env.rejected(
             "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
@@ -179,7 +175,7 @@ def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
 
 def spanned(expr: Expr, node: exp.Expr) -> Expr:
     """The expression with the place in the text that it came from."""
-    if isinstance(expr, Call | Cast | GetField | GetFieldOfElements):
+    if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements):
         return replace(expr, span=span(node))
     return expr
 

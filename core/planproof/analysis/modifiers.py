@@ -73,8 +73,8 @@ def _nulls(found: Call, word: str) -> dict[str, Any]:
 
 
 def _filter(condition: exp.Expr, ctx: Context) -> Expr:
+    from planproof.analysis.checks import holds_aggregate, holds_window
     from planproof.analysis.expressions import bind
-    from planproof.analysis.select import holds_aggregate, holds_window
 
     bound = bind(condition, ctx)
     reason = None

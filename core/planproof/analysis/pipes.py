@@ -11,14 +11,16 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planproof.analysis import joins, pivots
+from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind, unresolved
-from planproof.analysis.grouping import check_grouped, group_expressions
+from planproof.analysis.groupby import group_expressions
+from planproof.analysis.grouping import check_grouped
 from planproof.analysis.joins import boolean
-from planproof.analysis.queries import organized
+from planproof.analysis.ordering import organized
 from planproof.analysis.relations import bind_relation, named_as
 from planproof.analysis.scope import Scope
-from planproof.analysis.select import bind_items, holds_aggregate, named_item, refreshed
+from planproof.analysis.select import bind_items, named_item, refreshed
 from planproof.analysis.setops import widened
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof.plan.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
@@ -38,16 +40,16 @@ def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
 
 
 def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    items, below, _ = bind_items(node.expressions, child, ctx)
-    _refuse_aggregates(items, "SELECT", node, ctx)
-    plan: Plan = Project(tuple(items), below)
+    items = bind_items(node.expressions, ctx)
+    _refuse_aggregates(items.exprs, "SELECT", node, ctx)
+    plan: Plan = Project(tuple(items.exprs), items.below(child))
     return Distinct(plan) if node.args.get("distinct") else plan
 
 
 def _extend(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    items, below, _ = bind_items(node.expressions, child, ctx)
-    _refuse_aggregates(items, "EXTEND", node, ctx)
-    return Project((*child.output, *items), below)
+    items = bind_items(node.expressions, ctx)
+    _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
+    return Project((*child.output, *items.exprs), items.below(child))
 
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: exp.Expr, ctx: Context) -> None:
@@ -111,13 +113,13 @@ def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> 
         groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
     items = [named_item(i, ctx) for i in node.args.get("expressions") or ()]
     for item in items:
-        check_grouped(item, groups, node, ctx)
+        check_grouped(item, groups, node, ctx, node)
     return Aggregate(groups, (*named, *items), child, sets)
 
 
 def _group_item(node: exp.Expr, child: Plan, ctx: Context) -> Expr:
     if isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE":
-        return group_expressions(exp.Group(expressions=[node]), list(child.output), ctx)[0][0]
+        return group_expressions(exp.Group(expressions=[node]), list(child.output), (), ctx)[0][0]
     return named_item(node, ctx)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from planproof.analysis import setops
+from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
 from planproof.analysis.scope import Scope
-from planproof.analysis.select import holds_aggregate
 from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.plan.nodes import Aggregate, Plan, Project, SetOperation

@@ -14,10 +14,10 @@ from sqlglot import exp
 from planproof.analysis import joins
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
+from planproof.analysis.generators import generator, is_outer, named_columns
 from planproof.analysis.scope import Scope
 from planproof.expr import Call, Column, Expr, fresh_id
 from planproof.functions.bind import cast_unless_same
-from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import NEVER, PURE, Category, Coerce, Function, Many
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof.sql import nodes as q
@@ -198,8 +198,7 @@ def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
     if name == "range":
         return _range(node, ctx)
     call, outputs = generator(node, ctx)
-    is_outer = call.shown.endswith("_outer")
-    columns = tuple(Column(fresh_id(), n, t, nullable or is_outer) for n, t, nullable in outputs)
+    columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
     return Values((), columns, call)
 
 
@@ -224,46 +223,16 @@ def _range(node: exp.Anonymous, ctx: Context) -> Plan:
 _RANGE = Function("range", (Many(ANY, 1),), VOID, NEVER, PURE, Coerce.NONE, Category.GENERATOR)
 
 
-def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, list[tuple[str, DataType, bool]]]:
-    """A generator's call, and the name, type and nullability of each column that it makes."""
-    from planproof.analysis.calls import bind_call
-
-    name = str(node.args["this"])
-    function = ctx.env.registry.find(name)
-    if function is None:
-        if name.lower() in SPARK_FUNCTIONS:
-            raise ctx.env.unknown(f"the function {name.lower()}", node)
-        raise ctx.env.rejected(
-            "UNRESOLVABLE_TABLE_VALUED_FUNCTION", f"Could not resolve `{name}` to a table-valued function.", node
-        )
-    if function.category is not Category.GENERATOR or function.columns is None:
-        raise ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
-    bound = bind_call(node, ctx)
-    assert isinstance(bound, Call)
-    return bound, list(function.columns(bound.args, ctx.conf))
-
-
 def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
     child, scope = bind_from(node.args.get("this"), env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
     call, outputs = generator(node.args["call"], ctx)
-    is_outer = bool(node.args.get("outer")) or call.shown.endswith("_outer")
+    outer_view = bool(node.args.get("outer")) or is_outer(call)
     alias = node.args["alias"]
-    name = alias.args["this"].args["this"] if alias.args.get("this") is not None else None
-    names = [c.args["this"] for c in alias.args.get("columns") or ()]
-    if names and len(names) != len(outputs):
-        raise env.rejected(
-            "UDTF_ALIAS_NUMBER_MISMATCH",
-            f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
-            f"expected {len(outputs)} aliases, but got {len(names)}.",
-            node,
-        )
-    qualifier = (name,) if name is not None else ()
-    generated = tuple(
-        Column(fresh_id(), names[i] if names else n, t, nullable or is_outer, qualifier)
-        for i, (n, t, nullable) in enumerate(outputs)
-    )
-    plan = Generate(call, is_outer, generated, child)
+    qualifier = (alias.args["this"].args["this"],) if alias.args.get("this") is not None else ()
+    names = [c.args["this"] for c in alias.args.get("columns") or ()] or [n for n, _, _ in outputs]
+    generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
+    plan = Generate(call, outer_view, generated, child)
     return plan, _scope(plan.output, env, outer, scope.hidden)
 
 

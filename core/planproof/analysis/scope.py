@@ -23,27 +23,40 @@ from planproof.types.nodes import quoted_if_needed
 class Scope:
     """The columns that expressions of one query block may name.
 
-    `hidden` are columns that only a qualified name reaches (the other side's keys of a USING join). `outer` is the
-    scope of the enclosing query; a column found there is correlated.
+    `hidden` are columns that a name reaches only where no other column has it (the other side's keys of a USING join,
+    what a generator of the same SELECT makes). `outer` is the scope of the enclosing query; a column found there is
+    correlated. `aggregated` says that the enclosing query's aggregates can be named from a subquery (in HAVING).
     """
 
     columns: tuple[Column, ...]
     hidden: tuple[Column, ...] = ()
     outer: Scope | None = None
     case_sensitive: bool = False
-    _by_name: dict[str, list[Column]] = field(default_factory=dict)
-    _hidden_by_name: dict[str, list[Column]] = field(default_factory=dict)
+    aggregated: bool = False
+    _by_name: dict[str, list[Column]] = field(init=False)
+    _hidden_by_name: dict[str, list[Column]] = field(init=False)
+    _alone: Scope | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._index(self.columns, self._by_name)
-        self._index(self.hidden, self._hidden_by_name)
+        self._by_name = self._indexed(self.columns)
+        self._hidden_by_name = self._indexed(self.hidden)
 
-    def _index(self, columns: Iterable[Column], into: dict[str, list[Column]]) -> None:
+    def _indexed(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
+        found: dict[str, list[Column]] = {}
         for column in columns:
-            into.setdefault(self.key(column.name), []).append(column)
+            found.setdefault(self.key(column.name), []).append(column)
+        return found
 
     def key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
+
+    def alone(self) -> Scope:
+        """The scope without the query around it."""
+        if self.outer is None:
+            return self
+        if self._alone is None:
+            self._alone = Scope(self.columns, self.hidden, None, self.case_sensitive, self.aggregated)
+        return self._alone
 
     def matches(self, parts: Sequence[str]) -> tuple[list[Column], tuple[str, ...]]:
         """The columns that `parts` may name, and the parts left over as nested fields."""
@@ -113,9 +126,10 @@ class LambdaScope:
 def resolve(
     parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None
 ) -> tuple[Expr, Column] | None:
-    """What a dotted name means in the scope or the queries around it: the expression, and the column under it.
+    """What a dotted name means in the scope or the query around it: the expression, and the column under it.
 
-    None where nothing has the name; raises `AnalysisError` where several columns have it, or a field does not exist.
+    Spark looks one query up, no further. None where nothing has the name; raises `AnalysisError` where several columns
+    have it, or a field does not exist.
     """
     found, rest = scope.matches(parts)
     if len(found) > 1:
@@ -125,7 +139,7 @@ def resolve(
         return fields_of(column, rest, conf, registry, origin), column
     if scope.outer is None:
         return None
-    correlated = resolve(parts, scope.outer, conf, registry, origin)
+    correlated = resolve(parts, scope.outer.alone(), conf, registry, origin)
     if correlated is None:
         return None
     return as_outer(correlated[0]), correlated[1]

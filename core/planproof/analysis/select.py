@@ -1,18 +1,33 @@
 """One SELECT block: FROM, WHERE, GROUP BY, HAVING, the items, QUALIFY, DISTINCT.
 
-Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `ExtractWindowExpressions`.
+Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `ExtractGenerator`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planproof.analysis import grouping
-from planproof.analysis.context import Context, Environment
+from planproof.analysis import generators, groupby, grouping
+from planproof.analysis.aggregated import Aggregated
+from planproof.analysis.checks import (
+    AGGREGATE,
+    GENERATOR,
+    OUTER,
+    WINDOW,
+    content,
+    contents,
+    holds_aggregate,
+    of_outer_columns_only,
+    refuse_in_filter,
+    refuse_nested_generator,
+    refuse_outer,
+)
+from planproof.analysis.context import Aliases, Context, Environment
 from planproof.analysis.expressions import bind
+from planproof.analysis.generators import Generated
 from planproof.analysis.joins import boolean
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
@@ -30,78 +45,115 @@ from planproof.expr import (
     Outer,
     Variable,
     Window,
+    column_of,
     fresh_id,
 )
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
-from planproof.plan.nodes import Distinct, Filter, Generate, Plan, Project
-from planproof.sql.nodes import name_parts, span
+from planproof.plan.nodes import Distinct, Filter, Plan, Project
+from planproof.sql.nodes import name_parts
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A bound SELECT: its plan, the scope of its input, and how its items came about (for ORDER BY)."""
+    """A bound SELECT: its plan, and what ORDER BY needs to know of how it came about.
+
+    `over` tells what can be named over the block's Aggregate; None where it has none.
+    """
 
     plan: Plan
-    input: Scope
     ctx: Context
-    aggregated: bool
     items: tuple[Expr, ...]
-    groups: tuple[Expr, ...] = ()
+    over: Aggregated | None = None
+    distinct: bool = False
+
+
+@dataclass(slots=True)
+class Items:
+    """A bound select list: each item a Column or an Alias; generators stand apart.
+
+    `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
+    """
+
+    exprs: list[Expr]
+    generated: list[Generated] = field(default_factory=list)
+    lateral: frozenset[int] = frozenset()
+
+    def below(self, child: Plan) -> Plan:
+        """The child with the generators over it."""
+        for made in self.generated:
+            child = made.over(child)
+        return child
+
+    @property
+    def arguments(self) -> Iterator[Expr]:
+        return (a for made in self.generated for a in made.call.args)
 
 
 def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     """The block's plan. Raises `AnalysisError` where Spark rejects it."""
-    child, scope = bind_from(_this(node.args.get("from_")), env, outer)
+    from_ = node.args.get("from_")
+    child, scope = bind_from(from_.args["this"] if from_ is not None else None, env, outer)
     ctx = Context(env, scope, windows=_windows(node, scope))
     where = node.args.get("where")
     if where is not None:
-        child, scope, ctx = _filtered(where.args["this"], child, scope, ctx)
+        child, ctx = _filtered(where.args["this"], child, ctx, node)
+    child, ctx = with_time_windows(node, child, ctx)
     group = node.args.get("group")
-    if group is not None and grouping.analytic(group):
+    if group is not None and groupby.analytic(group):
         ctx = replace(ctx, grouping=())
-    child, ctx = with_time_windows(node, child, replace(ctx, scope=scope))
-    items, child, scope = bind_items(node.expressions, child, ctx)
-    ctx = replace(ctx, scope=scope)
+    items = bind_items(node.expressions, ctx)
+    found = contents((*items.exprs, *items.arguments))
+    over = None
     having = node.args.get("having")
-    aggregated = group is not None or any(holds_aggregate(i) for i in items)
-    groups: tuple[Expr, ...] = ()
-    if aggregated or (having is not None and _having_aggregates(having, ctx, items)):
-        plan, items, groups = grouping.aggregate(node, items, child, ctx)
-        aggregated = True
+    if having is not None and group is None and env.conf.having_as_where:
+        below = Filter(boolean(bind(having.args["this"], ctx), "filter", having, env), child)
+        plan: Plan = Project(tuple(items.exprs), items.below(below))
+    elif group is not None or having is not None or found & AGGREGATE:
+        if outer is not None:
+            refuse_outer((*items.exprs, *items.arguments), "the aggregation", group or node, env)
+        plan, items, over = _aggregated(node, items, child, ctx)
     else:
-        plan = _plain(having, items, child, ctx)
+        if found & WINDOW and found & OUTER:
+            refuse_outer(_window_columns(items.exprs), "the window", node, env)
+        plan = Project(tuple(items.exprs), items.below(child))
+    plan = _refined(node, plan, items, ctx, found, over)
+    return Block(plan, ctx, tuple(items.exprs), over, bool(node.args.get("distinct")))
+
+
+def _window_columns(items: Sequence[Expr]) -> list[Expr]:
+    """The keys and arguments of windows that are plain columns: what is computed, Spark computes below the window."""
+    windows = [w for i in items for w in i.walk() if isinstance(w, Window)]
+    parts = [p for w in windows for p in (*w.call.children, *w.partition, *(o.child for o in w.order))]
+    return [p for p in parts if isinstance(p, Column | Outer)]
+
+
+def _refined(node: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
+    """QUALIFY, then DISTINCT."""
     qualify = node.args.get("qualify")
     if qualify is not None:
-        plan = _qualified(qualify.args["this"], plan, items, ctx)
-    if node.args.get("distinct"):
-        plan = Distinct(plan)
-    return Block(plan, scope, ctx, aggregated, tuple(items), groups)
-
-
-def _this(node: exp.Expr | None) -> exp.Expr | None:
-    return node.args["this"] if node is not None else None
+        plan = _qualified(qualify.args["this"], plan, items, ctx, found, over)
+    return Distinct(plan) if node.args.get("distinct") else plan
 
 
 def _windows(node: exp.Expr, scope: Scope) -> dict[str, exp.Expr]:
     return {scope.key(w.args["this"].args["this"]): w for w in node.args.get("windows") or ()}
 
 
-def _filtered(condition: exp.Expr, child: Plan, scope: Scope, ctx: Context) -> tuple[Plan, Scope, Context]:
+def _filtered(condition: exp.Expr, child: Plan, ctx: Context, block: exp.Expr) -> tuple[Plan, Context]:
     bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", condition, ctx.env)
-    refuse_aggregates(bound, condition, ctx)
+    if not _aggregates_outside(bound, ctx):
+        refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)
-    scope = refreshed(scope, plan)
-    return plan, scope, replace(ctx, scope=scope)
+    return plan, replace(ctx, scope=refreshed(ctx.scope, plan))
 
 
-def refuse_aggregates(bound: Expr, node: exp.Expr, ctx: Context) -> None:
-    if holds_aggregate(bound):
-        raise ctx.env.rejected(
-            "INVALID_WHERE_CONDITION",
-            "The WHERE condition contains aggregate, window or generator functions, which is not allowed there.",
-            node,
-        )
+def _aggregates_outside(bound: Expr, ctx: Context) -> bool:
+    """Whether the only aggregates of the condition are the enclosing query's, in whose HAVING this subquery stands."""
+    if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
+        return False
+    calls = [e for e in bound.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE]
+    return bool(calls) and all(of_outer_columns_only(c) for c in calls)
 
 
 def refreshed(scope: Scope, plan: Plan) -> Scope:
@@ -114,58 +166,49 @@ def refreshed(scope: Scope, plan: Plan) -> Scope:
     return Scope(columns, hidden, scope.outer, scope.case_sensitive)
 
 
-def bind_items(nodes: Sequence[exp.Expr], child: Plan, ctx: Context) -> tuple[list[Expr], Plan, Scope]:
-    """The select list: each item a Column or an Alias; a generator becomes a Generate below."""
-    items: list[Expr] = []
-    aliases: dict[str, list[Alias]] = {}
+def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
+    """The select list. Generators are bound first: the other items may name the columns that they make."""
+    generated: dict[int, Generated] = {}
+    for at, node in enumerate(nodes):
+        call = generators.call_of(node, ctx)
+        if call is not None:
+            made = generators.in_select(node, call, ctx)
+            generated[at] = made
+            scope = ctx.scope
+            hidden = (*scope.hidden, *made.columns)
+            ctx = replace(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
+    aliases = Aliases()
     lateral = replace(ctx, aliases=aliases) if ctx.conf.lateral_column_alias else ctx
-    generated: tuple[Plan, Scope] | None = None
-    for node in nodes:
-        if isinstance(node, exp.Star):
+    items: list[Expr] = []
+    for at, node in enumerate(nodes):
+        if at in generated:
+            items += generated[at].columns
+        elif isinstance(node, exp.Star):
             items += expand(node, ctx)
-            continue
-        made = _generated(node, child, ctx)
-        if made is not None:
-            if generated is not None:
-                raise ctx.env.rejected("UNSUPPORTED_GENERATOR.MULTI_GENERATOR", "Only one generator per SELECT.", node)
-            generated, columns = made
-            items += columns
-            continue
-        item = named_item(node, lateral)
-        items.append(item)
-        if isinstance(item, Alias) and (isinstance(node, exp.Alias) or name_parts(node)):
-            aliases.setdefault(ctx.key(item.name), []).append(item)
-    if generated is None:
-        return _inlined(items, aliases), child, ctx.scope
-    return _inlined(items, aliases), generated[0], generated[1]
+        else:
+            items.append(_checked_item(node, lateral))
+            _offer(items[-1], node, aliases, ctx)
+    if not aliases.used:
+        return Items(items, list(generated.values()))
+    inlined, referring = _inlined(items, aliases, nodes, ctx)
+    return Items(inlined, list(generated.values()), referring)
 
 
-def _generated(node: exp.Expr, child: Plan, ctx: Context) -> tuple[tuple[Plan, Scope], list[Expr]] | None:
-    """A generator in SELECT, with its aliases, as a Generate over the child."""
-    from planproof.analysis.relations import generator
+def _checked_item(node: exp.Expr, ctx: Context) -> Expr:
+    item = named_item(node, ctx)
+    if isinstance(item, Alias):
+        refuse_nested_generator(item.child, node, ctx.env)
+    return item
 
-    inner = node.args["this"] if isinstance(node, exp.Alias | exp.Aliases) else node
-    if not isinstance(inner, exp.Anonymous):
-        return None
-    function = ctx.env.registry.find(str(inner.args["this"]))
-    if function is None or function.category is not Category.GENERATOR:
-        return None
-    call, outputs = generator(inner, ctx)
-    names = [n for n, _, _ in outputs]
-    if isinstance(node, exp.Alias):
-        given = [node.args["alias"].args["this"]]
-    else:
-        given = [i.args["this"] for i in node.expressions] if isinstance(node, exp.Aliases) else names
-    if len(given) != len(outputs):
-        raise ctx.env.rejected(
-            "UDTF_ALIAS_NUMBER_MISMATCH",
-            f"The number of aliases does not match the generator's columns: expected {len(outputs)}, got {len(given)}.",
-            node,
-        )
-    is_outer = call.shown.endswith("_outer")
-    columns = tuple(Column(fresh_id(), name, t, nullable or is_outer) for name, (_, t, nullable) in zip(given, outputs))
-    plan = Generate(call, is_outer, columns, child)
-    return (plan, ctx.scope), list(columns)
+
+def _offer(item: Expr, node: exp.Expr, aliases: Aliases, ctx: Context) -> None:
+    """Lets the items to the right name this one, if the query names it."""
+    if isinstance(item, Alias) and (isinstance(node, exp.Alias) or name_parts(node)) and not _is_variable(item):
+        aliases.setdefault(ctx.key(item.name), []).append(item)
+
+
+def _is_variable(item: Alias) -> bool:
+    return not item.explicit and isinstance(item.child, Literal)
 
 
 def named_item(node: exp.Expr, ctx: Context) -> Expr:
@@ -204,21 +247,41 @@ def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
     return parts[-1]
 
 
-def _inlined(items: list[Expr], aliases: dict[str, list[Alias]]) -> list[Expr]:
-    """References to aliases on the left replaced by what these aliases name."""
-    if not aliases:
-        return items
+def _inlined(
+    items: list[Expr], aliases: Aliases, nodes: Sequence[exp.Expr], ctx: Context
+) -> tuple[list[Expr], frozenset[int]]:
+    """References to aliases on the left replaced by what these aliases name; and the items that had such references."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
     done: list[Expr] = []
+    referring: set[int] = set()
     for item in items:
         if isinstance(item, Alias):
+            _refuse_lateral(item.child, set(by_id), nodes, ctx)
             child = substituted(item.child, by_id)
-            item = item if child is item.child else replace(item, child=child)
+            if child is not item.child:
+                if not holds_aggregate(item.child):
+                    referring.add(item.id)
+                item = replace(item, child=child)
             by_id[item.id] = item.child
-        elif isinstance(item, Column) and item.id in by_id:
-            item = Alias(by_id[item.id], item.name, fresh_id(), explicit=False)
         done.append(item)
-    return done
+    return done, frozenset(referring)
+
+
+def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[exp.Expr], ctx: Context) -> None:
+    """An alias on the left cannot be named inside a window or an aggregate function."""
+    for e in expr.walk():
+        if isinstance(e, Window):
+            place = "WINDOW"
+        elif isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+            place = "AGGREGATE_FUNC"
+        else:
+            continue
+        if any(isinstance(c, Column) and c.id in ids for c in e.walk()):
+            raise ctx.env.rejected(
+                f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{place}",
+                f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
+                nodes[0],
+            )
 
 
 def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
@@ -228,39 +291,40 @@ def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     return transform_up(expr, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)
 
 
-def holds_aggregate(expr: Expr) -> bool:
-    """Whether an aggregate function stands in the expression, other than as the function of a window."""
-    if isinstance(expr, Window):
-        inside = [*expr.call.children, *expr.partition, *expr.order]
-        return any(holds_aggregate(e) for e in inside)
-    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
-        return True
-    return any(holds_aggregate(c) for c in expr.children)
+def _aggregated(node: exp.Expr, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
+    """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
+    if not items.generated:
+        grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
+        return grouped.plan, replace(items, exprs=grouped.items), grouped.over
+    made_ids = {c.id for made in items.generated for c in made.columns}
+    computed = [i for i in items.exprs if not (isinstance(i, Column) and i.id in made_ids)]
+    arguments: list[Expr] = [Alias(a, pretty(a), fresh_id(), explicit=False) for a in items.arguments]
+    grouped = grouping.aggregate(node, computed + arguments, items.lateral, child, ctx)
+    held = iter([column_of(i) for i in grouped.items[len(computed) :]])
+    plan = grouped.plan
+    for made in items.generated:
+        plan = generators.renewed(made, [next(held) for _ in made.call.args]).over(plan)
+    shown = iter(grouped.items)
+    exprs: list[Expr] = [
+        i if isinstance(i, Column) and i.id in made_ids else column_of(next(shown)) for i in items.exprs
+    ]
+    return Project(tuple(exprs), plan), replace(items, exprs=exprs, generated=[]), grouped.over
 
 
-def holds_window(expr: Expr) -> bool:
-    return isinstance(expr, Window) or any(holds_window(c) for c in expr.children)
-
-
-def _having_aggregates(having: exp.Expr, ctx: Context, items: list[Expr]) -> bool:
-    """HAVING without GROUP BY makes a global aggregate where it, or an item, aggregates."""
-    return holds_aggregate(grouping.bind_having(having.args["this"], ctx, items, ()))
-
-
-def _plain(having: exp.Expr | None, items: list[Expr], child: Plan, ctx: Context) -> Plan:
-    plan: Plan = Project(tuple(items), child)
-    if having is None:
-        return plan
-    if not ctx.scope.columns and not items:
-        return plan
-    bound = grouping.bind_having(having.args["this"], ctx, items, ())
-    return Filter(boolean(bound, "filter", having, ctx.env), plan)
-
-
-def _qualified(condition: exp.Expr, plan: Plan, items: Sequence[Expr], ctx: Context) -> Plan:
-    bound = grouping.bind_having(condition, ctx, items, ())
+def _qualified(
+    condition: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None
+) -> Plan:
+    named = groupby.aliases_of(items.exprs, ctx)
+    bound = groupby.without_aliases(bind(condition, replace(ctx, clause="QUALIFY", aliases=named)), named)
+    within = content(bound)
+    if within & AGGREGATE and over is None:
+        raise ctx.env.rejected(
+            "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", condition
+        )
+    if not (within | found) & WINDOW:
+        raise ctx.env.rejected(
+            "QUALIFY_REQUIRES_WINDOW_FUNCTION",
+            "QUALIFY needs a window function in the SELECT list or in it.",
+            condition,
+        )
     return Filter(boolean(bound, "filter", condition, ctx.env), plan)
-
-
-def item_spans(nodes: Sequence[exp.Expr]) -> list[tuple[int, int]]:
-    return [span(n) for n in nodes]

@@ -62,13 +62,23 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
     """The operation itself. A union keeps the first input's names and relations, and merges the flags of both."""
     pairs = list(zip(left.output, right.output))
     if kind == "union":
-        output = tuple(union_column(a, b) for a, b in pairs)
+        output = _union_output(pairs)
         plan = SetOperation(kind, (left, right), True, output)
         return plan if keeps_all else Distinct(plan)
     if kind == "intersect":
         output = tuple(_both(a, b) for a, b in pairs)
         return SetOperation(kind, (left, right), keeps_all, output)
     return SetOperation(kind, (left, right), keeps_all, left.output)
+
+
+def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
+    """The columns of a union; a column that both inputs show twice stays one column."""
+    ids: dict[tuple[int, int], int] = {}
+    output = []
+    for a, b in pairs:
+        column = union_column(a, b)
+        output.append(replace(column, id=ids.setdefault((a.id, b.id), column.id)))
+    return tuple(output)
 
 
 def union_column(a: Column, b: Column) -> Column:

@@ -166,12 +166,14 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
     nullable = function.nullable(ready, conf)
     known = None
     if nullable:
-        known = function.evidence(ready) if function.evidence else _inherited(function, ready, conf)
+        known = inherited(function, ready, conf)
     return Call(function, ready, data_type, nullable, shown or function.name, known=known)
 
 
-def _inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:
+def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:
     """Why a nullable call is null nowhere: its own rule says so once arguments known to hold no null count as such."""
+    if function.evidence is not None:
+        return function.evidence(args)
     reason = next((a.evidence for a in args if a.nullable and a.evidence), None)
     if reason is None or function.category is Category.AGGREGATE:
         return None

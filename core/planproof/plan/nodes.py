@@ -89,6 +89,11 @@ class Values(Plan):
     output: tuple[Column, ...]
     call: Call | None = None
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The call's arguments are bound to the queries around; the rows of an inline table are constants."""
+        return () if self.call is None else (self.call,)
+
 
 @dataclass(frozen=True, slots=True)
 class Project(Plan):

@@ -1,0 +1,148 @@
+"""What HAVING and ORDER BY can name over an Aggregate. Source: `ResolveAggregateFunctions`.
+
+Their names mean the Aggregate's input first. Aggregate functions and grouping expressions keep that meaning, and the
+Aggregate computes them where it does not do so already; any other column must be one of its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from planproof.analysis.checks import Subquery
+from planproof.analysis.context import Context
+from planproof.analysis.scope import Scope
+from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of
+from planproof.expr.pretty import outer_references
+from planproof.expr.rewrite import transform_down, transform_up
+from planproof.functions.signature import Category
+from planproof.plan.nodes import OneRow
+from planproof.plan.text import show
+from planproof.sql.nodes import name_parts
+
+_COMMUTATIVE = frozenset(("+", "*", "&", "|", "^", "and", "or", "=", "<=>"))
+
+
+class Keys:
+    """Grouping expressions, to be found in other expressions (`semanticEquals`)."""
+
+    __slots__ = ("columns", "others")
+
+    def __init__(self, groups: Iterable[Expr]) -> None:
+        self.columns: set[int] = set()
+        self.others: set[Expr] = set()
+        for group in groups:
+            if isinstance(group, Column):
+                self.columns.add(group.id)
+            else:
+                self.others.add(canonical(group))
+
+    def __contains__(self, expr: Expr) -> bool:
+        if isinstance(expr, Column):
+            return expr.id in self.columns
+        return bool(self.others) and canonical(expr) in self.others
+
+
+def canonical(expr: Expr) -> Expr:
+    """The expression with the operands of commutative operators in one order (`Expression.canonicalized`)."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Call) and e.function.name in _COMMUTATIVE:
+            return replace(e, args=tuple(sorted(e.args, key=repr)))
+        if isinstance(e, Subquery):
+            # Two readings of one subquery have columns of their own: what they print tells them apart.
+            return replace(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
+        return _numbered(e) if isinstance(e, Lambda) else e
+
+    return transform_up(expr, change)
+
+
+def _numbered(function: Lambda) -> Expr:
+    """The lambda with variables numbered by how deep lambdas nest below it, so that equal lambdas are equal."""
+    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
+    renamed = {p.id: replace(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
+    return replace(function, parameters=tuple(renamed.values()), body=body)
+
+
+@dataclass(slots=True)
+class Aggregated:
+    """One Aggregate: its grouping expressions and its items.
+
+    `extended` says that HAVING made the Aggregate compute more than its items. Spark then hides the Aggregate under a
+    projection, and ORDER BY reaches its grouping columns but neither its other grouping expressions nor its aggregates.
+    """
+
+    keys: Keys
+    items: Sequence[Expr]
+    extended: bool = False
+    _computed: dict[Expr, Column] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            inner = item.child if isinstance(item, Alias) else item
+            self._computed.setdefault(canonical(inner), column_of(item))
+
+    def settled(self, expr: Expr, node: exp.Expr, ctx: Context) -> Expr:
+        """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show."""
+        shown = {column_of(i).id for i in self.items}
+        return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
+
+    def _change(self, e: Expr, shown: set[int], node: exp.Expr, ctx: Context) -> Expr | None:
+        if isinstance(e, Column) and e.id in shown:
+            return e
+        computed = self._computed.get(canonical(e)) if isinstance(e, Call | Column) or e in self.keys else None
+        if computed is not None:
+            return computed
+        if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
+            self.extended = True
+            return e
+        if isinstance(e, Column):
+            return self._by_name(e, node, ctx)
+        if isinstance(e, Subquery):
+            self._check_outer(e, shown, node, ctx)
+        return None
+
+    def _by_name(self, column: Column, node: exp.Expr, ctx: Context) -> Column:
+        """The output column of the input column's name: a name that cannot mean the input means the output."""
+        named = [c for c in map(column_of, self.items) if ctx.key(c.name) == ctx.key(column.name)]
+        if not named:
+            raise unresolved_over(column, self.items, node, ctx)
+        return named[0]
+
+    def _check_outer(self, subquery: Subquery, shown: set[int], node: exp.Expr, ctx: Context) -> None:
+        for column in plain_outer_columns(subquery):
+            if column not in self.keys and column.id not in shown:
+                raise ctx.env.rejected(
+                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+                    f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
+                    node,
+                )
+
+
+def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
+    """The columns around a subquery that it uses outside of aggregates, which then belong to the query around."""
+    within = {
+        e.column.id
+        for n in subquery.plan.walk()
+        for root in n.expressions
+        for call in root.walk()
+        if isinstance(call, Call) and call.function.category is Category.AGGREGATE
+        for e in call.walk()
+        if hasattr(e, "column")
+    }
+    return (o.column for o in outer_references(subquery.plan) if o.column.id not in within)
+
+
+def unresolved_over(column: Column, items: Sequence[Expr], node: exp.Expr, ctx: Context) -> Exception:
+    """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
+    from planproof.analysis.expressions import unresolved
+
+    output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
+    for named in node.find_all(exp.Column, exp.Dot):
+        parts = name_parts(named)
+        if any(ctx.key(p) == ctx.key(column.name) for p in parts):
+            return unresolved(parts, replace(ctx, scope=output), named)
+    return unresolved((column.name,), replace(ctx, scope=output), node)

@@ -1,0 +1,141 @@
+"""What may stand where: aggregates, windows, generators and columns of enclosing queries, clause by clause.
+
+Source: `CheckAnalysis`, `ExtractGenerator`, `ResolveSubquery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from planproof.analysis.context import Environment
+from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
+from planproof.expr.pretty import outer_references, pretty
+from planproof.functions.signature import Category
+
+AGGREGATE, WINDOW, GENERATOR, OUTER, SUBQUERY = 1, 2, 4, 8, 16
+
+_OF_CATEGORY = {Category.AGGREGATE: AGGREGATE, Category.GENERATOR: GENERATOR}
+_OF_TYPE: dict[type, int] = {
+    Outer: OUTER,
+    Exists: SUBQUERY,
+    InSubquery: SUBQUERY,
+    ScalarSubquery: SUBQUERY,
+    Window: WINDOW,
+}
+Subquery = Exists | InSubquery | ScalarSubquery
+
+
+def content(expr: Expr) -> int:
+    """What stands in the expression, as a sum of the constants above; a window's own function is no AGGREGATE."""
+    kind = type(expr)
+    if kind is Column:
+        return 0
+    found = _OF_TYPE.get(kind, 0)
+    if kind is Call:
+        found = _OF_CATEGORY.get(expr.function.category, 0)  # type: ignore[attr-defined]
+    children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
+    for child in children:
+        found |= content(child)
+    return found
+
+
+def contents(exprs: Iterable[Expr]) -> int:
+    found = 0
+    for expr in exprs:
+        found |= content(expr)
+    return found
+
+
+def holds_aggregate(expr: Expr) -> bool:
+    """Whether an aggregate function stands in the expression, other than as the function of a window."""
+    return bool(content(expr) & AGGREGATE)
+
+
+def holds_window(expr: Expr) -> bool:
+    return bool(content(expr) & WINDOW)
+
+
+def correlated(expr: Expr) -> bool:
+    return isinstance(expr, Subquery) and bool(outer_references(expr.plan))
+
+
+def of_outer_columns_only(expr: Expr) -> bool:
+    """Whether an aggregate takes all its columns from the query around: it then aggregates there."""
+    columns = [e for e in expr.walk() if isinstance(e, Column | Outer)]
+    return bool(columns) and all(isinstance(c, Outer) for c in columns)
+
+
+def refuse_in_filter(bound: Expr, clause: str, node: exp.Expr, block: exp.Expr, env: Environment) -> None:
+    """WHERE, and HAVING but for its aggregates: no aggregate, window or generator."""
+    found = content(bound)
+    if found & WINDOW:
+        raise env.rejected(
+            "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", f"Window functions are not allowed in the {clause} clause.", node
+        )
+    refuse_generator(found, clause, node, env)
+    if found & AGGREGATE and clause == "WHERE":
+        raise env.rejected(
+            "INVALID_WHERE_CONDITION",
+            f'The WHERE condition "{pretty(bound)}" contains invalid expressions: aggregate functions.',
+            block,
+        )
+
+
+def refuse_generator(found: int, clause: str, node: exp.Expr, env: Environment) -> None:
+    if found & GENERATOR:
+        raise env.rejected(
+            "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
+            f"Generators are not supported outside the SELECT clause, but found one in {clause}.",
+            node,
+        )
+
+
+def refuse_nested_generator(bound: Expr, node: exp.Expr, env: Environment) -> None:
+    if content(bound) & GENERATOR:
+        raise env.rejected(
+            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
+            f'A generator cannot stand inside an expression, but found "{pretty(bound)}".',
+            node,
+        )
+
+
+def refuse_outer(exprs: Iterable[Expr], what: str, node: exp.Expr, env: Environment) -> None:
+    """Aggregates, sort keys and windows of a subquery may not use the columns of the query around it."""
+    for expr in exprs:
+        found = content(expr)
+        if not found & OUTER:
+            continue
+        if found & AGGREGATE:
+            _refuse_mixed(expr, node, env)
+        raise env.rejected(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_REFERENCE",
+            f"Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: {what} "
+            f'"{pretty(expr)}".',
+            node,
+        )
+
+
+def _refuse_mixed(expr: Expr, node: exp.Expr, env: Environment) -> None:
+    for call in expr.walk():
+        if not (isinstance(call, Call) and call.function.category is Category.AGGREGATE):
+            continue
+        kinds = {type(e) for e in call.walk()}
+        if Outer in kinds and Column in kinds:
+            raise env.rejected_at(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES",
+                f'The aggregate "{pretty(call)}" mixes columns of the outer query with its own.',
+                call.span,
+                node,
+            )
+
+
+def first_window_in_aggregate(expr: Expr) -> Window | None:
+    """A window inside the arguments of an aggregate function that is no window's own."""
+    if isinstance(expr, Window):
+        parts = (*expr.call.children, *expr.partition, *expr.order)
+        return next((w for p in parts if (w := first_window_in_aggregate(p)) is not None), None)
+    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+        return next((e for e in expr.walk() if isinstance(e, Window)), None)
+    return next((w for c in expr.children if (w := first_window_in_aggregate(c)) is not None), None)

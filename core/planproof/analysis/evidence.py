@@ -1,0 +1,116 @@
+"""Evidence over aggregates: what groups prove, and what grouping sets take away.
+
+Soundness comes first: a rule here must hold for every row that the node can yield.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planproof.conf import Conf
+from planproof.expr import Call, Column, Expr, InSubquery, Window, fresh_id
+from planproof.expr.pretty import pretty
+from planproof.expr.rewrite import transform_down, transform_up
+from planproof.functions.bind import inherited
+from planproof.functions.signature import Category
+from planproof.types.nodes import Decimal
+
+Sets = tuple[tuple[int, ...], ...]
+
+_OF_ONE_VALUE = frozenset(
+    (
+        *("max", "min", "sum", "avg", "mean", "first", "first_value", "last", "last_value", "any_value"),
+        *("bool_and", "bool_or", "every", "any", "some", "bit_and", "bit_or", "bit_xor", "max_by", "min_by"),
+    )
+)
+"""Aggregate functions that give a value wherever they were given one, and are null only over no value at all."""
+
+
+def never_null_over_rows(call: Call, conf: Conf) -> str | None:
+    """Why an aggregate over at least one row is not null: its arguments are not, and no row is filtered away.
+
+    A decimal sum or average that overflows is null where ANSI is off.
+    """
+    if call.filter is not None or call.function.name not in _OF_ONE_VALUE or not call.args:
+        return None
+    if isinstance(call.type, Decimal) and not conf.ansi:
+        return None
+    reasons = [a.evidence for a in call.args]
+    return None if None in reasons else reasons[0]
+
+
+def proved_by_groups(items: list[Expr], groups: Sequence[Expr], sets: Sets | None, conf: Conf) -> list[Expr]:
+    """The items with the evidence that a group is never empty. The one row of an aggregation without groups may be."""
+    if not groups or (sets is not None and not all(sets)):
+        return items
+    return [_proved(i, conf) for i in items]
+
+
+def _proved(expr: Expr, conf: Conf) -> Expr:
+    def change(e: Expr) -> Expr:
+        if not isinstance(e, Call) or not e.nullable or e.known:
+            return e
+        if e.function.category is Category.AGGREGATE:
+            reason = never_null_over_rows(e, conf)
+        else:
+            reason = inherited(e.function, e.args, conf)
+        return e if reason is None else replace(e, known=reason)
+
+    return transform_up(expr, change)
+
+
+def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr:
+    """The expression with each grouping expression nullable that some set leaves out.
+
+    The arguments of aggregate functions keep their flags: they are computed before the sets are.
+    """
+    absent = {g for i, g in enumerate(groups) if any(i not in s for s in sets)}
+    if not absent:
+        return expr
+
+    def change(e: Expr) -> Expr | None:
+        if isinstance(e, Window):
+            return _nulled_window(e, change)
+        if isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+            return e
+        if e not in absent:
+            return None
+        if isinstance(e, Column):
+            return replace(e, nullable=True, known=None)
+        return Column(fresh_id(), pretty(e), e.type, True)
+
+    return reflagged(transform_down(expr, change), conf)
+
+
+def _nulled_window(window: Window, change: object) -> Window:
+    """A window runs over what the sets leave, its function's arguments included."""
+
+    def within(e: Expr) -> Expr:
+        return transform_down(e, change)  # type: ignore[arg-type]
+
+    call = window.call
+    if isinstance(call, Call):
+        call = replace(call, args=tuple(within(a) for a in call.args), known=None)
+    return replace(
+        window,
+        call=call,
+        partition=tuple(within(p) for p in window.partition),
+        order=tuple(replace(o, child=within(o.child)) for o in window.order),
+    )
+
+
+def reflagged(expr: Expr, conf: Conf) -> Expr:
+    """The expression with the flags and the evidence of every scalar call taken anew from its arguments."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, InSubquery):
+            nullable = e.nullable or any(v.nullable for v in e.values)
+            return e if nullable == e.nullable else replace(e, nullable=nullable)
+        if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
+            return e
+        nullable = e.nullable or e.function.nullable(e.args, conf)
+        known = inherited(e.function, e.args, conf) if nullable else None
+        return e if (nullable, known) == (e.nullable, e.known) else replace(e, nullable=nullable, known=known)
+
+    return transform_up(expr, change)

@@ -1,0 +1,123 @@
+"""Generators: `explode` and its kin in SELECT, in LATERAL VIEW and in FROM.
+
+Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveTableValuedFunctions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planproof.analysis.checks import refuse_nested_generator
+from planproof.analysis.context import Context
+from planproof.expr import Call, Column, fresh_id
+from planproof.functions.names import SPARK_FUNCTIONS
+from planproof.functions.signature import Category
+from planproof.plan.nodes import Generate, Plan
+from planproof.types import DataType
+
+Outputs = list[tuple[str, DataType, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A generator among the items of a SELECT, and the columns that it makes."""
+
+    call: Call
+    columns: tuple[Column, ...]
+
+    @property
+    def outer(self) -> bool:
+        return is_outer(self.call)
+
+    def over(self, child: Plan) -> Plan:
+        return Generate(self.call, self.outer, self.columns, child)
+
+
+def is_outer(call: Call) -> bool:
+    return call.shown.endswith("_outer")
+
+
+def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, Outputs]:
+    """A generator's call, and the name, type and nullability of each column that it makes."""
+    from planproof.analysis.calls import bind_call
+
+    name = str(node.args["this"])
+    function = ctx.env.registry.find(name)
+    if function is None:
+        if name.lower() in SPARK_FUNCTIONS:
+            raise ctx.env.unknown(f"the function {name.lower()}", node)
+        raise ctx.env.rejected(
+            "UNRESOLVABLE_TABLE_VALUED_FUNCTION", f"Could not resolve `{name}` to a table-valued function.", node
+        )
+    if function.category is not Category.GENERATOR or function.columns is None:
+        raise ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
+    _refuse_nested(node, ctx)
+    bound = bind_call(node, ctx)
+    if not isinstance(bound, Call):
+        refuse_nested_generator(bound, node, ctx.env)
+    assert isinstance(bound, Call)
+    for argument in bound.args:
+        refuse_nested_generator(argument, node, ctx.env)
+    return bound, list(function.columns(bound.args, ctx.conf))
+
+
+def _refuse_nested(node: exp.Anonymous, ctx: Context) -> None:
+    """A generator of a generator is refused before its types are."""
+    for argument in node.args["expressions"]:
+        inner = argument.args["expression"] if isinstance(argument, exp.Kwarg) else argument
+        if call_of(inner, ctx) is not None:
+            raise ctx.env.rejected(
+                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
+            )
+
+
+def call_of(node: exp.Expr, ctx: Context) -> exp.Anonymous | None:
+    """The generator's call that a select item is, perhaps under a name."""
+    inner = node.args["this"] if isinstance(node, exp.Alias | exp.Aliases) else node
+    if not isinstance(inner, exp.Anonymous) or inner.args.get("over") is not None:
+        return None
+    function = ctx.env.registry.find(str(inner.args["this"]))
+    return inner if function is not None and function.category is Category.GENERATOR else None
+
+
+def in_select(node: exp.Expr, call: exp.Anonymous, ctx: Context) -> Generated:
+    """The generator that a select item is, with the names that the item gives to its columns."""
+    bound, outputs = generator(call, ctx)
+    if isinstance(node, exp.Alias):
+        given = [node.args["alias"].args["this"]]
+    elif isinstance(node, exp.Aliases):
+        given = [i.args["this"] for i in node.expressions]
+    else:
+        given = [name for name, _, _ in outputs]
+    return Generated(bound, named_columns(bound, outputs, given, (), is_outer(bound), node, ctx))
+
+
+def named_columns(
+    call: Call,
+    outputs: Outputs,
+    names: Sequence[str],
+    qualifier: tuple[str, ...],
+    outer: bool,
+    node: exp.Expr,
+    ctx: Context,
+) -> tuple[Column, ...]:
+    """The columns of a generator under these names, as many as it makes; those of an outer one are nullable."""
+    if len(names) != len(outputs):
+        raise ctx.env.rejected(
+            "UDTF_ALIAS_NUMBER_MISMATCH",
+            f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
+            f"expected {len(outputs)} aliases, but got {len(names)}.",
+            node,
+        )
+    return tuple(
+        Column(fresh_id(), name, data_type, nullable or outer, qualifier)
+        for name, (_, data_type, nullable) in zip(names, outputs)
+    )
+
+
+def renewed(made: Generated, args: Sequence[Column]) -> Generated:
+    """The generator over columns that hold its arguments."""
+    return replace(made, call=replace(made.call, args=tuple(args)))

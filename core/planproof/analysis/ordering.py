@@ -1,0 +1,219 @@
+"""ORDER BY and its kin, LIMIT and OFFSET.
+
+Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnResolutionHelper`, `CheckAnalysis`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planproof.analysis.aggregated import unresolved_over
+from planproof.analysis.checks import (
+    AGGREGATE,
+    OUTER,
+    SUBQUERY,
+    content,
+    correlated,
+    refuse_generator,
+    refuse_outer,
+)
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions import bind
+from planproof.analysis.groupby import aliases_of, without_aliases
+from planproof.analysis.scope import Scope
+from planproof.analysis.select import Block
+from planproof.analysis.windows import sort_keys
+from planproof.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
+from planproof.expr.nodes import Exists
+from planproof.expr.pretty import pretty
+from planproof.origin import AnalysisError
+from planproof.plan.nodes import Limit, Ordered, Plan
+from planproof.sql.nodes import name_parts
+from planproof.types import is_integral
+
+_SORTS = {"order": "ORDER BY", "sort": "SORT BY"}
+_SPREADS = {"cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY"}
+
+
+def organized(node: exp.Expr, plan: Plan, block: Block | None, env: Environment, outer: Scope | None) -> Plan:
+    """ORDER BY and its kin, then LIMIT and OFFSET."""
+    for key, word in (*_SORTS.items(), *_SPREADS.items()):
+        clause = node.args.get(key)
+        if clause is not None:
+            plan = _Clause(word, clause, plan, block, env, outer).bound()
+    for key in ("offset", "limit"):
+        clause = node.args.get(key)
+        if clause is not None:
+            plan = limited(key, clause.args["expression"], plan, env)
+    return plan
+
+
+def limited(key: str, node: exp.Expr, plan: Plan, env: Environment) -> Plan:
+    """LIMIT and OFFSET take a constant, whose value is not negative."""
+    if isinstance(node, exp.Var):
+        return plan
+    count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
+    condition = "INVALID_LIMIT_LIKE_EXPRESSION"
+    if any(isinstance(e, Column) for e in count.walk()):
+        raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
+    if not is_integral(count.type):
+        raise env.rejected(
+            f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
+        )
+    value = _value(count)
+    if value is None:
+        raise env.rejected(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
+    if isinstance(value, int) and value < 0:
+        raise env.rejected(
+            f"{condition}.IS_NEGATIVE",
+            f"The {key} expression must be equal to or greater than 0, but got {value}.",
+            node,
+        )
+    return Limit(key, plan, (count,))
+
+
+def _value(count: Expr) -> object:
+    """The constant's value where a literal, perhaps under casts, tells it; 0 where nothing does."""
+    while type(count).__name__ == "Cast":
+        count = count.children[0]
+    return getattr(count, "value", 0)
+
+
+@dataclass(slots=True)
+class _Clause:
+    """One such clause: its keys mean the output first, then (of a SELECT) its input."""
+
+    word: str
+    node: exp.Expr
+    plan: Plan
+    block: Block | None
+    env: Environment
+    outer: Scope | None
+
+    def bound(self) -> Plan:
+        # An Aggregate that HAVING extended lies too deep; one that these keys extend themselves does not.
+        out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
+        ordinals, nodes = [], []
+        for node in self.node.expressions:
+            inner = node.args["this"] if isinstance(node, exp.Ordered) else node
+            if self._is_ordinal(inner):
+                ordinals.append(inner)
+            elif not self._is_all(inner):
+                nodes.append(node)
+        positions = [self._position(o, self.plan.output) for o in ordinals if self.env.conf.ordinals_first]
+        keys = [self._key(n, out_of_reach) for n in nodes]
+        positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
+        self._check(keys, out_of_reach)
+        return Ordered((*positions, *keys), self.plan)
+
+    def _is_all(self, node: exp.Expr) -> bool:
+        names = name_parts(node)
+        return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.plan.output)
+
+    def _is_ordinal(self, node: exp.Expr) -> bool:
+        if not self.env.conf.order_by_ordinal or self.word not in _SORTS.values():
+            return False
+        return isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE"
+
+    def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
+        """The output, and behind it the columns of the input that keys use."""
+        columns = {c.id: c for c in self.plan.output}
+        for key in keys:
+            columns.update((e.id, e) for e in key.walk() if isinstance(e, Column) and e.id not in columns)
+        return tuple(columns.values()) if len(columns) > len(self.plan.output) else self.plan.output
+
+    def _position(self, node: exp.Expr, output: tuple[Column, ...]) -> Sort:
+        at = int(node.args["this"])
+        if 1 <= at <= len(output):
+            return Sort(output[at - 1], True, True)
+        raise self.env.rejected(
+            "ORDER_BY_POS_OUT_OF_RANGE",
+            f"ORDER BY position {at} is not in select list (valid range is [1, {len(output)}]).",
+            node,
+        )
+
+    def _key(self, node: exp.Expr, out_of_reach: bool) -> Sort:
+        ctx = Context(self.env, Scope(self.plan.output, (), self.outer, self.env.conf.case_sensitive), clause=self.word)
+        block = self.block
+        if block is not None:
+            ctx = replace(ctx, windows=block.ctx.windows, time_windows=block.ctx.time_windows)
+        try:
+            key = sort_keys([node], ctx)[0]
+            if block is None or block.over is None or not content(key) & AGGREGATE:
+                return key
+        except AnalysisError as error:
+            if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
+                raise
+            if error.condition == "AMBIGUOUS_REFERENCE" and not self._is_input(node, block):
+                raise
+        return self._input_key(node, block, out_of_reach)
+
+    def _is_input(self, node: exp.Expr, block: Block) -> bool:
+        """Whether a name that means several items means one column of the input."""
+        names = name_parts(node.args["this"] if isinstance(node, exp.Ordered) else node)
+        return bool(names) and len(block.ctx.scope.matches(names)[0]) == 1
+
+    def _input_key(self, node: exp.Expr, block: Block, out_of_reach: bool) -> Sort:
+        """A key over the block's input, where its items do not have the name."""
+        named = aliases_of(block.items, block.ctx)
+        key = sort_keys([node], replace(block.ctx, clause=self.word, aliases=named))[0]
+        over = block.over
+        if over is None:
+            return replace(key, child=without_aliases(key.child, named))
+        spread = self.word in _SPREADS.values()
+        if not out_of_reach and not spread:
+            return replace(key, child=over.settled(key.child, node, block.ctx))
+        # The Aggregate's other expressions are out of reach: only what is grouped by is not.
+        shown = {c.id for c in self.plan.output}
+        for column in key.child.walk():
+            if isinstance(column, Column) and column.id not in shown and (spread or column not in over.keys):
+                raise unresolved_over(column, block.items, node, block.ctx)
+        return key
+
+    def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
+        """A sort takes no aggregate, no generator, and few subqueries (`CheckAnalysis`)."""
+        found = 0
+        for key in keys:
+            found |= content(key)
+        if not found:
+            return
+        refuse_generator(found, self.word, self.node, self.env)
+        if found & OUTER:
+            refuse_outer([k.child for k in keys], self.word, self.node, self.env)
+        if found & SUBQUERY:
+            self._refuse_subqueries(keys)
+        if found & AGGREGATE and (self.block is None or self.block.over is None or out_of_reach):
+            shown = next(k for k in keys if content(k) & AGGREGATE)
+            raise self.env.rejected(
+                "UNSUPPORTED_EXPR_FOR_OPERATOR",
+                f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".',
+                self.node,
+            )
+
+    def _refuse_subqueries(self, keys: list[Sort]) -> None:
+        category = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
+        grouped = self.block.over.keys if self.block is not None and self.block.over is not None else ()
+        for key in keys:
+            for e in key.walk():
+                if e in grouped:
+                    break
+                if isinstance(e, Exists | InSubquery):
+                    condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
+                elif isinstance(e, ScalarSubquery) and correlated(e):
+                    condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
+                    text = "Correlated scalar subqueries"
+                else:
+                    continue
+                raise self.env.rejected(condition, f"{text} cannot be used in {self.word}.", self.node)
+
+
+_INPUT_MAY_KNOW = (
+    "UNRESOLVED_COLUMN",
+    "AMBIGUOUS_REFERENCE",
+    "MISSING",
+    "UNSUPPORTED_GROUPING",
+    "FIELD_NOT_FOUND",
+    "INVALID_EXTRACT",
+)
