@@ -209,6 +209,22 @@ def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
     return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
 
+def _offset_flag(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) < 4 or (isinstance(args[3], Literal) and args[3].type == BOOLEAN):
+        return None
+    return Mismatch("INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.")
+
+
+def _default_fits(args: Args, conf: Conf) -> Mismatch | None:
+    default = args[2]
+    return None if default.type == VOID else accepted(args, (None, None, args[0].type))
+
+
+def _buckets(args: Args, conf: Conf) -> Mismatch | None:
+    """The number of buckets is an int, and nothing else is cast to one."""
+    return accepted(args, (INT,)) or _positive(0)(args, conf)
+
+
 def _shift(call: Call, pretty: Pretty) -> str:
     return f"{call.shown}({', '.join(pretty(a) for a in call.args[:3])})"
 
@@ -262,9 +278,9 @@ TABLE: Table = lines(
     fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
-    fn("ntile", (Optional(INT, lit(1)),), INT, NEVER, check=checks(foldable(0), _positive(0)), effects=PURE, **_WIN),
-    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=foldable(1), show=_shift, **_SHIFTING),
-    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=foldable(1), show=_shift, **_SHIFTING),
+    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), effects=PURE, **_WIN),
+    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_offset_flag, _default_fits, foldable(1)), show=_shift, **_SHIFTING),
+    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_offset_flag, _default_fits, foldable(1)), show=_shift, **_SHIFTING),
     fn("nth_value", (ANY, INT, Optional(BOOLEAN)), same(0), ALWAYS, check=checks(foldable(1), _positive(1)), show=_nth, **_SHIFTING),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),

@@ -42,7 +42,7 @@ from planproof.types import (
     DataType,
     is_string,
 )
-from planproof.types.kinds import ANY_STRING, ANY_TIMESTAMP, INTEGRAL, NUMERIC, OneOf
+from planproof.types.kinds import ANY, ANY_STRING, ANY_TIMESTAMP, INTEGRAL, NUMERIC, OneOf
 
 Pretty = Callable[[Expr], str]
 
@@ -104,20 +104,29 @@ def _without_arguments(call: Call, pretty: Pretty) -> str:
 
 
 def _now(name: str, returns: DataType) -> Table:
-    own: dict[str, Any] = {"show": _without_arguments, "check": _precision, "effects": PURE}
-    return fn(name, (Optional(INT),), returns, NEVER, **own)
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "check": _precision, "effects": PURE}
+    return fn(name, (Optional(ANY),), returns, NEVER, **own)
+
+
+def _builtin(name: str, conf: Conf) -> Expr:
+    from planproof.functions.bind import apply
+    from planproof.functions.registry import builtin
+
+    function = builtin().find(name)
+    assert function is not None
+    return apply(function, (), conf)
+
+
+def _read_now(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`unix_timestamp()` reads the clock."""
+    return args or [_builtin("current_timestamp", conf), _PATTERN]
 
 
 def _zoned(args: list[Expr], conf: Conf) -> list[Expr]:
     """`convert_timezone(target, ts)` starts from the session's time zone."""
     if len(args) == 3:
         return args
-    from planproof.functions.bind import apply
-    from planproof.functions.registry import builtin
-
-    current = builtin().find("current_timezone")
-    assert current is not None
-    return [apply(current, (), conf), *args]
+    return [_builtin("current_timezone", conf), *args]
 
 
 def _unit(args: Args, conf: Conf) -> Mismatch | None:
@@ -156,7 +165,7 @@ TABLE: Table = lines(
     fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, _epoch_seconds, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("timestamp_millis", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("timestamp_micros", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("unix_timestamp", (Optional(_PARSED, None), Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
+    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerces=_read_now, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
     fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
     fn("from_unixtime", (LONG, Optional(ANY_STRING, _PATTERN)), STRING, ALWAYS, effects=RAISES),
     fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, effects=RAISES),

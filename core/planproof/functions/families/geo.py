@@ -33,9 +33,9 @@ def _geometry(args: Args, conf: Conf) -> DataType:
 
 
 def _set(args: Args, conf: Conf) -> DataType:
+    """A bare NULL counts as a geography."""
     given = args[0].type
-    assert isinstance(given, Geo)
-    return Geo(given.kind, _srid(args, 1))
+    return Geo(given.kind if isinstance(given, Geo) else "geography", _srid(args, 1))
 
 
 def _settable(args: Args, conf: Conf) -> Mismatch | None:
@@ -43,9 +43,13 @@ def _settable(args: Args, conf: Conf) -> Mismatch | None:
     if refused is not None:
         return refused
     given = args[0].type
-    if given == VOID or (isinstance(given, Geo) and given.kind == "geography" and _srid(args, 1) not in (_ANYWHERE, 4326)):
+    if _set(args, conf) not in (Geo("geography", _ANYWHERE), Geo("geography", 4326)) and not _is_geometry(given):
         return Mismatch("ST_INVALID_SRID_VALUE", "Invalid or unsupported SRID value.", whole=True)
     return None
+
+
+def _is_geometry(t: DataType) -> bool:
+    return isinstance(t, Geo) and t.kind == "geometry"
 
 
 def _geo(args: Args, conf: Conf) -> Mismatch | None:

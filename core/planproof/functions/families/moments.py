@@ -19,12 +19,23 @@ from planproof.functions.signature import (
     PURE,
     RAISES,
     Args,
+    Check,
     Coerce,
     Input,
     Mismatch,
     Optional,
 )
-from planproof.types import CALENDAR_INTERVAL, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Interval
+from planproof.types import (
+    CALENDAR_INTERVAL,
+    DATE,
+    INT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Interval,
+    is_numeric,
+)
 from planproof.types.kinds import ANY, ANY_STRING, ANY_TIME, NUMERIC, Expected, OneOf
 
 Pretty = Callable[[Expr], str]
@@ -111,6 +122,9 @@ def _read_nullable(target: Callable[[Args, Conf], DataType], tries: bool) -> Cal
     def rule(args: Args, conf: Conf) -> bool:
         if len(args) > 1:
             return tries or _or_failing(args, conf)
+        # Spark has no cast from a number to a timestamp without time zone, yet makes one here.
+        if is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ:
+            return True
         return cast_nullable(args[0], target(args, conf), "ansi" if conf.ansi and not tries else "legacy")
 
     return rule
@@ -121,15 +135,22 @@ def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
     rule = returns if callable(returns) else lambda args, conf: returns
     nullable = _read_nullable(rule, tries)
     effects = PURE if tries else ANSI_RAISES
-    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, effects=effects)
+    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), effects=effects)
+
+
+def _no_number_by_format(target: Callable[[Args, Conf], DataType]) -> Check:
+    """Spark fails inside where a number is to become a timestamp by a format."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if len(args) > 1 and is_numeric(args[0].type) and target(args, conf) == TIMESTAMP:
+            return Mismatch("INTERNAL_ERROR", "a number cannot be read by a format.", whole=True)
+        return None
+
+    return check
 
 
 _WHOLE = Optional(INT, lit(0))
 _SPAN = (*([_WHOLE] * 6), Optional(_SECONDS, _ZERO_SECONDS))
-
-
-def _given(count: int) -> tuple[Optional, ...]:
-    return tuple(Optional(i.expected, None) for i in _SPAN[:count])
 
 
 TABLE: Table = lines(
@@ -141,7 +162,7 @@ TABLE: Table = lines(
     _maker("try_make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
     _maker("try_make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "try_make_timestamp_ntz(make_timestamp_ntz({}))"),
     fn("make_interval", _SPAN, CALENDAR_INTERVAL, _or_failing, effects=ANSI_RAISES),
-    fn("try_make_interval", (INT, *_given(7)[1:]), CALENDAR_INTERVAL, ALWAYS, effects=PURE),
+    fn("try_make_interval", (INT, *_SPAN[1:]), CALENDAR_INTERVAL, ALWAYS, effects=PURE),
     fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), Interval("day", "second"), EITHER, effects=RAISES),
     fn("make_ym_interval", (_WHOLE, _WHOLE), Interval("year", "month"), EITHER, effects=RAISES),
     _reader("to_date", _PARSED, DATE),

@@ -128,7 +128,7 @@ TABLE: Table = lines(
         EITHER,
         coerces=_origin,
         coerce=Coerce.EXPECTS,
-        check=checks(foldable(0, 2), _bucketed),
+        check=checks(_bucketed, foldable(0, 2)),
         effects=RAISES,
     ),
 )
