@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
-from planproof.functions.bind import cast_unless_same
+from planproof.functions.bind import cast_unless_same, met
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import Pretty, accepted, constant, foldable, implicitly, is_foldable
 from planproof.functions.signature import (
@@ -42,8 +42,14 @@ def _drawn(args: Args, conf: Conf) -> DataType:
     return max((low, high), key=lambda t: NUMERIC_PRECEDENCE.index(t) if t in NUMERIC_PRECEDENCE else -1)
 
 
+def _length_and_seed(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The length of `randstr` is cast, its seed is not."""
+    ways = ((INT, Coerce.IMPLICIT), (_SEED, Coerce.EXPECTS))
+    return [met(arg, expected, how, conf) for arg, (expected, how) in zip(args, ways)]
+
+
 def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
-    refused = foldable(0, 1)(args, conf)
+    refused = accepted(args, [INT, _SEED]) or foldable(0, 1)(args, conf)
     if refused is not None:
         return refused
     length = constant(args[0], "randstr")
@@ -134,9 +140,11 @@ TABLE: Table = lines(
     ),
     fn(
         "randstr",
-        (INT, Optional(_SEED)),
+        (ANY, Optional(ANY)),
         STRING,
         NEVER,
+        coerces=_length_and_seed,
+        coerce=Coerce.NONE,
         check=_drawn_length,
         effects=VOLATILE,
     ),
