@@ -40,6 +40,10 @@ class AnalysisError(Exception):
         super().__init__(f"[{condition}] {message}" + (f" ({origin})" if origin else ""))
         self.condition, self.message, self.origin = condition, message, origin
 
+    def at(self, origin: Origin | None) -> AnalysisError:
+        """The same error at a place."""
+        return AnalysisError(self.condition, self.message, origin)
+
 
 class Unknown(Exception):
     """planproof does not know this construct and does not guess; Spark may well accept it."""
@@ -47,3 +51,7 @@ class Unknown(Exception):
     def __init__(self, construct: str, origin: Origin | None = None) -> None:
         super().__init__(f"planproof does not know {construct}" + (f" ({origin})" if origin else ""))
         self.construct, self.origin = construct, origin
+
+    def at(self, origin: Origin | None) -> Unknown:
+        """The same construct at a place."""
+        return Unknown(self.construct, origin)

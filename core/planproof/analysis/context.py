@@ -97,6 +97,11 @@ class Context:
     def conf(self) -> Conf:
         return self.env.conf
 
+    def with_aliases(self, aliases: Aliases) -> Context:
+        return Context(
+            self.env, self.scope, self.lambdas, aliases, self.windows, self.clause, self.grouping, self.time_windows
+        )
+
     def within_lambda(self, lambdas: LambdaScope) -> Context:
         return replace(self, lambdas=lambdas)
 

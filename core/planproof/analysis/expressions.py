@@ -27,7 +27,7 @@ from planproof.expr import (
     ScalarSubquery,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast
-from planproof.origin import AnalysisError
+from planproof.origin import AnalysisError, Unknown
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
 from planproof.types import BOOLEAN, STRING, VOID, Char, DataType, Varchar
@@ -37,11 +37,19 @@ Binder = Callable[[Any, Context], Expr]
 
 
 def bind(node: exp.Expr, ctx: Context) -> Expr:
-    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`."""
+    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`.
+
+    An error that was raised without a place gets the place of the innermost expression around it.
+    """
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
-    return binder(node, ctx)
+    try:
+        return binder(node, ctx)
+    except (AnalysisError, Unknown) as error:
+        if error.origin is not None:
+            raise
+        raise error.at(ctx.env.origin(node)) from None
 
 
 def _paren(node: exp.Paren, ctx: Context) -> Expr:
@@ -51,7 +59,7 @@ def _paren(node: exp.Paren, ctx: Context) -> Expr:
 def _literal(node: exp.Literal, ctx: Context) -> Expr:
     if node.args.get("is_string"):
         return literals.string(node)
-    return literals.number(node, ctx.conf, ctx.env.origin(node))
+    return literals.number(node, ctx.conf)
 
 
 def _boolean(node: exp.Boolean, ctx: Context) -> Expr:
@@ -63,11 +71,11 @@ def _null(node: exp.Null, ctx: Context) -> Expr:
 
 
 def _typed(node: q.TypedLiteral, ctx: Context) -> Expr:
-    return literals.typed(node, ctx.conf, ctx.env.origin(node))
+    return literals.typed(node, ctx.conf)
 
 
 def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
-    return literals.interval(node, ctx.conf, ctx.env.origin(node))
+    return literals.interval(node, ctx.conf)
 
 
 def _column(node: exp.Expr, ctx: Context) -> Expr:
@@ -79,8 +87,7 @@ def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
     if ctx.lambdas is not None:
         variable = ctx.lambdas.find(ctx.key(parts[0]))
         if variable is not None:
-            origin = ctx.env.origin(node)
-            return fields_of(variable, parts[1:], ctx.conf, ctx.env.registry, origin)
+            return fields_of(variable, parts[1:], ctx.conf, ctx.env.registry)
     found = _named(parts, node, ctx)
     if found is not None:
         return found
@@ -91,8 +98,7 @@ def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
 
 
 def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
-    origin = ctx.env.origin(node)
-    found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry, origin)
+    found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
     if found is not None:
         return found[0]
     lateral = _lateral_alias(parts, node, ctx)
@@ -100,7 +106,7 @@ def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
         return lateral
     if ctx.scope.outer is not None:
         bare = _BARE.get(parts[0].lower()) if len(parts) == 1 else None
-        outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, origin)
+        outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry)
         if outer is not None and bare is None:
             return outer[0]
     return _session_variable(parts, ctx)
@@ -122,7 +128,7 @@ def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
     column = Column(alias.id, f"lateralAliasReference({parts[0]})", alias.type, alias.nullable, (), known)
-    return fields_of(column, parts[1:], ctx.conf, ctx.env.registry, ctx.env.origin(node))
+    return fields_of(column, parts[1:], ctx.conf, ctx.env.registry)
 
 
 def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
@@ -165,12 +171,12 @@ def _dot(node: exp.Dot, ctx: Context) -> Expr:
         return bind_name(parts, node, ctx)
     child = bind(node.args["this"], ctx)
     name = node.args["expression"].args["this"]
-    return extract(child, name, ctx.conf, ctx.env.registry, ctx.env.origin(node))
+    return extract(child, name, ctx.conf, ctx.env.registry)
 
 
 def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
     child, key = bind(node.args["this"], ctx), bind(node.expressions[0], ctx)
-    return spanned(item(child, key, ctx.conf, ctx.env.registry, ctx.env.origin(node)), node)
+    return spanned(item(child, key, ctx.conf, ctx.env.registry), node)
 
 
 def spanned(expr: Expr, node: exp.Expr) -> Expr:

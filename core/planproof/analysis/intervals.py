@@ -34,7 +34,7 @@ def _singular(unit: str) -> str:
     return lowered[:-1] if lowered.endswith("s") else lowered
 
 
-def _value(node: exp.Expr, negative: bool, origin: Origin | None) -> Number:
+def _value(node: exp.Expr, negative: bool, origin: Origin | None = None) -> Number:
     text = str(node.args["this"]).strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
@@ -44,7 +44,7 @@ def _value(node: exp.Expr, negative: bool, origin: Origin | None) -> Number:
     return -value if negative else value
 
 
-def from_parts(node: IntervalLiteral, conf: Conf, origin: Origin | None) -> Literal:
+def from_parts(node: IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     """`INTERVAL 1 DAY 2 HOURS` and `INTERVAL '1-2' YEAR TO MONTH`."""
     parts = node.args["expressions"]
     if node.args.get("to"):
@@ -54,7 +54,7 @@ def from_parts(node: IntervalLiteral, conf: Conf, origin: Origin | None) -> Lite
     return of_units(units, conf, origin)
 
 
-def from_text(text: str, conf: Conf, origin: Origin | None) -> Literal:
+def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`INTERVAL '1 day 2 hours'`."""
     body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
     found = re.findall(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", body)
@@ -65,7 +65,7 @@ def from_text(text: str, conf: Conf, origin: Origin | None) -> Literal:
     return of_units(units, conf, origin)
 
 
-def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None) -> Literal:
+def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
     """An interval of values and units: year-month, day-time, or (by the legacy setting) a calendar interval."""
     if any(u == "nanosecond" for _, u in units):
         raise Unknown("an interval in nanoseconds", origin)
@@ -153,7 +153,7 @@ def calendar_text(months: int, days: int, micros: int) -> str:
     return " ".join(words) or "0 seconds"
 
 
-def _from_to(part: exp.Expr, start: str, end: str, conf: Conf, origin: Origin | None) -> Literal:
+def _from_to(part: exp.Expr, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
     text = str(part.args["this"].args["this"]).strip()
     negative = bool(part.args.get("negative")) != text.startswith("-")
     body = text.lstrip("+-")
@@ -177,7 +177,7 @@ def _from_to(part: exp.Expr, start: str, end: str, conf: Conf, origin: Origin | 
     return day_time(-micros if negative else micros, start, end)
 
 
-def _malformed(text: str, start: str, end: str, origin: Origin | None) -> AnalysisError:
+def _malformed(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
     return AnalysisError(
         "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING",
         f"Interval string {text!r} does not match the {start} to {end} format.",

@@ -49,7 +49,7 @@ _SUFFIXES: dict[str, tuple[int, DataType, int]] = {
 }
 
 
-def number(node: exp.Expr, conf: Conf, origin: Origin | None) -> Literal:
+def number(node: exp.Expr, conf: Conf, origin: Origin | None = None) -> Literal:
     """A numeric token. An integer takes the first of int, bigint and decimal that holds it."""
     text, kind = node.args["this"], node.args["kind"]
     if kind in _SUFFIXES:
@@ -71,7 +71,7 @@ def number(node: exp.Expr, conf: Conf, origin: Origin | None) -> Literal:
     return _decimal(Number(text.upper().rstrip("BD") if kind == "BIGDECIMAL_LITERAL" else text), origin)
 
 
-def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None) -> Literal:
+def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
     value = int(text)
     if not -(2**bits) <= value < 2**bits:
         raise AnalysisError(
@@ -82,7 +82,7 @@ def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None) -
     return Literal(value, data_type, str(value))
 
 
-def _decimal(value: Number, origin: Origin | None) -> Literal:
+def _decimal(value: Number, origin: Origin | None = None) -> Literal:
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
@@ -135,7 +135,7 @@ def _shortest_float(value: float) -> str:
     return repr(value)
 
 
-def typed(node: TypedLiteral, conf: Conf, origin: Origin | None) -> Literal:
+def typed(node: TypedLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`, `TIMESTAMP '..'`, `X'..'` and their kind."""
     text, kind = node.args["this"], node.args["kind"]
     reader = _TYPED.get(kind)
@@ -144,7 +144,7 @@ def typed(node: TypedLiteral, conf: Conf, origin: Origin | None) -> Literal:
     return reader(text, conf, origin)
 
 
-def _invalid(kind: str, text: str, origin: Origin | None) -> AnalysisError:
+def _invalid(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
     return AnalysisError(
         "INVALID_TYPED_LITERAL", f"The value of the typed literal {kind} is invalid: '{text}'.", origin
     )
@@ -158,7 +158,7 @@ _STAMP = re.compile(
 _SPECIAL = ("epoch", "now", "yesterday", "today", "tomorrow")
 
 
-def _date(text: str, conf: Conf, origin: Origin | None) -> Literal:
+def _date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     word = text.strip().lower().split(" ")[0]
     if word in _SPECIAL:
         return _special_date(word)
@@ -191,7 +191,7 @@ def _valid_day(year: int, month: int, day: int) -> bool:
 
 
 def _timestamp(kind: str) -> Reader:
-    def read(text: str, conf: Conf, origin: Origin | None) -> Literal:
+    def read(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
         word = text.strip().lower().split(" ")[0]
         if word in _SPECIAL:
             data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
@@ -215,7 +215,7 @@ def _stamp_word(data_type: DataType, conf: Conf) -> str:
     return "TIMESTAMP"
 
 
-def _stamp(kind: str, text: str, found: re.Match[str], conf: Conf, origin: Origin | None) -> Literal:
+def _stamp(kind: str, text: str, found: re.Match[str], conf: Conf, origin: Origin | None = None) -> Literal:
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
     hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
     if len(found[7] or "") > 6:
@@ -280,7 +280,7 @@ _SHORT_ZONES = {"PST": "America/Los_Angeles", "CST": "America/Chicago", "MST": "
 _SHORT_ZONES |= {"EST": "America/Panama", "CET": "CET", "IST": "Asia/Kolkata", "PRT": "America/Puerto_Rico"}
 
 
-def _time(text: str, conf: Conf, origin: Origin | None) -> Literal:
+def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     found = re.fullmatch(rf"\s*[Tt]?{_CLOCK}\s*([AaPp][Mm])?\s*", text)
     if not found or found[2] is None:
         raise _invalid("TIME", text, origin)
@@ -293,14 +293,14 @@ def _time(text: str, conf: Conf, origin: Origin | None) -> Literal:
     return Literal(shown, Time(max(6, min(len(fraction), 9))), f"TIME '{shown}'")
 
 
-def _binary(text: str, conf: Conf, origin: Origin | None) -> Literal:
+def _binary(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     padded = text if len(text) % 2 == 0 else f"0{text}"
     if not re.fullmatch(r"[0-9a-fA-F]*", padded):
         raise _invalid("X", text, origin)
     return Literal(padded.upper(), BINARY, f"X'{padded.upper()}'")
 
 
-def _interval(text: str, conf: Conf, origin: Origin | None) -> Literal:
+def _interval(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     return intervals.from_text(text, conf, origin)
 
 
@@ -315,7 +315,7 @@ _TYPED: dict[str, Reader] = {
 }
 
 
-def interval(node: IntervalLiteral, conf: Conf, origin: Origin | None) -> Literal:
+def interval(node: IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     return intervals.from_parts(node, conf, origin)
 
 

@@ -33,18 +33,19 @@ from planproof.plan.nodes import Limit, Ordered, Plan
 from planproof.sql.nodes import name_parts
 from planproof.types import is_integral
 
-_SORTS = {"order": "ORDER BY", "sort": "SORT BY"}
-_SPREADS = {"cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY"}
+_CLAUSES = (("order", "ORDER BY"), ("sort", "SORT BY"), ("cluster", "CLUSTER BY"), ("distribute", "DISTRIBUTE BY"))
+_SORTS = ("ORDER BY", "SORT BY")
 
 
 def organized(node: exp.Expr, plan: Plan, block: Block | None, env: Environment, outer: Scope | None) -> Plan:
     """ORDER BY and its kin, then LIMIT and OFFSET."""
-    for key, word in (*_SORTS.items(), *_SPREADS.items()):
-        clause = node.args.get(key)
+    args = node.args
+    for key, word in _CLAUSES:
+        clause = args.get(key)
         if clause is not None:
             plan = _Clause(word, clause, plan, block, env, outer).bound()
     for key in ("offset", "limit"):
-        clause = node.args.get(key)
+        clause = args.get(key)
         if clause is not None:
             plan = limited(key, clause.args["expression"], plan, env)
     return plan
@@ -113,7 +114,7 @@ class _Clause:
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.plan.output)
 
     def _is_ordinal(self, node: exp.Expr) -> bool:
-        if not self.env.conf.order_by_ordinal or self.word not in _SORTS.values():
+        if not self.env.conf.order_by_ordinal or self.word not in _SORTS:
             return False
         return isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE"
 
@@ -162,7 +163,7 @@ class _Clause:
         over = block.over
         if over is None:
             return replace(key, child=without_aliases(key.child, named))
-        spread = self.word in _SPREADS.values()
+        spread = self.word not in _SORTS
         if not out_of_reach and not spread:
             return replace(key, child=over.settled(key.child, node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.

@@ -124,7 +124,7 @@ class LambdaScope:
 
 
 def resolve(
-    parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None
+    parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None = None
 ) -> tuple[Expr, Column] | None:
     """What a dotted name means in the scope or the query around it: the expression, and the column under it.
 
@@ -135,7 +135,9 @@ def resolve(
     if len(found) > 1:
         raise ambiguous(parts, found, origin)
     if found:
-        column = replace(found[0], name=parts[len(parts) - len(rest) - 1])
+        column, written = found[0], parts[len(parts) - len(rest) - 1]
+        if column.name != written:
+            column = replace(column, name=written)
         return fields_of(column, rest, conf, registry, origin), column
     if scope.outer is None:
         return None
@@ -156,20 +158,20 @@ def as_outer(expr: Expr) -> Expr:
     return expr
 
 
-def ambiguous(parts: Sequence[str], found: Sequence[Column], origin: Origin | None) -> AnalysisError:
+def ambiguous(parts: Sequence[str], found: Sequence[Column], origin: Origin | None = None) -> AnalysisError:
     name = ".".join(f"`{p}`" for p in parts)
     options = ", ".join(sorted(".".join(f"`{q}`" for q in (*c.qualifier, c.name)) for c in found))
     return AnalysisError("AMBIGUOUS_REFERENCE", f"Reference {name} is ambiguous, could be: [{options}].", origin)
 
 
-def fields_of(expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, origin: Origin | None) -> Expr:
+def fields_of(expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
     """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
     for name in names:
         expr = extract(expr, name, conf, registry, origin)
     return expr
 
 
-def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origin | None) -> Expr:
+def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
     """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
     given = expr.type
     if isinstance(given, Struct):
@@ -199,7 +201,7 @@ def _text(name: str) -> Expr:
     return Literal(name, STRING, name)
 
 
-def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None) -> Expr:
+def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
     """`expr[key]` of an array, a map or a struct."""
     given: DataType = expr.type
     if isinstance(given, Struct) or (isinstance(given, Array) and isinstance(given.element, Struct)):
@@ -220,7 +222,7 @@ def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin |
         raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
 
 
-def _ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None) -> int:
+def _ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None) -> int:
     wanted = name if conf.case_sensitive else name.lower()
     found = [i for i, f in enumerate(struct.fields) if (f.name if conf.case_sensitive else f.name.lower()) == wanted]
     if len(found) == 1:

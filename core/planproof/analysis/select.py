@@ -70,12 +70,13 @@ class Block:
 
 @dataclass(slots=True)
 class Items:
-    """A bound select list: each item a Column or an Alias; generators stand apart.
+    """A bound select list: each item a Column or an Alias; generators stand apart. `content` is what stands in them.
 
     `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
     """
 
     exprs: list[Expr]
+    content: int = 0
     generated: list[Generated] = field(default_factory=list)
     lateral: frozenset[int] = frozenset()
 
@@ -103,7 +104,7 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     if group is not None and groupby.analytic(group):
         ctx = replace(ctx, grouping=())
     items = bind_items(node.expressions, ctx)
-    found = contents((*items.exprs, *items.arguments))
+    found = items.content
     over = None
     having = node.args.get("having")
     if having is not None and group is None and env.conf.having_as_where:
@@ -172,38 +173,39 @@ def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
     for at, node in enumerate(nodes):
         call = generators.call_of(node, ctx)
         if call is not None:
-            made = generators.in_select(node, call, ctx)
-            generated[at] = made
+            generated[at] = generators.in_select(node, call, ctx)
             scope = ctx.scope
-            hidden = (*scope.hidden, *made.columns)
+            hidden = (*scope.hidden, *generated[at].columns)
             ctx = replace(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
     aliases = Aliases()
-    lateral = replace(ctx, aliases=aliases) if ctx.conf.lateral_column_alias else ctx
+    lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
     items: list[Expr] = []
+    found = 0
     for at, node in enumerate(nodes):
         if at in generated:
             items += generated[at].columns
         elif isinstance(node, exp.Star):
             items += expand(node, ctx)
         else:
-            items.append(_checked_item(node, lateral))
-            _offer(items[-1], node, aliases, ctx)
+            item = named_item(node, lateral)
+            items.append(item)
+            if isinstance(item, Alias):
+                found |= content(item.child)
+                _offer(item, node, aliases, ctx)
+    if found & GENERATOR:
+        for item in items:
+            refuse_nested_generator(item, nodes[0], ctx.env)
+    made = list(generated.values())
+    found |= contents(a for g in made for a in g.call.args)
     if not aliases.used:
-        return Items(items, list(generated.values()))
+        return Items(items, found, made)
     inlined, referring = _inlined(items, aliases, nodes, ctx)
-    return Items(inlined, list(generated.values()), referring)
+    return Items(inlined, found | contents(inlined), made, referring)
 
 
-def _checked_item(node: exp.Expr, ctx: Context) -> Expr:
-    item = named_item(node, ctx)
-    if isinstance(item, Alias):
-        refuse_nested_generator(item.child, node, ctx.env)
-    return item
-
-
-def _offer(item: Expr, node: exp.Expr, aliases: Aliases, ctx: Context) -> None:
+def _offer(item: Alias, node: exp.Expr, aliases: Aliases, ctx: Context) -> None:
     """Lets the items to the right name this one, if the query names it."""
-    if isinstance(item, Alias) and (isinstance(node, exp.Alias) or name_parts(node)) and not _is_variable(item):
+    if (isinstance(node, exp.Alias) or name_parts(node)) and not _is_variable(item):
         aliases.setdefault(ctx.key(item.name), []).append(item)
 
 

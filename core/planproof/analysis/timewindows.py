@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -24,7 +25,7 @@ def with_time_windows(node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, 
     """
     from planproof.analysis.calls import plain_call
 
-    if "window" not in ctx.env.text.lower():
+    if not _mentioned(ctx.env.text):
         return child, ctx
     made: dict[Expr, Column] = {}
     for asked in _calls(node):
@@ -44,6 +45,11 @@ def with_time_windows(node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, 
     plan = Project((*child.output, Alias(window, column.name, column.id)), child)
     scope = replace(ctx.scope, hidden=(*ctx.scope.hidden, column))
     return plan, replace(ctx, scope=scope, time_windows=made)
+
+
+@lru_cache(maxsize=4)
+def _mentioned(text: str) -> bool:
+    return "window" in text.lower()
 
 
 def _calls(node: exp.Expr) -> Iterator[exp.Anonymous]:
