@@ -51,6 +51,32 @@ class Expr:
             yield from child.walk()
 
 
+class OverChild(Expr):
+    """An expression over one child."""
+
+    __slots__ = ()
+
+    child: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+
+class SameValue(OverChild):
+    """An expression whose value is its child's."""
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.child.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.child.nullable
+
+
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
     """A constant. `value` is a Python value that tells equal literals apart; `text` is its spelling in output names."""
@@ -173,7 +199,7 @@ class Call(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Cast(Expr):
+class Cast(OverChild):
     """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added."""
 
     child: Expr
@@ -184,10 +210,6 @@ class Cast(Expr):
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
-    @property
     def evidence(self) -> str | None:
         if not self.nullable:
             return "its nullability flag"
@@ -196,7 +218,7 @@ class Cast(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class GetField(Expr):
+class GetField(OverChild):
     """`struct.field`, by ordinal."""
 
     child: Expr
@@ -211,13 +233,9 @@ class GetField(Expr):
         assert isinstance(struct, Struct)
         return struct.fields[self.ordinal].name
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, slots=True)
-class GetFieldOfElements(Expr):
+class GetFieldOfElements(OverChild):
     """`array_of_structs.field`: an array of the field's values."""
 
     child: Expr
@@ -227,13 +245,9 @@ class GetFieldOfElements(Expr):
     nullable: bool
     span: Span | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, slots=True)
-class Alias(Expr):
+class Alias(SameValue):
     """A named output expression; `id` is the id of the column that it becomes. `explicit`: the query wrote the name."""
 
     child: Expr
@@ -242,41 +256,17 @@ class Alias(Expr):
     explicit: bool = True
 
     @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.child.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.child.nullable
-
-    @property
     def evidence(self) -> str | None:
         return self.child.evidence
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, slots=True)
-class Sort(Expr):
+class Sort(SameValue):
     """A sort key."""
 
     child: Expr
     ascending: bool
     nulls_first: bool
-
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.child.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.child.nullable
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True, slots=True)

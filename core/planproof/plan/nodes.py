@@ -65,6 +65,32 @@ def _derived(value: Any = None) -> Any:
     return field(init=False, compare=False, repr=False)
 
 
+class Unary(Plan):
+    """A node over one child."""
+
+    __slots__ = ()
+
+    child: Plan
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+class PassThrough(Unary):
+    """A node over one child that gives out the child's columns as they are."""
+
+    __slots__ = ()
+
+    @property
+    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
+        return self.child.output
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
 @dataclass(frozen=True, slots=True)
 class OneRow(Plan):
     """A SELECT without FROM: one row, no column."""
@@ -96,7 +122,7 @@ class Values(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Project(Plan):
+class Project(Unary):
     """SELECT: each item is a Column or an Alias."""
 
     items: tuple[Expr, ...]
@@ -105,10 +131,6 @@ class Project(Plan):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -120,7 +142,7 @@ class Project(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(Plan):
+class Filter(Unary):
     """Keeps the rows for which the condition is true, so it proves what the condition needs to be true."""
 
     condition: Expr
@@ -130,10 +152,6 @@ class Filter(Plan):
     def __post_init__(self) -> None:
         proved = not_null_columns(self.condition)
         object.__setattr__(self, "output", tuple(_with_evidence(c, proved, "a filter") for c in self.child.output))
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -182,7 +200,7 @@ class Join(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Plan):
+class Aggregate(Unary):
     """GROUP BY. `grouping_sets` lists, per set, the positions of `groups` that it keeps; None: one set of all."""
 
     groups: tuple[Expr, ...]
@@ -193,10 +211,6 @@ class Aggregate(Plan):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -222,31 +236,19 @@ class SetOperation(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(Plan):
+class Ordered(PassThrough):
     """ORDER BY, SORT BY, DISTRIBUTE BY or CLUSTER BY."""
 
     keys: tuple[Sort, ...]
     child: Plan
 
     @property
-    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
-        return self.child.output
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
-    @property
     def expressions(self) -> tuple[Expr, ...]:
         return self.keys
 
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
-
 
 @dataclass(frozen=True, slots=True)
-class Limit(Plan):
+class Limit(PassThrough):
     """LIMIT, OFFSET and TABLESAMPLE: fewer of the same rows. `what` says which."""
 
     what: str
@@ -254,54 +256,26 @@ class Limit(Plan):
     arguments: tuple[Expr, ...] = ()
 
     @property
-    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
-        return self.child.output
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
-    @property
     def expressions(self) -> tuple[Expr, ...]:
         return self.arguments
 
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
-
 
 @dataclass(frozen=True, slots=True)
-class Distinct(Plan):
+class Distinct(PassThrough):
     child: Plan
 
-    @property
-    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
-        return self.child.output
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
-
 
 @dataclass(frozen=True, slots=True)
-class Named(Plan):
+class Named(Unary):
     """A relation under a name: a table's alias, a CTE or view by its name, a subquery in FROM."""
 
     name: tuple[str, ...]
     child: Plan
     output: tuple[Column, ...]
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, slots=True)
-class Generate(Plan):
+class Generate(Unary):
     """LATERAL VIEW, or a generator in SELECT: each row of the child beside each row that the generator makes of it."""
 
     call: Call
@@ -312,10 +286,6 @@ class Generate(Plan):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", self.child.output + self.generated)
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
