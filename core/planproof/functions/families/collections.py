@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr
-from planproof.functions.bind import cast_unless_same
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import cast_unless_same, unexpected
 from planproof.functions.families.line import Table, element, fn, lines, same
+from planproof.functions.families.rules import checks, foldable
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
     FIRST,
     PURE,
     RAISES,
+    Adjust,
     Args,
     Coerce,
     Mismatch,
     Optional,
 )
-from planproof.types import BOOLEAN, INT, LONG, STRING, Array, DataType, Map, Struct, StructField, is_string, same_type
-from planproof.types.coercion import implicit, tightest, wider_without_strings
-from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, OneOf, is_orderable
+from planproof.types import (
+    BOOLEAN,
+    BYTE,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    VOID,
+    Array,
+    DataType,
+    Map,
+    Struct,
+    StructField,
+    same_type,
+)
+from planproof.types.coercion import merged_flags, tightest, wider_without_strings
+from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, ArrayOf, OneOf, is_orderable
 
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
+_ASCENDING = Literal(True, BOOLEAN, "true")
 
 
 def _item_of(args: Args, at: int = 0) -> Array:
@@ -41,30 +60,65 @@ def _size_nullable(args: Args, conf: Conf) -> bool:
     return args[0].nullable if conf.ansi or not conf.size_of_null else False
 
 
-def _with_element(args: list[Expr], conf: Conf) -> list[Expr]:
-    """Array and element meet at the tightest type that holds both (`ArrayBinaryLike`, `array_contains`)."""
-    array, value = args[0], args[1]
-    if not isinstance(array.type, Array) or same_type(array.type.element, value.type):
-        return args
-    found = tightest(array.type.element, value.type, ansi=conf.ansi)
-    if found is None:
-        return args
-    target = Array(found, array.type.contains_null)
-    return [cast_unless_same(array, target, conf), cast_unless_same(value, found, conf), *args[2:]]
+Meeting = Callable[[DataType, DataType], "DataType | None"]
+
+
+def _tightest(left: DataType, right: DataType) -> DataType | None:
+    """`TypeCoercion.findTightestCommonType`: Spark's collection functions take it in ANSI mode, too."""
+    return tightest(left, right, ansi=False)
+
+
+def _wider(left: DataType, right: DataType) -> DataType | None:
+    return wider_without_strings((left, right), ansi=False)
+
+
+def _meets(meeting: Meeting, *, null: bool) -> Adjust:
+    """Array and element meet at one type; a bare NULL takes the element's type only where `null`."""
+
+    def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
+        array, value = args[0], args[1]
+        if not isinstance(array.type, Array) or (value.type == VOID and not null):
+            return args
+        found = None if same_type(array.type.element, value.type) else meeting(array.type.element, value.type)
+        if found is None:
+            return args
+        target = Array(found, array.type.contains_null)
+        return [cast_unless_same(array, target, conf), cast_unless_same(value, found, conf), *args[2:]]
+
+    return coerces
+
+
+def _not_an_array(args: Args) -> Mismatch:
+    return unexpected(0, args[0], "ARRAY")
+
+
+def _different_element(args: Args) -> Mismatch:
+    return Mismatch(
+        "ARRAY_FUNCTION_DIFF_TYPES",
+        f'The input should be "ARRAY" and its element, not "{args[0].type.sql}" and "{args[1].type.sql}".',
+    )
+
+
+def _searched(args: Args, conf: Conf) -> Mismatch | None:
+    """`array_contains`, `array_position`: what is looked for must be no bare NULL, and its type must have an order."""
+    array, value = args[0].type, args[1].type
+    if VOID in (array, value):
+        return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of the function.")
+    return _element_check(args, conf) or _sorted_check(args, conf)
 
 
 def _element_check(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
     if not isinstance(array, Array):
-        return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY" type, not "{array.sql}".')
-    if value.simple == "void":
-        return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of the function.")
-    if not same_type(array.element, value):
-        return Mismatch(
-            "ARRAY_FUNCTION_DIFF_TYPES",
-            f'The input should be "ARRAY" and its element, not "{array.sql}" and "{value.sql}".',
-        )
-    return None
+        return _not_an_array(args)
+    return None if same_type(array.element, value) else _different_element(args)
+
+
+def _removed_check(args: Args, conf: Conf) -> Mismatch | None:
+    array, value = args[0].type, args[1].type
+    if not isinstance(array, Array) or not same_type(array.element, value):
+        return _different_element(args)
+    return _sorted_check(args, conf)
 
 
 def _contains_nullable(args: Args, conf: Conf) -> bool:
@@ -91,14 +145,19 @@ def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
+def _element(left: Array, right: Array) -> DataType:
+    """The one element type of both, its flags loosest."""
+    return merged_flags([left.element, right.element]) or left.element
+
+
 def _union_type(args: Args, conf: Conf) -> DataType:
     left, right = _item_of(args), _item_of(args, 1)
-    return Array(left.element, left.contains_null or right.contains_null)
+    return Array(_element(left, right), left.contains_null or right.contains_null)
 
 
 def _intersect_type(args: Args, conf: Conf) -> DataType:
     left, right = _item_of(args), _item_of(args, 1)
-    return Array(left.element, left.contains_null and right.contains_null)
+    return Array(_element(left, right), left.contains_null and right.contains_null)
 
 
 def _overlap_nullable(args: Args, conf: Conf) -> bool:
@@ -110,8 +169,7 @@ def _compacted(args: Args, conf: Conf) -> DataType:
 
 
 def _with_value(args: Args, conf: Conf) -> DataType:
-    array = _item_of(args)
-    return Array(array.element, array.contains_null or args[1].nullable)
+    return Array(_item_of(args).element, True)
 
 
 def _repeated(args: Args, conf: Conf) -> DataType:
@@ -142,12 +200,11 @@ def _flatten_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _keys(args: Args, conf: Conf) -> DataType:
-    return Array(_map_of(args).key, False)
+    return Array(_map_of(args).key, True)
 
 
 def _values(args: Args, conf: Conf) -> DataType:
-    found = _map_of(args)
-    return Array(found.value, found.value_contains_null)
+    return Array(_map_of(args).value, True)
 
 
 def _entries(args: Args, conf: Conf) -> DataType:
@@ -166,27 +223,28 @@ def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`element_at`: an array takes an int, a map a key that meets its own keys."""
+    """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
     if isinstance(found, Map) and not same_type(found.key, key.type):
-        target = tightest(found.key, key.type, ansi=conf.ansi)
+        target = _tightest(found.key, key.type)
         if target is None:
             return args
         whole = Map(target, found.value, found.value_contains_null)
         return [cast_unless_same(args[0], whole, conf), cast_unless_same(key, target, conf)]
-    if isinstance(found, Array):
-        aim = implicit(key.type, INT, ansi=conf.ansi)
-        return [args[0], key if aim is None else cast_unless_same(key, aim, conf)]
+    if isinstance(found, Array) and key.type in (BYTE, SHORT):
+        return [args[0], cast_unless_same(key, INT, conf)]
     return args
 
 
 def element_at_check(args: Args, conf: Conf) -> Mismatch | None:
     found, key = args[0].type, args[1].type
-    if isinstance(found, Array) and key == INT:
+    if isinstance(found, Array):
+        return None if key == INT else unexpected(1, args[1], "INT")
+    if not isinstance(found, Map):
+        return unexpected(0, args[0], '("ARRAY" or "MAP")')
+    if same_type(found.key, key):
         return None
-    if isinstance(found, Map) and same_type(found.key, key):
-        return None
-    return Mismatch("UNEXPECTED_INPUT_TYPE", f'"{found.sql}" cannot be read at a "{key.sql}".')
+    return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
 
 
 def element_at_type(args: Args, conf: Conf) -> DataType:
@@ -195,25 +253,17 @@ def element_at_type(args: Args, conf: Conf) -> DataType:
 
 
 def _element_at_nullable(args: Args, conf: Conf) -> bool:
-    """`ElementAt.nullable`: certain only for a literal place inside an array that is written out."""
+    """`ElementAt.nullable`: a place outside the array fails in ANSI mode, and is null without it."""
     array, index = args
-    items = getattr(array, "args", None)
-    value = getattr(index, "value", None)
-    if (
-        getattr(getattr(array, "function", None), "name", None) == "array"
-        and isinstance(value, int)
-        and items is not None
-    ):
-        if value == 0 or abs(value) > len(items):
-            return True
-        return bool(items[value - 1 if value > 0 else value].nullable)
-    return True
-
-
-def _joined_check(args: Args, conf: Conf) -> Mismatch | None:
-    return (
-        None if is_string(_item_of(args).element) else Mismatch("UNEXPECTED_INPUT_TYPE", "`array_join` joins strings.")
-    )
+    if isinstance(array.type, Map):
+        return True
+    value = index.value if isinstance(index, Literal) else None
+    if isinstance(value, int) and isinstance(array, Call) and array.function.name == "array":
+        if value == 0:
+            return False
+        outside = abs(value) > len(array.args)
+        return not conf.ansi if outside else array.args[value - 1 if value > 0 else value].nullable
+    return not conf.ansi or EITHER(args, conf) or _item_of(args).contains_null
 
 
 def _size(names: str) -> Table:
@@ -222,26 +272,26 @@ def _size(names: str) -> Table:
 
 TABLE: Table = lines(
     _size("size cardinality"),
-    fn("array_size", (ANY_ARRAY,), INT, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_with_element, coerce=Coerce.NONE, check=_element_check, effects=PURE),
-    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_with_element, coerce=Coerce.NONE, check=_element_check, effects=PURE),
-    fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_with_element, coerce=Coerce.NONE, check=_element_check, effects=PURE),
-    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_with_element, coerce=Coerce.NONE, check=_element_check, effects=PURE),
-    fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_with_element, coerce=Coerce.NONE, check=_element_check, effects=PURE),
+    fn("array_size", (ANY_ARRAY,), INT, EITHER, effects=PURE),
+    fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, effects=PURE),
+    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=False), coerce=Coerce.NONE, check=_searched, effects=PURE),
+    fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, effects=PURE),
+    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
+    fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
     fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
     fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
     fn("array_except", (ANY_ARRAY, ANY_ARRAY), same(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
     fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
     fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, effects=RAISES),
-    fn("array_join", (ANY_ARRAY, ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, check=_joined_check, effects=PURE),
+    fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, effects=PURE),
+    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
+    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
+    fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("array_join", (ArrayOf(ANY_STRING), ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, effects=PURE),
     fn("element_at", (_COLLECTION, ANY), element_at_type, _element_at_nullable, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, effects=RAISES),
     fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, effects=RAISES),
-    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN)), same(0), FIRST, check=_sorted_check, effects=PURE),
+    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), FIRST, coerce=Coerce.EXPECTS, check=checks(_sorted_check, foldable(1)), effects=PURE),
     fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, effects=PURE),

@@ -37,6 +37,8 @@ def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
 
 def _entries(args: list[Expr], conf: Conf) -> list[Expr]:
     """Keys meet at one type, values at another."""
+    if len(args) % 2:
+        return args
     keys, values = _halves(args)
     ready: list[Expr] = []
     for key, value in zip(_to_common(keys, conf), _to_common(values, conf)):

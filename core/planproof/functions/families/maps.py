@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Column, Expr, GetField, GetFieldOfElements
-from planproof.functions.bind import cast_unless_same, different_types, to_common
+from planproof.expr.nodes import Column, Expr, GetField, GetFieldOfElements, Literal
+from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.collections import (
     element_at_check,
     element_at_type,
     key_operands,
 )
 from planproof.functions.families.line import Table, element, fn, lines, lit, same
-from planproof.functions.families.operators import item_nullable, merged
+from planproof.functions.families.operators import merged
+from planproof.functions.families.rules import is_foldable
 from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, VOLATILE, Args, Coerce, Many, Mismatch, Optional
+from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,
+    BYTE,
     CALENDAR_INTERVAL,
     DATE,
     INT,
+    SHORT,
     STRING,
     VOID,
     Array,
@@ -30,7 +34,7 @@ from planproof.types import (
     same_type,
 )
 from planproof.types.coercion import common, tightest, wider_without_strings
-from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, INTEGRAL, is_datetime
+from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, is_datetime
 
 
 def _map_from_arrays(args: Args, conf: Conf) -> DataType:
@@ -51,7 +55,7 @@ def _entry_fields(args: Args) -> tuple[StructField, StructField] | None:
 def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
     if _entry_fields(args) is not None:
         return None
-    return Mismatch("MAP_FROM_ENTRIES_WRONG_TYPE", f'The argument must be an "ARRAY" of pair "STRUCT", not "{args[0].type.sql}".')
+    return unexpected(0, args[0], "ARRAY of pair STRUCT")
 
 
 def _map_from_entries(args: Args, conf: Conf) -> DataType:
@@ -66,7 +70,7 @@ def _entries_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _concatenated(args: Args, conf: Conf) -> DataType:
-    return merged(args) if args else Map(STRING, STRING, False)
+    return merged(args) if args else Map(STRING, STRING, True)
 
 
 def _maps_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -75,9 +79,13 @@ def _maps_check(args: Args, conf: Conf) -> Mismatch | None:
     return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("map_concat", args)
 
 
+def _to_common_map(args: list[Expr], conf: Conf) -> list[Expr]:
+    return to_common(args, conf) if all(isinstance(a.type, Map) for a in args) else args
+
+
 def _with_key(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args[0].type, args[1]
-    if not isinstance(found, Map) or same_type(found.key, key.type):
+    if not isinstance(found, Map) or key.type == VOID or same_type(found.key, key.type):
         return args
     target = wider_without_strings((found.key, key.type), ansi=conf.ansi)
     if target is None:
@@ -95,9 +103,13 @@ def _key_check(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
 
 
+def _is_interval(t: DataType) -> bool:
+    return t == CALENDAR_INTERVAL or isinstance(t, Interval)
+
+
 def _bounds(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`Sequence`: bounds (and an integral step) meet at one type; a date beside a timestamp becomes one."""
-    ends = args[:2] if len(args) > 2 and not is_integral(args[2].type) else args
+    """`Sequence`: bounds (and a step that is no interval) meet at one type; a date beside a timestamp becomes one."""
+    ends = args[:2] if len(args) > 2 and _is_interval(args[2].type) else args
     types = [a.type for a in ends]
     if all(same_type(t, types[0]) for t in types):
         return args
@@ -109,7 +121,7 @@ def _sequence_check(args: Args, conf: Conf) -> Mismatch | None:
     start, stop = args[0].type, args[1].type
     step = args[2].type if len(args) > 2 else None
     numbers = is_integral(start) and (step is None or same_type(step, start))
-    moments = (is_datetime(start) or start == DATE) and (step is None or step == CALENDAR_INTERVAL or isinstance(step, Interval))
+    moments = (is_datetime(start) or start == DATE) and (step is None or _is_interval(step))
     if same_type(start, stop) and (numbers or moments):
         return None
     return Mismatch("SEQUENCE_WRONG_INPUT_TYPES", "`sequence` needs bounds of one integral, date or timestamp type and a fitting step.")
@@ -130,6 +142,20 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
     return Array(Struct(tuple(fields)), False)
 
 
+def _null_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
+    if any(a.type == VOID and not isinstance(a, Literal) for a in args):
+        raise Unknown("arrays_zip of a void column")
+    return [Literal(None, Array(VOID, True), "NULL") if a.type == VOID else a for a in args]
+
+
+def _seeded(args: list[Expr], conf: Conf) -> list[Expr]:
+    if len(args) > 1 and not is_foldable(args[1]):
+        raise Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of `shuffle` must be a constant.")
+    if len(args) > 1:
+        raise Unknown("shuffle with a seed")
+    return args
+
+
 def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
     for at, arg in enumerate(args):
         if not isinstance(arg.type, Array):
@@ -139,10 +165,10 @@ def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
 
 def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     array, at, item = args[0], args[1], args[2]
-    place = at if at.type == INT else cast_unless_same(at, INT, conf) if is_integral(at.type) else at
-    if not isinstance(array.type, Array) or same_type(array.type.element, item.type):
+    place = cast_unless_same(at, INT, conf) if at.type in (BYTE, SHORT) else at
+    if not isinstance(array.type, Array) or place.type != INT or same_type(array.type.element, item.type):
         return [array, place, item]
-    found = tightest(array.type.element, item.type, ansi=conf.ansi)
+    found = tightest(array.type.element, item.type, ansi=False)
     if found is None:
         return [array, place, item]
     return [cast_unless_same(array, Array(found, array.type.contains_null), conf), place, cast_unless_same(item, found, conf)]
@@ -162,6 +188,8 @@ def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
     array, at, item = (a.type for a in args)
     if isinstance(array, Array) and at == INT and same_type(array.element, item):
         return None
+    if isinstance(array, Array) and at != INT:
+        return unexpected(1, args[1], "INT")
     return Mismatch("ARRAY_FUNCTION_DIFF_TYPES", f'`array_insert` takes an "ARRAY", an "INT" and an element, not "{item.sql}".')
 
 
@@ -170,14 +198,14 @@ _TEXT = Map(STRING, STRING, True)
 TABLE: Table = lines(
     fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
-    fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=to_common, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
+    fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=_to_common_map, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
     fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
-    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _TEXT, EITHER, effects=RAISES),
+    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _TEXT, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
-    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
+    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
-    fn("shuffle", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, effects=VOLATILE),
-    fn("get", (ANY_ARRAY, INTEGRAL), element(0), item_nullable, effects=PURE),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), EITHER, coerces=_seeded, coerce=Coerce.EXPECTS, effects=VOLATILE),
+    fn("get", (ANY_ARRAY, INT), element(0), ALWAYS, effects=PURE),
     fn("try_element_at", (ANY, ANY), element_at_type, ALWAYS, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
 )
 
