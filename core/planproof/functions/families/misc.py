@@ -20,7 +20,20 @@ from planproof.functions.signature import (
     Optional,
 )
 from planproof.origin import Unknown
-from planproof.types import BOOLEAN, DOUBLE, FLOAT, INT, LONG, STRING, VARIANT, VOID, DataType, Decimal, is_integral
+from planproof.types import (
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    VARIANT,
+    VOID,
+    DataType,
+    Decimal,
+    is_integral,
+    is_string,
+)
 from planproof.types.casts import NUMERIC_PRECEDENCE
 from planproof.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 
@@ -103,9 +116,8 @@ _METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString
 
 def _reflected(args: Args, conf: Conf) -> Mismatch | None:
     """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
-    refused = foldable(0, 1)(args, conf) or accepted(args, [ANY_STRING, ANY_STRING])
-    if refused is not None:
-        return refused
+    if not all(is_string(a.type) and is_foldable(a) for a in args[:2]):
+        return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constant strings.")
     named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
     if None in named:
         return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
