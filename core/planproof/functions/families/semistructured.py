@@ -7,8 +7,9 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import is_foldable
+from planproof.functions.families.rules import foldable, is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -32,19 +33,21 @@ from planproof.types import (
     SHORT,
     STRING,
     VARIANT,
+    VOID,
     Array,
     DataType,
     Map,
     Struct,
     TypeSyntaxError,
     as_nullable,
+    is_string,
     parse_fields,
     parse_type,
 )
-from planproof.types.kinds import ANY, ANY_STRING, ANY_STRUCT, MapOf
+from planproof.types.kinds import ANY, ANY_STRING, ANY_STRUCT, MapOf, accepts
 
 Pretty = Callable[[Expr], str]
-_OPTIONS = Optional(MapOf(ANY_STRING, ANY_STRING))
+_OPTIONS = Optional(ANY)
 _TRUE = Literal(True, BOOLEAN, "true")
 _STRINGS = Array(STRING, True)
 
@@ -81,9 +84,54 @@ def _record(args: Args, conf: Conf) -> Mismatch | None:
 
 def _container(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
-    if isinstance(found, Struct | Array | Map) or found == VARIANT:
+    if isinstance(found, Struct | Array | Map) or found in (VARIANT, VOID):
         return None
     return Mismatch("INVALID_JSON_SCHEMA", f'Input schema "{found.sql}" must be a struct, an array, a map or a variant.')
+
+
+def _refuse_options(args: Args, at: int) -> None:
+    """`ExprUtils.convertToMapData`: options are a call of `map` over strings."""
+    if len(args) <= at:
+        return
+    options = args[at]
+    if not isinstance(options, Call) or options.function.name != "map":
+        raise Mismatch("INVALID_OPTIONS.NON_MAP_FUNCTION", "the options must be written with `map`.")
+    if not accepts(MapOf(ANY_STRING, ANY_STRING), options.type):
+        raise Mismatch("INVALID_OPTIONS.NON_STRING_TYPE", "the keys and values of the options must be strings.")
+
+
+def _with_schema(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark looks at the schema, then at the options, before it looks at the text's type."""
+    if not is_foldable(args[1]) or not is_string(args[1].type):
+        raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the schema must be a string that is a constant.")
+    _refuse_options(args, 2)
+    return args
+
+
+def _with_options(args: list[Expr], conf: Conf) -> list[Expr]:
+    _refuse_options(args, 1)
+    return args
+
+
+def _sampled(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`schema_of_...` reads a constant."""
+    _refuse_options(args, 1)
+    if not is_foldable(args[0]):
+        raise Mismatch("NON_FOLDABLE_INPUT", "the text must be a foldable expression.")
+    return args
+
+
+def _record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
+    found = args[0].type
+    return None if isinstance(found, Struct) or found in (VARIANT, VOID) else unexpected(0, args[0], "STRUCT")
+
+
+def _nested(args: Args, conf: Conf) -> Mismatch | None:
+    """Only containers become variant objects; a map needs keys that are strings."""
+    found = args[0].type
+    if isinstance(found, Array | Struct) or (isinstance(found, Map) and is_string(found.key)):
+        return None
+    return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{found.sql}" to "VARIANT".')
 
 
 def _some_literal(args: Args, conf: Conf) -> Mismatch | None:
@@ -120,18 +168,18 @@ _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 
 TABLE: Table = lines(
-    fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, effects=PURE),
-    fn("json_array_length", (ANY_STRING,), INT, ALWAYS, effects=PURE),
-    fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, effects=PURE),
-    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, show=_first_only, effects=RAISES),
-    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, check=_container, show=_first_only, effects=RAISES),
-    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, check=_some_literal, show=_first_only, effects=RAISES),
-    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, check=_record, show=_first_only, effects=RAISES),
-    fn("to_csv", (ANY_STRUCT, _OPTIONS), STRING, ALWAYS, show=_first_only, effects=RAISES),
-    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, check=_some_literal, show=_first_only, effects=RAISES),
-    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, check=_record, show=_first_only, effects=RAISES),
-    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, show=_first_only, effects=RAISES),
-    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, check=_some_literal, show=_first_only, effects=RAISES),
+    fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_with_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_container, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_with_schema, check=_record, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("to_csv", (ANY_STRUCT, _OPTIONS), STRING, ALWAYS, coerces=_with_options, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_with_schema, check=_record, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_record_or_variant, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     _xpath("xpath_string", STRING),
     _xpath("xpath_boolean", BOOLEAN),
     _xpath("xpath_short", SHORT),
@@ -140,16 +188,16 @@ TABLE: Table = lines(
     _xpath("xpath_float", FLOAT),
     _xpath("xpath_double xpath_number", DOUBLE),
     _xpath("xpath", _STRINGS),
-    fn("parse_json", (ANY_STRING,), VARIANT, EITHER, effects=RAISES),
-    fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, effects=PURE),
-    fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, effects=PURE),
-    fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, show=_without_type, effects=RAISES),
-    fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, show=_without_type, effects=PURE),
-    fn("schema_of_variant", (VARIANT,), STRING, FIRST, effects=PURE),
+    fn("parse_json", (ANY_STRING,), VARIANT, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, check=foldable(2), show=_without_type, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, check=foldable(2), show=_without_type, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("schema_of_variant", (VARIANT,), STRING, FIRST, coerce=Coerce.EXPECTS, effects=PURE),
     fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
-    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, effects=PURE),
-    fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, effects=RAISES),
-    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, effects=RAISES),
-    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, columns=_exploded, effects=PURE, **_MAKES),
+    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, check=_nested, effects=RAISES),
+    fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(3), coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, check=foldable(1), coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, columns=_exploded, coerce=Coerce.EXPECTS, effects=PURE, **_MAKES),
 )
 
