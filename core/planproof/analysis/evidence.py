@@ -14,6 +14,7 @@ from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.bind import inherited
 from planproof.functions.signature import Category
+from planproof.plan.nodes import not_null_columns, strict_columns
 from planproof.types.nodes import Decimal
 
 Sets = tuple[tuple[int, ...], ...]
@@ -60,6 +61,46 @@ def _proved(expr: Expr, conf: Conf) -> Expr:
     return transform_up(expr, change)
 
 
+def guarded(call: Call, conf: Conf) -> str | None:
+    """Why CASE or IF is null nowhere: each value holds none where its condition lets it be reached.
+
+    `CASE WHEN x IS NOT NULL THEN x ELSE 0 END`, `IF(x IS NULL, 0, x)`.
+    """
+    if len(call.args) % 2 == 0:
+        return None
+    *branches, default = call.args
+    passed: set[int] = set()
+    for condition, value in zip(branches[::2], branches[1::2]):
+        if not _certain(value, passed | not_null_columns(condition), conf):
+            return None
+        passed |= _proved_by_failing(condition)
+    return "the conditions before it" if _certain(default, passed, conf) else None
+
+
+def _proved_by_failing(condition: Expr) -> set[int]:
+    """The columns that hold no null where the condition is not true."""
+    if isinstance(condition, Call) and condition.function.name == "isnull":
+        return strict_columns(condition.args[0])
+    return set()
+
+
+def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
+    """Whether the value is not null where these columns are not."""
+    if value.evidence is not None:
+        return True
+    if not proved:
+        return False
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Column) and e.id in proved:
+            return replace(e, known="the condition before it")
+        if isinstance(e, Call) and e.function.category is not Category.AGGREGATE and e.nullable:
+            return replace(e, known=inherited(e.function, e.args, conf))
+        return e
+
+    return transform_up(value, change).evidence is not None
+
+
 def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr:
     """The expression with each grouping expression nullable that some set leaves out.
 
@@ -95,6 +136,7 @@ def _nulled_window(window: Window, change: object) -> Window:
     return replace(
         window,
         call=call,
+        known=None,
         partition=tuple(within(p) for p in window.partition),
         order=tuple(replace(o, child=within(o.child)) for o in window.order),
     )

@@ -12,6 +12,7 @@ from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.calls import bind_call, call
 from planproof.analysis.context import Context
+from planproof.analysis.evidence import guarded
 from planproof.analysis.scope import extract, fields_of, item, resolve
 from planproof.expr import (
     Alias,
@@ -317,7 +318,15 @@ def _case(node: exp.Case, ctx: Context) -> Expr:
     default = node.args.get("default")
     if default is not None:
         args.append(bind(default, ctx))
-    return spanned(call("when", args, ctx, node), node)
+    return spanned(_with_guards(call("when", args, ctx, node), ctx), node)
+
+
+def _with_guards(bound: Expr, ctx: Context) -> Expr:
+    """CASE or IF with the evidence that its conditions give."""
+    if not isinstance(bound, Call) or not bound.nullable or bound.known or bound.function.name not in ("when", "if"):
+        return bound
+    known = guarded(bound, ctx.conf)
+    return bound if known is None else replace(bound, known=known)
 
 
 def _tuple(node: exp.Tuple, ctx: Context) -> Expr:
@@ -382,7 +391,7 @@ _BINDERS: dict[type, Binder] = {
     exp.Bracket: _bracket,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Anonymous: lambda node, ctx: bind_call(node, ctx),
+    exp.Anonymous: lambda node, ctx: _with_guards(bind_call(node, ctx), ctx),
     exp.Neg: _neg,
     q.Pos: _named_call("positive"),
     exp.BitwiseNot: _named_call("~"),

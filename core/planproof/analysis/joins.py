@@ -5,12 +5,14 @@ Source: `ResolveNaturalAndUsingJoin.commonNaturalJoinProcessing`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
 from planproof.analysis.scope import Scope
-from planproof.expr import Alias, Column, Expr, column_of, fresh_id
+from planproof.expr import Alias, Call, Column, Expr, column_of, fresh_id
 from planproof.functions.bind import apply, cast_unless_same
 from planproof.functions.signature import Mismatch
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
@@ -83,7 +85,10 @@ def _using(
     if kind == RIGHT:
         return _projected([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
     if kind == FULL:
-        merged = [_coalesced(a, b, env, node) for a, b in zip(left_keys, right_keys)]
+        merged = [
+            _coalesced(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
+            for padded_left, padded_right, (a, b) in zip(left_keys, right_keys, pairs)
+        ]
         hidden = (*left_keys, *right_keys)
         return _projected([*merged, *rest_left, *rest_right], joined, carried, hidden, env, outer)
     return _projected([*left_keys, *rest_left, *rest_right], joined, carried, tuple(right_keys), env, outer)
@@ -133,15 +138,20 @@ def _equalities(pairs: list[tuple[Column, Column]], env: Environment, node: exp.
     return condition
 
 
-def _applied(name: str, args: list[Expr], env: Environment) -> Expr:
+def _applied(name: str, args: list[Expr], env: Environment) -> Call:
     function = env.registry.find(name)
     assert function is not None, name
     return apply(function, args, env.conf)
 
 
-def _coalesced(left: Column, right: Column, env: Environment, node: exp.Expr) -> Expr:
-    """A FULL join's key: whichever side has it. Where a row exists, one side does, which the flag cannot say."""
+def _coalesced(left: Column, right: Column, proved: bool, env: Environment, node: exp.Expr) -> Expr:
+    """A FULL join's key: whichever side has it. Where a row exists, one side does, which the flag cannot say.
+
+    `proved`: neither side's own key holds a null.
+    """
     if env.registry.find("coalesce") is None:
         raise env.unknown("the function coalesce", node)
     merged = _applied("coalesce", [left, right], env)
+    if proved and merged.nullable:
+        merged = replace(merged, known="the keys of both sides")
     return Alias(merged, left.name, fresh_id())

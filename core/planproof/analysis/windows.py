@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from planproof.analysis.context import Context
+from planproof.analysis.evidence import never_null_over_rows
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
@@ -40,7 +41,25 @@ def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Wi
     frame, bounds = _frame(function, spec, bool(order), ctx)
     if spec is not None:
         _check_frame(function, spec, order, frame, ctx, node)
-    return Window(function, partition, order, frame, bounds)
+    return Window(function, partition, order, frame, bounds, _evidence(function, frame, ctx))
+
+
+_WITH_CURRENT_ROW = frozenset(
+    f"{kind} BETWEEN {low} AND {high}"
+    for kind in ("ROWS", "RANGE")
+    for low in ("UNBOUNDED PRECEDING", "CURRENT ROW")
+    for high in ("CURRENT ROW", "UNBOUNDED FOLLOWING")
+)
+"""The frames that are never empty, for the current row is in them."""
+
+
+def _evidence(function: Call, frame: str, ctx: Context) -> str | None:
+    """Why the window is null nowhere although its flag may say so: its function takes values of the current row too."""
+    if not function.nullable:
+        return None
+    if function.function.category is Category.WINDOW:
+        return function.known
+    return never_null_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
 
 
 def _named(spec: exp.Expr, ctx: Context, node: exp.Expr) -> exp.Expr:

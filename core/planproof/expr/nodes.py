@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planproof.types import BOOLEAN, DataType, Struct
+from planproof.types import BOOLEAN, CALENDAR_INTERVAL, DOUBLE, FLOAT, VARIANT, DataType, Decimal, Struct
 
 if TYPE_CHECKING:
     from planproof.functions.signature import Function
@@ -213,8 +213,20 @@ class Cast(OverChild):
     def evidence(self) -> str | None:
         if not self.nullable:
             return "its nullability flag"
-        # Under ANSI a failing cast raises, so the result is null exactly where the child is.
-        return self.child.evidence if self.mode == "ansi" else None
+        # Under ANSI a cast that fails raises, but for those that never do: else the result is null where the child is.
+        if self.mode != "ansi" or may_lose_a_value(self.child.type, self.type):
+            return None
+        return self.child.evidence
+
+
+def may_lose_a_value(source: DataType, target: DataType) -> bool:
+    """Whether a cast may make null of a value in ANSI mode too.
+
+    A variant's null is a value, an interval's text may be malformed, NaN is no decimal: measured on Spark 4.3.
+    """
+    return (
+        source == VARIANT or target == CALENDAR_INTERVAL or (source in (FLOAT, DOUBLE) and isinstance(target, Decimal))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,10 @@ class Mismatch(Exception):
         return given if whole else f"DATATYPE_MISMATCH.{given}"
 
 
-_LOGIC = {"and", "or", "in", "between"}
+NULL_TOLERANT = frozenset(("and", "or", "in", "between", "nanvl"))
+"""Functions that may be null where an argument is, and yet give a value for some null arguments."""
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "div", "mod", "pmod"))
+"""Operators that may also be null over values (a decimal's overflow, a division by zero)."""
 _WHOLE = {
     "WRONG_NUM_ARGS",
     "NON_FOLDABLE_ARGUMENT",
@@ -183,10 +186,10 @@ class Function:
     @property
     def null_intolerant(self) -> bool:
         """A null argument makes the result null (Spark's `NullIntolerant`)."""
-        return (
+        return self.name in _ARITHMETIC or (
             self.nullable is EITHER
             and self.category in (Category.SCALAR, Category.OPERATOR)
-            and self.name not in _LOGIC
+            and self.name not in NULL_TOLERANT
         )
 
     def arity(self) -> tuple[int, int | None]:

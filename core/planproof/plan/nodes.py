@@ -309,6 +309,8 @@ def not_null_columns(condition: Expr) -> set[int]:
     A conjunction proves what either side proves; a comparison proves the columns that reach it through null-in-null-out
     expressions alone (Spark's `QueryPlanConstraints.inferIsNotNullConstraints`).
     """
+    if isinstance(condition, InSubquery):
+        return {i for value in condition.values for i in strict_columns(value)}
     if not isinstance(condition, Call):
         return {condition.id} if isinstance(condition, Column) else set()
     name = condition.function.name
@@ -316,12 +318,14 @@ def not_null_columns(condition: Expr) -> set[int]:
         return not_null_columns(condition.args[0]) | not_null_columns(condition.args[1])
     if name == "or":
         return not_null_columns(condition.args[0]) & not_null_columns(condition.args[1])
-    if name in ("isnotnull", "between", *_STRICT) or condition.function.null_intolerant:
-        return {i for arg in condition.args for i in strict_columns(arg)}
     if name == "not" and isinstance(condition.args[0], Call):
         inner = condition.args[0]
         if inner.function.name in ("isnull", *_STRICT):
             return {i for arg in inner.args for i in strict_columns(arg)}
+        if inner.function.name == "in":
+            return strict_columns(inner.args[0])
+    if name in ("isnotnull", "between", *_STRICT) or condition.function.null_intolerant:
+        return {i for arg in condition.args for i in strict_columns(arg)}
     if name == "in":
         return strict_columns(condition.args[0])
     return set()
