@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import cast_unless_same, unexpected
 from planproof.functions.families.line import Table, element, fn, lines, same
-from planproof.functions.families.rules import checks, foldable
+from planproof.functions.families.rules import checks, foldable, implicitly
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -40,6 +40,7 @@ from planproof.types.coercion import merged_flags, tightest, wider_without_strin
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, ArrayOf, OneOf, is_orderable
 
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
+_STRINGS = ArrayOf(ANY_STRING)
 _ASCENDING = Literal(True, BOOLEAN, "true")
 
 
@@ -266,6 +267,11 @@ def _element_at_nullable(args: Args, conf: Conf) -> bool:
     return not conf.ansi or EITHER(args, conf) or _item_of(args).contains_null
 
 
+def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`array_join` casts the items to strings, but no separator."""
+    return [*implicitly(args[:1], (_STRINGS,), conf), *args[1:]] if isinstance(args[0].type, Array) else args
+
+
 def _size(names: str) -> Table:
     return fn(names, (_COLLECTION,), INT, _size_nullable, alias=True, coerce=Coerce.EXPECTS, effects=PURE)
 
@@ -274,7 +280,7 @@ TABLE: Table = lines(
     _size("size cardinality"),
     fn("array_size", (ANY_ARRAY,), INT, EITHER, effects=PURE),
     fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, effects=PURE),
-    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=False), coerce=Coerce.NONE, check=_searched, effects=PURE),
+    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, effects=PURE),
     fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, effects=PURE),
     fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
     fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
@@ -287,7 +293,7 @@ TABLE: Table = lines(
     fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
     fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("array_join", (ArrayOf(ANY_STRING), ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, effects=PURE),
+    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, effects=PURE),
     fn("element_at", (_COLLECTION, ANY), element_at_type, _element_at_nullable, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, effects=RAISES),
     fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, effects=RAISES),
