@@ -80,11 +80,14 @@ class Guard:
 
     def _publish(self, draft: Draft, full_refresh: bool) -> Report:
         examined = self._examined(draft)
-        if examined is None or draft.fails:
+        if examined is None or draft.fails_already:
             return draft.report("rejected")
         names = self._names(draft.model)
-        with self._lock(draft, names) as root:
-            job = Job(self.session, names, draft.model, draft, examined, self.session.table(quoted(names.target)), root)
+        home = database_root(self.session, names.database)
+        root = self.root or home
+        with self._lock(draft, names, root):
+            target = self.session.table(quoted(names.target))
+            job = Job(self.session, names, draft.model, draft, examined, target, root, home)
             way = materialization(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
@@ -108,9 +111,19 @@ class Guard:
                 raise
             message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
             job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
-        look(job)
-        self.memory.learn(job)
+        self._remember(job)
         return job.draft.report("published")
+
+    def _remember(self, job: Job) -> None:
+        """What follows a publish. The target has changed by now: nothing that fails here makes that undone."""
+        try:
+            look(job)
+            self.memory.learn(job)
+        except Exception as error:
+            self.memory.drop(job.names.target)
+            job.draft.details["traceback"] = traceback.format_exc()
+            message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
+            job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
 
     def _carry_out(self, job: Job, way: Materialization, publication: Publication) -> bool:
         """Stage, audit, swap: the target is touched by the last of the three only. False where the audit forbids it."""
@@ -138,9 +151,9 @@ class Guard:
         return Names.of(model.name, self.session.namespace, self.run, next(self._tries))
 
     @contextmanager
-    def _lock(self, draft: Draft, names: Names) -> Iterator[str]:
-        """Holds the target's lock; what a dead holder left half way is recovered first. Yields the state's root."""
-        store, root = store_of(self.session), self.root or database_root(self.session, names.database)
+    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[None]:
+        """Holds the target's lock below `root`; what a dead holder left half way is recovered first."""
+        store = store_of(self.session)
         table = ".".join(names.target)
         try:
             held = lock.acquire(store, root, names.slug, names.stamp, table)
@@ -149,9 +162,11 @@ class Guard:
                 raise
             for report in recover_table(self.session, store, root, names.slug):
                 draft.add(report.findings)
+                if report.outcome == "failed":
+                    raise Refused(report.error or f"{table} could not be recovered") from refusal
             held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
-            yield root
+            yield
         finally:
             # An entry that is left means that the table is half way: its lock keeps others out until it is recovered.
             held.release(keep=bool(entries(store, root, names.slug)))
@@ -170,7 +185,9 @@ class Guard:
             draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
             return draft.report("failed", str(refusal))
         except AnalysisError as rejection:
-            message = f"Spark rejects the statement that writes the model: {rejection}"
+            # The place would be one in the statement, not in the model.
+            said = f"[{rejection.condition}] {rejection.message}"
+            message = f"Spark rejects the statement that writes the model: {said}"
             draft.add([Finding(Verdict.VIOLATED, "PP110", "executed", found=rejection.condition, message=message)])
             return draft.report("rejected")
         except SparkFailure as failure:

@@ -66,3 +66,27 @@ def test_results_of_spark_are_healthy(session):
         "select id, array(named_struct('q', id)) xs, map('k', id) m, if(id > 1, null, id) n from range(10)"
     )
     assert faults(table) == []
+
+
+def test_bytes_that_are_no_utf8_are_told_apart():
+    text = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x01\0\0\0"), pa.py_buffer(b"\xff"))
+    [fault] = faults(pa.record_batch([text], names=["s"]))
+    assert fault.text
+    loose = pa.record_batch(
+        [text, pa.array([None], "int8")], schema=pa.schema([("s", "string"), pa.field("n", "int8", False)])
+    )
+    assert [(f.text, f.nulls) for f in faults(loose)] == [(True, 0), (False, 1)]
+
+
+def test_what_pyarrow_cannot_decode_is_no_damage(tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    from planproof.arrow.footers import Undecodable, row_groups
+
+    def refused(self, number):
+        raise pa.ArrowNotImplementedError("Nested data conversions not implemented for chunked array outputs")
+
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", refused)
+    with pytest.raises(Undecodable, match=r"t\.parquet.*chunked"):
+        list(row_groups([str(tmp_path / "t.parquet")]))

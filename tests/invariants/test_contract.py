@@ -261,3 +261,27 @@ def test_a_varchar_column_keeps_its_length_through_a_query(session, spark, datab
     planes = session.planes(f"select a, upper(a) b from `{database}`.t")
     contract = Contract([("a", "varchar(4)", True), ("b", "varchar(4)", True)])
     assert [(f.field, f.verdict) for f in judge(contract, planes.declared)] == [("a", P), ("b", U)]
+
+
+def test_one_null_is_singular():
+    from planproof.claims.model import Facts
+    from planproof.invariants.contract import counted_length, counted_nulls
+
+    one = counted_nulls("a", 1, Facts(rows=1, source="a count"))
+    assert (one.found, one.message) == ("1 null", "a: promised NOT NULL, and 1 null was counted in 1 row (a count)")
+    assert counted_nulls("a", 2, Facts(rows=3)).found == "2 nulls"
+    assert counted_length("a", "char(1)", 1, Facts(rows=2)).found == "1 longer value"
+
+
+def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
+    from planproof.claims.paths import find
+    from planproof.contract import Contract
+    from planproof.invariants.contract import check
+    from planproof.settings import Settings
+
+    contract = Contract([("a", "struct<b: int NOT NULL>", True), ("a.b", "int", False)])
+    found = check(contract, contract.schema, {"a.b": "a flag"}, None, Settings(), "analyzed", lambda column: None)
+    assert {f.field: f.verdict.value for f in found} == {"a.b": "proved", "`a.b`": "unproved"}
+    place = find(Contract([("a.b", "int", True), ("a", "struct<b: int>", True)]).schema, "a.b")
+    assert place is not None
+    assert place.path == ("a", "b")

@@ -14,11 +14,15 @@ from planproof.claims.model import Path
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a batch: at a path (None: the batch as a whole), with the null count where nulls are it."""
+    """What is wrong with a batch: at a path (None: the batch as a whole), with the null count where nulls are it.
+
+    `text`: only bytes that are no UTF-8, which Spark's strings may hold.
+    """
 
     path: Path | None
     message: str
     nulls: int = 0
+    text: bool = False
 
 
 def faults(batch: Any) -> list[Fault]:
@@ -26,12 +30,26 @@ def faults(batch: Any) -> list[Fault]:
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
-        return [Fault(None, str(error))]
-    found: list[Fault] = []
+        found = [Fault(None, str(error), text=_is_text(batch, error))]
+    else:
+        found = []
+    if found and not found[0].text:
+        return found
     for record in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
         for f, column in zip(record.schema, record.columns):
             found += _null_faults(f, column, (f.name,))
     return _summed(found)
+
+
+def _is_text(batch: Any, error: Exception) -> bool:
+    """Whether the structure is sound and only a string's bytes are not."""
+    if "UTF8" not in str(error):
+        return False
+    try:
+        batch.validate()
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
@@ -55,7 +73,8 @@ def _null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
 
 
 def _summed(found: list[Fault]) -> list[Fault]:
-    totals: dict[tuple[Path | None, str], int] = {}
+    totals: dict[tuple[Path | None, str, bool], int] = {}
     for fault in found:
-        totals[fault.path, fault.message] = totals.get((fault.path, fault.message), 0) + fault.nulls
-    return [Fault(path, message, nulls) for (path, message), nulls in totals.items()]
+        key = fault.path, fault.message, fault.text
+        totals[key] = totals.get(key, 0) + fault.nulls
+    return [Fault(path, message, nulls, text) for (path, message, text), nulls in totals.items()]

@@ -24,6 +24,10 @@ class FooterError(ValueError):
     """A file whose footer cannot be read; the message names the file."""
 
 
+class Undecodable(Exception):
+    """Rows that pyarrow cannot decode here, which says nothing against the file; the message names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A leaf column of one file.
@@ -196,7 +200,8 @@ def _nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:
 def row_groups(paths: Iterable[str], limit: int | None = None) -> Iterator[tuple[str, int, Any]]:
     """Every row group of the files as a pyarrow Table, with its file and number.
 
-    With a `limit`: the first and the last of each file, at most `limit` in all. Raises `FooterError`.
+    With a `limit`: the first and the last of each file, at most `limit` in all. Raises `FooterError` for a damaged
+    file, and `Undecodable` for one that pyarrow cannot hold (a codec, nested text beyond 2 GB, memory).
     """
     given = 0
     for path in paths:
@@ -209,5 +214,7 @@ def row_groups(paths: Iterable[str], limit: int | None = None) -> Iterator[tuple
                         return
                     given += 1
                     yield path, number, file.read_row_group(number)
+        except (NotImplementedError, MemoryError) as error:
+            raise Undecodable(f"{path}: pyarrow cannot decode it here: {error}") from error
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FooterError(f"{path}: cannot be decoded: {error}") from error

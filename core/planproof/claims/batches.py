@@ -17,7 +17,7 @@ SAMPLE = 8
 
 def sample(paths: Sequence[str], mode: str = "sample") -> list[Finding]:
     """I2 over row groups of Parquet files: `sample` decodes the first and last of each file, at most `SAMPLE`; `all`
-    decodes everything; `off` nothing. A file that cannot be decoded is a violation."""
+    decodes everything; `off` nothing. A damaged file is a violation. Raises `Undecodable`."""
     if mode == "off":
         return []
     found: list[Finding] = []

@@ -50,4 +50,5 @@ def nested(t: DataType) -> list[tuple[str, DataType, bool]]:
 
 def find(schema: PhysicalSchema, spelled: str) -> Place | None:
     """The place that a dotted path names, as `dotted` spells it; a top-level name may stand without backticks."""
-    return next((p for p in places(schema) if spelled == dotted(p.path) or (spelled,) == p.path), None)
+    exact = next((p for p in places(schema) if spelled == dotted(p.path)), None)
+    return exact or next((p for p in places(schema) if (spelled,) == p.path), None)

@@ -27,14 +27,17 @@ from planproof.types import (
 
 
 def check(batch: Any, where: str) -> list[Finding]:
-    """Full validation of a RecordBatch or Table, and its nulls against its own flags. `where` names it to people."""
+    """Full validation of a RecordBatch or Table, and its nulls against its own flags. `where` names it to people.
+
+    Bytes that are no UTF-8 are a warning: Spark casts any binary to a string, stores it and reads it back.
+    """
     found = []
     for fault in faults(batch):
         path = dotted(fault.path) if fault.path else None
         counted = f": {fault.nulls} of them in {path}" if fault.nulls else ""
         found.append(
             Finding(
-                Verdict.VIOLATED,
+                Verdict.WARNING if fault.text else Verdict.VIOLATED,
                 "PP301",
                 "batches",
                 path,

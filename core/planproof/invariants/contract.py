@@ -154,9 +154,10 @@ def _length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts 
 def counted_length(place: str, promised: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised length from a count of longer values."""
     if counted:
-        message = f"{place}: promised {promised}, and {counted} values of {facts.rows} rows are longer"
-        return Finding(Verdict.VIOLATED, "PP500", "", place, promised, f"{counted} longer values", message)
-    why = f"0 longer values in {facts.rows} rows, counted in {facts.source}"
+        longer = f"{counted} longer value{'' if counted == 1 else 's'}"
+        message = f"{place}: promised {promised}, and {longer} in {_rows(facts)}, counted in {facts.source}"
+        return Finding(Verdict.VIOLATED, "PP500", "", place, promised, longer, message)
+    why = f"0 longer values in {_rows(facts)}, counted in {facts.source}"
     return Finding(Verdict.PROVED, "PP500", "", place, promised, promised, f"{place}: {why}", evidence=why)
 
 
@@ -177,7 +178,7 @@ def _judged(
     path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None, doubts: Mapping[str, str]
 ) -> Finding:
     place = dotted(path)
-    why = evidence.get(place) or (evidence.get(path[0]) if len(path) == 1 else None)
+    why = evidence.get(place)
     counted = _known(facts, facts.nulls, path) if facts is not None else None
     if facts is not None and counted is not None and (counted or not why):
         # A count overrules evidence: data is what was promised.
@@ -198,10 +199,15 @@ def _known(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
 def counted_nulls(place: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised NOT NULL from a count of nulls."""
     if counted:
-        message = f"{place}: promised NOT NULL, and {counted} nulls were counted in {facts.rows} rows ({facts.source})"
-        return Finding(Verdict.VIOLATED, "PP505", "", place, "NOT NULL", f"{counted} nulls", message)
-    why = f"0 nulls in {facts.rows} rows, counted in {facts.source}"
+        nulls, were = ("1 null", "was") if counted == 1 else (f"{counted} nulls", "were")
+        message = f"{place}: promised NOT NULL, and {nulls} {were} counted in {_rows(facts)} ({facts.source})"
+        return Finding(Verdict.VIOLATED, "PP505", "", place, "NOT NULL", nulls, message)
+    why = f"0 nulls in {_rows(facts)}, counted in {facts.source}"
     return Finding(Verdict.PROVED, "PP505", "", place, "NOT NULL", "0 nulls", f"{place}: {why}", evidence=why)
+
+
+def _rows(facts: Facts) -> str:
+    return f"{facts.rows} row{'' if facts.rows == 1 else 's'}"
 
 
 def _finished(finding: Finding, settings: Settings, plane: str, locate: Locate) -> Finding:

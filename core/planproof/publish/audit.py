@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.arrow.footers import FooterError
+from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import batches, files
-from planproof.claims.model import Facts
+from planproof.claims.model import Facts, dotted
 from planproof.invariants import counting, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken
 from planproof.publish.draft import Draft
-from planproof.publish.examine import judge, judge_loosened
+from planproof.publish.examine import Examined, judge, judge_loosened
 from planproof.publish.materialization import Job
 from planproof.publish.names import quoted
 from planproof.publish.publication import Publication
@@ -21,6 +21,7 @@ from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
+from planproof.types import Char, String, Varchar
 
 
 def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
@@ -36,12 +37,23 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
     if facts is not None:
         draft.rows = facts.rows
-    judge(draft, job.examined, facts, "files")
+    judge(draft, _as_stored(job.examined, staging.partition_by), facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     if not draft.violated():
         count(draft, job.session, entry.staging)
         draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging))
     draft.findings = settle(draft.findings, draft.settings)
+
+
+def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
+    """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
+    partitions = {name.lower() for name in partition_by}
+    texts = {
+        dotted((f.name,))
+        for f in examined.promised
+        if f.name.lower() in partitions and isinstance(f.type, String | Char | Varchar)
+    }
+    return examined._replace(evidence={k: why for k, why in examined.evidence.items() if k not in texts})
 
 
 def audit_query(job: Job) -> None:
@@ -90,8 +102,12 @@ def read_paths(
     draft.read("files", claim.schema)
     draft.add(stored.check(planned, footers, tuple(partition_by)))
     draft.enforced("I5", f"footers of all {len(paths)} files")
-    sampled = batches.sample(paths, draft.settings.batches)
-    draft.add(sampled)
+    try:
+        draft.add(batches.sample(paths, draft.settings.batches))
+    except Undecodable as error:
+        draft.unreadable("batches", str(error))
+        draft.not_enforced("I2", str(error))
+        return claim.facts
     if draft.settings.batches == "off":
         draft.absent("batches", "batches: off")
         draft.not_enforced("I2", "batches: off")

@@ -13,6 +13,9 @@ from planproof.publish.names import quoted
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session
 
+_KEYS = "key stands on several rows", "keys stand on several rows"
+_FAIL = "row fails the check", "rows fail the check"
+_DANGLE = "row refers to nothing", "rows refer to nothing"
 _REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
 
 
@@ -25,7 +28,7 @@ def broken(session: Session, model: Model, whole: str, staged: str) -> list[Find
     declared = model.contract.constraints if model.contract else ()
     keys = [c for c in declared if c.kind in ("unique", "primary_key")]
     checks = [c for c in declared if c.kind == "check"]
-    found = [_counted(session, c, counting.unique_query(whole, c.columns), "keys stand on several rows") for c in keys]
+    found = [_counted(session, c, counting.unique_query(whole, c.columns), _KEYS) for c in keys]
     found += _checked(session, checks, staged)
     return found + [_foreign(session, c, staged) for c in declared if c.kind == "foreign_key"]
 
@@ -38,8 +41,8 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
         counts = session.rows(counting.check_query(relation, [c.expression or "" for c in checks]))[0]
     except AnalysisError:
         queries = [counting.check_query(relation, [c.expression or ""]) for c in checks]
-        return [_counted(session, c, query, "rows fail the check") for c, query in zip(checks, queries)]
-    return [_finding(c, int(n or 0), "rows fail the check") for c, n in zip(checks, counts)]
+        return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
+    return [_finding(c, int(n or 0), _FAIL) for c, n in zip(checks, counts)]
 
 
 def _foreign(session: Session, constraint: Constraint, relation: str) -> Finding:
@@ -52,10 +55,10 @@ def _foreign(session: Session, constraint: Constraint, relation: str) -> Finding
         query = counting.foreign_key_query(relation, constraint.columns, target, columns)
     except AnalysisError as error:
         return _unreadable(constraint, str(error))
-    return _counted(session, constraint, query, "rows refer to nothing")
+    return _counted(session, constraint, query, _DANGLE)
 
 
-def _counted(session: Session, constraint: Constraint, query: str, what: str) -> Finding:
+def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:
     try:
         number = session.rows(query)[0][0]
     except AnalysisError as error:
@@ -63,7 +66,7 @@ def _counted(session: Session, constraint: Constraint, query: str, what: str) ->
     return _finding(constraint, int(number or 0), what)
 
 
-def _finding(constraint: Constraint, number: int, what: str) -> Finding:
+def _finding(constraint: Constraint, number: int, what: tuple[str, str]) -> Finding:
     name = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
     return Finding(
         Verdict.VIOLATED if number else Verdict.PROVED,
@@ -71,9 +74,9 @@ def _finding(constraint: Constraint, number: int, what: str) -> Finding:
         "files",
         ", ".join(constraint.columns) or None,
         promised=str(constraint),
-        found=f"{number} rows",
-        message=f"{name}: {number} {what}",
-        evidence="counted over all rows",
+        found=f"{number} {what[number != 1].split()[0]}",
+        message=f"{name}: {number} {what[number != 1]}",
+        evidence=None if number else "counted over all rows",
     )
 
 

@@ -78,10 +78,10 @@ def _logical(draft: Draft, session: Session, catalog: Catalog) -> tuple[Any | No
     try:
         plan = _plan()(draft.model.sql, catalog, conf=session.conf)
     except Unknown as unknown:
-        reason = str(unknown)
+        reason = f"planproof does not know {unknown.construct}"
         draft.add([Finding(Verdict.WARNING, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
     except AnalysisError as error:
-        reason, refusal = str(error), error
+        reason, refusal = f"[{error.condition}] {error.message}", error
         draft.unreadable("logical", reason)
         draft.not_enforced("I1", reason)
         return None, refusal

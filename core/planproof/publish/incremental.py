@@ -24,12 +24,12 @@ class Delta:
         _refuse_shape(job, target)
         findings = _misfits(job, target)
         job.draft.add(findings)
-        if job.draft.fails:
+        if job.draft.fails_already:
             return None
         strategy = "append"
         if job.model.incremental_strategy == "insert_overwrite":
             strategy = "partitions" if target.partition_by else "location"
-        return publication(job.session, job.names, target, strategy, job.root, dict(job.model.options))
+        return publication(job.session, job.names, target, strategy, job.root, dict(job.model.options), job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
         assert job.target is not None
@@ -49,7 +49,8 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
             "run it with full_refresh=True"
         )
     wanted, found = [c.lower() for c in job.model.partition_by], [c.lower() for c in target.partition_by]
-    if wanted and wanted != found:
+    # Rows are added by name, whatever the partitions; only what is overwritten depends on them.
+    if job.model.incremental_strategy == "insert_overwrite" and wanted and wanted != found:
         raise Refused(
             f"{job.model.name} is stored with the partitions ({', '.join(found) or 'none'}), the model says "
             f"({', '.join(wanted)}); run it with full_refresh=True"

@@ -15,7 +15,10 @@ from planproof.session.protocol import Session, StoredTable
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One model on its way to one target; `target` is None where it does not exist yet."""
+    """One model on its way to one target; `target` is None where it does not exist yet.
+
+    `root` is where journal and locks lie, `home` the location of the target's database.
+    """
 
     session: Session
     names: Names
@@ -24,6 +27,7 @@ class Job:
     examined: Examined
     target: StoredTable | None
     root: str
+    home: str
 
 
 class Materialization(Protocol):

@@ -88,6 +88,8 @@ class Names:
             catalog, *parts = parts
         if catalog.lower() != "spark_catalog":
             raise Refused(f"{name} is in the catalog {catalog}; planproof publishes to Spark's own, spark_catalog")
+        if not parts[-1].strip(".") or "/" in parts[-1]:
+            raise Refused(f"{name}: a relation's name becomes a folder's; give it one without `/`")
         return cls(tuple(parts) if len(parts) > 1 else (*database, *parts), run, attempt)
 
     @property
@@ -107,6 +109,11 @@ class Names:
         return slug(self.table)
 
     @property
+    def full_slug(self) -> str:
+        """The table's name with its database's: tables of several databases may share a `location_root`."""
+        return ".".join(slug(part) for part in self.target)
+
+    @property
     def staging(self) -> tuple[str, ...]:
         return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}")
 
@@ -116,6 +123,6 @@ class Names:
         return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}_old")
 
 
-def versions(data_root: str, table: str) -> str:
-    """The folder of the table's version directories."""
-    return join(data_root, PREFIX, slug(table))
+def versions(data_root: str, folder: str) -> str:
+    """The folder of a table's version directories; no other table may have it, as old versions are deleted there."""
+    return join(data_root, PREFIX, folder)

@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from planproof.catalog import split_name
 from planproof.origin import AnalysisError
 from planproof.publish.journal import Entry, Journal, Prior
-from planproof.publish.names import PREFIX, Names, Refused, join, literal, parent, quoted, versions, within
+from planproof.publish.names import PREFIX, Names, Refused, join, literal, parent, quoted, slug, versions, within
 from planproof.publish.owner import Owner
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, decoded, store_of
@@ -56,7 +57,9 @@ class Publication:
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
-        return location is not None and f"/{PREFIX}/{self.entry.slug}/" in f"{location}/"
+        entry = self.entry
+        own = entry.slug, ".".join(slug(part) for part in split_name(entry.target))
+        return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
 
     def discard(self) -> None:
         """Removes what was staged: its registration and its files."""
@@ -79,14 +82,14 @@ def database_root(session: Session, database: tuple[str, ...]) -> str:
     return decoded(found)
 
 
-def data_root(target: StoredTable | None, table: str, location_root: str | None, root: str) -> str:
+def data_root(target: StoredTable | None, location_root: str | None, home: str) -> str:
     """The folder beside which new data are staged, so that a publish stays on one file system."""
     if target is not None and target.location:
         location = decoded(target.location)
         # `<root>/__planproof/<table>/<version>` for a version directory.
         found = re.match(rf"(.+)/{PREFIX}/[^/]+/[^/]+/?$", location)
         return found.group(1) if found else parent(location)
-    return location_root.rstrip("/") if location_root else root
+    return location_root.rstrip("/") if location_root else home
 
 
 def prior_of(target: StoredTable | None) -> Prior | None:
@@ -98,15 +101,27 @@ def prior_of(target: StoredTable | None) -> Prior | None:
 
 
 def publication(
-    session: Session, names: Names, target: StoredTable | None, strategy: str, root: str, options: dict[str, Any]
+    session: Session,
+    names: Names,
+    target: StoredTable | None,
+    strategy: str,
+    root: str,
+    options: dict[str, Any],
+    home: str | None = None,
 ) -> Publication:
-    """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet."""
+    """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
+
+    `root` is where journal and locks lie, `home` the database's location where that is another one: below it Spark
+    puts managed tables.
+    """
+    home = home or root
     location_root = options.get("location_root")
     prior = prior_of(target)
     managed = strategy == "rename" and (prior.managed if prior and prior.kind == "table" else not location_root)
-    data = data_root(target, names.table, location_root, root)
-    version = join(versions(data, names.table), names.stamp)
-    staged = join(root, names.staging[-1])
+    data = data_root(target, location_root, home)
+    folder = names.slug if within(data, home) and within(home, data) else names.full_slug
+    version = join(versions(data, folder), names.stamp)
+    staged = join(home, names.staging[-1])
     entry = Entry(
         model=".".join(names.target),
         target=quoted(names.target),
@@ -118,7 +133,7 @@ def publication(
         owner=Owner.here(names.stamp),
         slug=names.slug,
         root=root,
-        native=join(root, names.table.lower()),
+        native=join(home, names.table.lower()),
         stage_location=staged if managed else version,
         external=not managed,
         prior=prior,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from planproof.origin import AnalysisError
 from planproof.publish import lock
 from planproof.publish.journal import Entry, folder
 from planproof.publish.names import STATE, join
@@ -70,7 +71,7 @@ def _one(session: Session, store: Store, location: str, force: bool) -> Report:
         return Report(entry.model, "failed", (locked(said),), error=said, strategy=entry.strategy)
     try:
         finished = settle(Publication(session, store, entry))
-    except SparkFailure as failure:
+    except (SparkFailure, AnalysisError) as failure:
         said = f"{entry.model} could not be recovered from step {entry.step!r}: {failure}; run recover again"
         return Report(entry.model, "failed", (), error=said, strategy=entry.strategy)
     if held is not None and held.run == entry.owner.run:

@@ -38,6 +38,9 @@ def create(publication: Publication, model: Model, sql: str, target: StoredTable
     if entry.external:
         clauses.append(f"LOCATION {literal(entry.stage_location)}")
     comment, properties = described(model, target)
+    if entry.strategy == "location":
+        # The staging table is dropped once the target has its files, which a purging DROP would delete.
+        properties.pop("external.table.purge", None)
     if comment is not None:
         clauses.append(f"COMMENT {literal(comment)}")
     if properties:

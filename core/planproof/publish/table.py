@@ -20,13 +20,17 @@ class Table:
     def begin(self, job: Job) -> Publication:
         refuse_foreign(job)
         strategy = _strategy(job.target, job.examined.promised, job.model)
-        return publication(job.session, job.names, job.target, strategy, job.root, dict(job.model.options))
+        options = dict(job.model.options)
+        return publication(job.session, job.names, job.target, strategy, job.root, options, job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
         return stage.create(publication, job.model, job.examined.sql, job.target)
 
     def audit(self, job: Job, publication: Publication) -> None:
         planes = job.examined.planes
+        if job.examined.sql != job.model.sql:
+            # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
+            planes = job.session.planes(job.examined.sql)
         audit_files(job, publication, planes.optimized or planes.analyzed)
 
 

@@ -19,7 +19,7 @@ class View:
             raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes a view")
         if target is not None and target.kind == "temporary view":
             raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
-        return publication(job.session, job.names, target, "view", job.root, dict(job.model.options))
+        return publication(job.session, job.names, target, "view", job.root, dict(job.model.options), job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
         statement = statement_of(publication.entry.target, job.model, job.examined.sql)

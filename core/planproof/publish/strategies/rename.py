@@ -7,7 +7,7 @@ table's place. Other sessions see a gap between the two renames.
 from __future__ import annotations
 
 from planproof.catalog import split_name
-from planproof.publish.names import join, literal, within
+from planproof.publish.names import join, literal, parent, within
 from planproof.publish.partition import location_of, names, spec
 from planproof.publish.publication import Publication
 
@@ -49,6 +49,10 @@ class Rename:
 
     def _undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
+        if entry.place is not None and publication.store.exists(entry.stage_location):
+            # The staged files never went there, so that what lies there now is another table's.
+            publication.step(entry.step, place=None)
+            entry = publication.entry
         self._return_directories(publication)
         if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
             publication.rename(entry.away, entry.target, prior.kind)
@@ -68,7 +72,7 @@ class Rename:
         staged_is_away = not entry.external and not store.exists(entry.stage_location)
         if staged_is_away and publication.stored(entry.staging) is not None and store.exists(entry.native):
             store.move(entry.native, entry.stage_location)
-        old = join(entry.root, split_name(entry.away)[-1])
+        old = join(parent(entry.native), split_name(entry.away)[-1])
         if prior is not None and prior.managed and prior.location is not None and not store.exists(prior.location):
             named_still = publication.stored(entry.target) is not None and publication.stored(entry.away) is None
             if named_still and store.exists(old):

@@ -1,0 +1,32 @@
+"""What stops a publish before its audit, and what only after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.contract import Model
+from planproof.publish.draft import Draft
+from planproof.report.model import Finding, Verdict
+from planproof.settings import Settings
+
+OPEN = Finding(Verdict.UNPROVED, "PP506", "analyzed", "id")
+LOOSENED = Finding(Verdict.WARNING, "PP204", "optimized", "id")
+
+
+@pytest.mark.parametrize("finding", [OPEN, LOOSENED])
+def test_what_the_audit_decides_stops_nothing_before_it(finding: Finding) -> None:
+    draft = Draft(Model("s.t", "select 1 as id"), Settings(fail_on="warning"))
+    draft.add([finding])
+    assert draft.fails
+    assert not draft.fails_already
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [Finding(Verdict.VIOLATED, "PP504", "analyzed"), Finding(Verdict.UNPROVED, "PP111", "logical")],
+)
+def test_what_no_audit_decides_stops_at_once(finding: Finding) -> None:
+    draft = Draft(Model("s.t", "select 1 as id"), Settings(fail_on="unproved"))
+    draft.add([finding])
+    assert draft.fails
+    assert draft.fails_already
