@@ -130,6 +130,36 @@ def test_a_contract_upstream_is_evidence_for_a_table_but_neither_for_a_view_nor_
     assert evidence == "the contract of shop.a_table, counted before it is published"
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"meta": {"planproof": {"fail_on": "never"}}},
+        {"meta": {"planproof": {"unproved": "allow"}}},
+        {"meta": {"planproof": {"allow": ["PP506"]}}},
+        {"meta": {"planproof": {"enforce": ["types"]}}},
+        {"file_format": "orc"},
+        {"post-hook": [{"sql": "insert into {{ this }} select null"}]},
+    ],
+)
+def test_a_contract_that_nobody_enforces_is_no_evidence(check, config):
+    def promised(settings):
+        return {
+            "up": {
+                "sql": "select if(amount > 0, id, null) as id from raw.orders",
+                "parents": ["raw.orders"],
+                "contract": True,
+                "columns": {"id": ID},
+                "config": {**TABLE, **settings},
+            },
+            "down": {"sql": "select id from shop.up", "parents": ["up"], "contract": True, "columns": {"id": ID}},
+        }
+
+    assert found(check(promised({}))["down"]) == [("PP505", "id")]
+    assert found(check(promised(config))["down"], Verdict.PROVED) == []
+    grant = {"post-hook": [{"sql": "grant select on {{ this }} to reader"}]}
+    assert found(check(promised(grant))["down"]) == [("PP505", "id")]
+
+
 def test_a_wrong_type_is_violated_at_its_place(check, tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "mart.sql").write_text("\nselect\n  id,\n  cast(amount as double) as amount\nfrom {{ x }}\n")

@@ -53,7 +53,8 @@ def audit(
         project_name = ""
     else:
         project = place.project()
-        wanted, project_name = promises(project, names, select, exclude, options.settings(fail_on)), project.name
+        wanted = promises(project, names, select, exclude, options.settings(fail_on), place.conf())
+        project_name = project.name
     reports = audit_all(place.open_session(), wanted)
     report = run_report("audit", reports, started, project=project_name)
     output.finish(report, as_json=as_json, html=html, fail_on=fail_on)

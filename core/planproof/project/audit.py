@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from planproof.conf import Conf
 from planproof.contract import Contract
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -33,15 +34,17 @@ def promises(
     select: Iterable[str] = (),
     exclude: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    conf: Conf | None = None,
 ) -> list[Promise]:
     """The contracts of the models called `names`, else of every selected model that has one.
 
-    Raises `ProjectError` for a name without a contract, and where nothing is left.
+    `conf` says what a bare `timestamp` in a contract means. Raises `ProjectError` for a name without a contract, and
+    where nothing is left.
     """
     nodes = [_named(project, name) for name in names] or [
         node for node in selected(project, select, exclude) if node.materialized != "ephemeral"
     ]
-    found = [(node, contract_of(node.raw)) for node in nodes]
+    found = [(node, contract_of(node.raw, conf)) for node in nodes]
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:
         raise ProjectError(f"{', '.join(bare)}: no enforced contract in the project; give one beside the name")

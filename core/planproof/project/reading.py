@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from planproof.claims.model import dotted
 from planproof.contract import Contract
 from planproof.origin import AnalysisError, Origin, Unknown
 from planproof.project.manifest import ProjectNode
@@ -152,7 +153,7 @@ class Reading:
             index = at.get(path.lower(), at.get(path.split(".")[0].lower()))
             return origins[index] if index is not None and index < len(origins) else None
 
-        evidence = {f.name: f.evidence for f in schema if f.evidence}
+        evidence = {dotted((f.name,)): f.evidence for f in schema if f.evidence}
         doubts = {f.name: f.doubt for f in schema if f.doubt}
         found = terms.check(self.contract, schema.strip(), evidence, None, self.settings, "logical", locate, doubts)
         return [*found, *(_uncounted(custom) for custom in custom_constraints(self.node.raw))]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planproof.contract import Contract
 from planproof.project.manifest import ProjectNode
-from planproof.project.nodes import Node
+from planproof.project.nodes import Node, settings_of
 from planproof.project.sources import Known
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.types import DataType, as_nullable
+
+_HARMLESS = re.compile(r"\s*(analyze|comment|grant|revoke|refresh|optimize|select|show|describe|set)\b", re.I)
 
 Column = tuple[str, DataType, bool]
 
@@ -26,7 +29,7 @@ def stored_output(node: ProjectNode, schema: LogicalSchema, contract: Contract |
         columns = tuple((f.name, f.type, f.nullable) for f in schema)
         return Known(columns, "planned", _evidence(schema.fields), "view")
     fields = _ordered(node, schema, contract)
-    evidence = {} if node.materialized == "incremental" else _evidence(fields)
+    evidence = {} if node.materialized == "incremental" or _writes_later(node) else _evidence(fields)
     return Known(_forgetful(fields), "planned", {**_promised(node, contract), **evidence})
 
 
@@ -38,11 +41,35 @@ def stored_contract(node: ProjectNode, contract: Contract, origin: str) -> Known
 
 
 def _promised(node: ProjectNode, contract: Contract | None) -> dict[str, str]:
-    """A table is published only after its promised NOT NULLs were counted; a view's rows change after that."""
-    if contract is None or node.materialized != "table":
+    """A table is published only after its promised NOT NULLs were counted; a view's rows change after that.
+
+    Nothing is promised by a model that planproof does not publish, or whose settings let a null through.
+    """
+    if contract is None or node.materialized != "table" or not _is_counted(node) or _writes_later(node):
         return {}
     why = f"the contract of {node.relation}, counted before it is published"
     return {f.name: why for f in contract.schema if not f.nullable}
+
+
+def _is_counted(node: ProjectNode) -> bool:
+    config: Any = node.raw.get("config") or {}
+    settings = settings_of(node.raw)
+    return (
+        not node.is_python
+        and (config.get("file_format") or "parquet") == "parquet"
+        and "nullability" in settings.enforce
+        and settings.fail_on != "never"
+        and settings.unproved == "count"
+        and not {"PP505", "PP506"} & set(settings.allow)
+    )
+
+
+def _writes_later(node: ProjectNode) -> bool:
+    """Whether a post-hook may write other rows to the table; one that is a macro's call may."""
+    config: Any = node.raw.get("config") or {}
+    hooks = [*(config.get("post-hook") or ()), *(config.get("post_hook") or ())]
+    texts = [str(hook.get("sql") or "") if isinstance(hook, Mapping) else str(hook) for hook in hooks]
+    return any(text.strip() and not _HARMLESS.match(text) for text in texts)
 
 
 def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None) -> Sequence[LogicalField]:

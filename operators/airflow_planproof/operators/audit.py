@@ -100,7 +100,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         tables = _names(self.tables)
         if self.contract is None:
             place = place_of(self)
-            return promises(place.project(), tables, words(self.select), words(self.exclude), self.settings)
+            chosen = words(self.select), words(self.exclude)
+            return promises(place.project(), tables, *chosen, self.settings, place.conf())
         contract = inline_contract(self.contract, f"contract of task {self.task_id}")
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings) for name in (*tables, *_names(self.paths))]
