@@ -66,3 +66,16 @@ def test_another_format_is_refused():
         RunReport.from_json('{"format": 99}')
     with pytest.raises(ValueError, match="not a run report"):
         RunReport.from_json("[]")
+
+
+def test_what_could_not_run_is_no_finding_whatever_fail_on_says():
+    from planproof.report.model import Finding, Report, Verdict
+    from planproof.report.run import RunReport, fails
+
+    away = Report("s.t", "failed", (Finding(Verdict.UNPROVED, "PP302", "executed", message="Spark is away"),))
+    for fail_on in ("violated", "unproved", "warning", "never"):
+        assert not fails(away, fail_on)
+        assert RunReport((away,)).exit_code(fail_on) == 2
+    broken = Report("s.t", "failed", (Finding(Verdict.VIOLATED, "PP505", "files"),))
+    assert fails(broken, "violated")
+    assert not fails(broken, "never")

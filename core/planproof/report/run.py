@@ -82,8 +82,13 @@ class RunReport:
 
 
 def fails(report: Report, fail_on: str | None = None) -> bool:
-    """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too."""
+    """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too.
+
+    What could not run is no finding, whatever it left open: only a violation that was found before counts there.
+    """
     least = fail_on or str(report.details.get("fail_on") or "violated")
+    if report.outcome in ("failed", "skipped"):
+        return least != "never" and bool(report.of(Verdict.VIOLATED))
     return report.fails(least) or (report.outcome == "rejected" and least != "never")
 
 
