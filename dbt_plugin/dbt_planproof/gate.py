@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
+import planproof.session
 from dbt_planproof import log, statements
 from dbt_planproof.message import failure, remarks, suggestions
 from dbt_planproof.record import Record
@@ -30,6 +32,7 @@ COMMANDS = ("run", "build", "retry")
 MATERIALIZATIONS = ("table", "view", "incremental")
 STRATEGIES = ("append", "insert_overwrite")
 _HARMLESS = ("read", "about")
+_PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 
 class Stopped(DbtRuntimeError):
@@ -59,7 +62,7 @@ class Gate:
         self.local = threading.local()
         self.lock = threading.RLock()
         self.made: list[Guard] = []
-        self.record = Record()
+        self.record = Record(str(getattr(adapter.config, "project_name", "")))
 
     # --- dbt's side -------------------------------------------------------------------------------------------------
 
@@ -113,6 +116,9 @@ class Gate:
             return None
         model = self._model(run, statement)
         if model is None:
+            if run.compiled in sql:
+                what = "in which dbt writes it is not one that planproof understands"
+                log.warn(f"planproof does not guard {run.node['name']}: the statement {what}; dbt runs it as it is")
             self.drop_deferred()
             self._forget(sql)
             return None
@@ -124,9 +130,13 @@ class Gate:
         if not self._gated(node):
             return None
         form = node.to_dict()
-        model = model_of(form, defaults={"rewrite": "suggest"})
+        promises = bool(node.config.contract and node.config.contract.enforced)
+        # What a bare `timestamp` in a contract means is a setting of the session.
+        conf = planproof.session.open(self._spark()).conf if promises else None
+        model = model_of(form, defaults={"rewrite": "suggest"}, conf=conf)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        if self._versioned_elsewhere(relation):
+        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+        if existing is not None and self._is_elsewhere(existing, node):
             return None
         return Run(model, form, _names(relation), node.compiled_code.strip())
 
@@ -149,10 +159,24 @@ class Gate:
             and (config.materialized != "incremental" or (config.get("incremental_strategy") or "append") in STRATEGIES)
         )
 
-    def _versioned_elsewhere(self, relation: Any) -> bool:
-        """Whether the target exists in a format that keeps its own log: dbt replaces it in that format's way."""
-        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
-        return existing is not None and (existing.is_delta or existing.is_iceberg or existing.is_hudi)
+    def _is_elsewhere(self, existing: Any, node: Any) -> bool:
+        """Whether the target exists in a format that only dbt's own way serves: one that keeps a log, or, where rows
+        are added to it, any but Spark's Parquet (a Hive table, say)."""
+        if existing.is_delta or existing.is_iceberg or existing.is_hudi:
+            return True
+        provider = _PROVIDER.search(existing.information or "")
+        if node.config.materialized != "incremental" or not existing.is_table or provider is None:
+            return False
+        if provider[1].lower() == "parquet" or self._is_full_refresh(node):
+            return False
+        log.warn(f"planproof does not guard {node.name}: it adds rows to a table of the format {provider[1]}")
+        return True
+
+    def _is_full_refresh(self, node: Any) -> bool:
+        from dbt.flags import get_flags
+
+        own = node.config.full_refresh
+        return bool(getattr(get_flags(), "FULL_REFRESH", False) if own is None else own)
 
     def _open(self) -> Run | None:
         run: Run | None = getattr(self.local, "run", None)
@@ -243,7 +267,7 @@ class Gate:
         run.done = True
         for relation in run.deferred:
             self.adapter.cache_dropped(relation)
-        self.record.add(report, self._target_path())
+        self._recorded(report)
         for line in remarks(report):
             log.warn(line)
         for line in suggestions(report):
@@ -277,8 +301,13 @@ class Gate:
 
     def _stop(self, run: Run, report: Report) -> None:
         run.done = True
-        path = self.record.add(report, self._target_path())
-        raise Stopped(failure(report, run.node["name"], path))
+        raise Stopped(failure(report, run.node["name"], self._recorded(report)))
+
+    def _recorded(self, report: Report) -> Path:
+        from dbt.flags import get_flags
+
+        target = Path(self.adapter.config.project_target_path)
+        return self.record.add(report, target, str(getattr(get_flags(), "WHICH", "")))
 
     def _guard(self) -> Guard:
         with self.lock:
@@ -294,9 +323,6 @@ class Gate:
         for key, value in self.adapter.config.credentials.server_side_parameters.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
-
-    def _target_path(self) -> Path:
-        return Path(self.adapter.config.project_target_path)
 
 
 def make_guard(spark: Any) -> Guard:

@@ -30,8 +30,8 @@ def failure(report: Report, name: str, path: Path) -> str:
 
 
 def remarks(report: Report) -> list[str]:
-    """One line for a published node's warnings and unproved terms, or none."""
-    found = [f for f in report.findings if f.verdict in (Verdict.WARNING, Verdict.UNPROVED)]
+    """One line for what was not proved of a published node, the worst of it, or none."""
+    found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict]
     if not found:
         return []
     first = found[0]

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
+from datetime import datetime, timezone
 from pathlib import Path
 
 from planproof.report.model import Report
+from planproof.report.run import run_report
 
 
 class Record:
     """Collects reports from dbt's threads and keeps `<target>/planproof/report.json` whole at every moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, project: str = "") -> None:
         self._lock = threading.Lock()
         self._reports: list[Report] = []
+        self._started, self._project = datetime.now(timezone.utc), project
 
-    def add(self, report: Report, target: Path) -> Path:
-        """Adds a report and returns the file, a JSON list of `Report.to_dict()`."""
+    def add(self, report: Report, target: Path, command: str) -> Path:
+        """Adds a report and returns the file, a `RunReport` as `planproof run` writes one; `command` is dbt's."""
         path = target / "planproof" / "report.json"
         with self._lock:
             self._reports.append(report)
+            form = run_report(f"dbt {command}", self._reports, self._started, project=self._project)
             path.parent.mkdir(parents=True, exist_ok=True)
             draft = path.with_suffix(f".{os.getpid()}.tmp")
-            draft.write_text(json.dumps([r.to_dict() for r in self._reports], indent=1, default=str), "utf-8")
+            draft.write_text(form.to_json(indent=1), "utf-8")
             os.replace(draft, path)
         return path

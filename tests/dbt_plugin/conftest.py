@@ -60,7 +60,7 @@ class Dbt:
     def reports(self) -> dict[str, dict[str, Any]]:
         """planproof's report of each model by the last part of its name."""
         form = json.loads((self.root / "target/planproof/report.json").read_text("utf-8"))
-        return {r["model"].split(".")[-1]: r for r in form}
+        return {r["model"].split(".")[-1]: r for r in form["reports"]}
 
     @property
     def log(self) -> str:

@@ -205,4 +205,61 @@ def test_a_project_that_overrides_how_tables_are_made_still_builds(dbt: Any) -> 
         dbt.write({"models/own_way.sql": text.format(value)})
         assert dbt.run("run", "--select", "own_way").success, dbt.results
         assert dbt.rows("own_way") == [(value,)]
+    assert "planproof does not guard own_way" in dbt.log
     (dbt.root / "macros/own.sql").unlink()
+
+
+def test_a_bare_timestamp_in_a_contract_is_what_the_session_says(dbt: Any, spark: Any) -> None:
+    dbt.write(
+        {
+            "models/moments.sql": """
+                {{ config(materialized='table', file_format='parquet') }} select timestamp_ntz'2024-01-01' as at
+                """,
+            "models/moments.yml": """
+                models:
+                  - name: moments
+                    config: {contract: {enforced: true}}
+                    columns: [{name: at, data_type: timestamp}]
+                """,
+        }
+    )
+    before = spark.conf.get("spark.sql.timestampType")
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        assert dbt.run("run", "--select", "moments").success, dbt.results
+    finally:
+        spark.conf.set("spark.sql.timestampType", before)
+
+
+def test_rows_for_a_table_of_another_format_are_left_to_dbt_with_a_word(dbt: Any, spark: Any) -> None:
+    dbt.write(
+        {
+            "models/in_hive.sql": "{{ config(materialized='incremental', file_format='parquet') }} select 2 as id",
+        }
+    )
+    spark.sql(f"create table {dbt.schema}.in_hive (id int) stored as parquet")
+    spark.sql(f"insert into {dbt.schema}.in_hive values (1)")
+    assert dbt.run("run", "--select", "in_hive").success, dbt.results
+    assert dbt.rows("in_hive") == [(1,), (2,)]
+    assert "planproof does not guard in_hive: it adds rows to a table of the format hive" in dbt.log
+    assert dbt.run("run", "--select", "in_hive", "--full-refresh").success, dbt.results
+    assert dbt.rows("in_hive") == [(2,)]
+    assert dbt.reports["in_hive"]["outcome"] == "published"
+
+
+def test_the_record_is_the_one_that_planproof_run_writes(dbt: Any) -> None:
+    from planproof.report.run import RunReport
+
+    publish_once(dbt)
+    record = RunReport.from_json((dbt.root / "target/planproof/report.json").read_text("utf-8"))
+    assert (record.command, record.project, [r.outcome for r in record.reports]) == ("dbt run", "shop", ["published"])
+
+
+def test_what_was_published_although_it_is_violated_is_said() -> None:
+    from dbt_planproof.message import remarks
+    from planproof.report.model import Finding, Report, Verdict
+
+    found = Finding(Verdict.WARNING, "PP402", "catalog"), Finding(Verdict.VIOLATED, "PP505", "files", message="1 null")
+    assert remarks(Report("s.t", "published", found)) == [
+        "planproof: s.t: PP505 violated: 1 null (and 1 more in planproof/report.json)"
+    ]
