@@ -107,11 +107,19 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
+def _temporary_views(spark: Any) -> set[str]:
+    found = spark._jsparkSession.sessionState().catalog().listLocalTempViews("*")
+    return {found.apply(i).table() for i in range(found.size())}
+
+
 @pytest.fixture(autouse=True)
 def _restored_spark() -> Iterator[None]:
-    """Gives the next test the settings and the current database that the session began with."""
+    """Gives the next test the settings, the database and the temporary views that stood before this one."""
+    kept = {name for spark, _ in _started for name in _temporary_views(spark)}
     yield
     for spark, before in _started:
+        for name in _temporary_views(spark) - kept:
+            spark.catalog.dropTempView(name)
         after: dict[str, Any] = dict(spark.conf.getAll)
         # A dbt profile may name settings of the JVM, which a running session keeps but does not follow.
         for key in after.keys() - before.keys():

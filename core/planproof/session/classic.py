@@ -36,6 +36,10 @@ CONF_KEYS = (
     "spark.sql.legacy.interval.enabled",
     "spark.sql.parser.quotedRegexColumnNames",
     "spark.sql.lateralColumnAlias.enableImplicitResolution",
+    "spark.sql.orderByOrdinal",
+    "spark.sql.prioritizeOrdinalResolutionInSort.enabled",
+    "spark.sql.groupByOrdinal",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere",
 )
 """The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
 
