@@ -105,9 +105,10 @@ class Catalog:
     def find(self, parts: tuple[str, ...]) -> Relation | None:
         """The relation that a query names by `parts`, or None."""
         wanted = tuple(p.lower() for p in parts)
-        for candidate in (wanted, (*self.namespace, *wanted), (self.catalog, *self.namespace, *wanted)):
-            if candidate in self._found:
-                return self._found[candidate]
+        for before in ((), self.namespace, (self.catalog, *self.namespace), (self.catalog,)):
+            found = self._found.get((*before, *wanted))
+            if found is not None:
+                return found
         if len(wanted) > 1 and wanted[0] == self.catalog:
             return self.find(wanted[1:])
         if len(wanted) == 2 and wanted[0] in (*self.namespace, "session"):

@@ -126,12 +126,12 @@ def _count(arguments: Sequence[exp.Expr | Expr]) -> int:
 
 def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
-    from planproof.analysis.stars import expand
+    from planproof.analysis.stars import expand, is_star
 
     arguments: list[Any] = []
     named: dict[str, exp.Expr] = {}
     for argument in node.args["expressions"]:
-        if isinstance(argument, exp.Star):
+        if is_star(argument, ctx):
             arguments += _count_all(function, node, ctx) or expand(argument, ctx)
         elif isinstance(argument, exp.Kwarg):
             named[argument.args["this"].args["this"].lower()] = argument.args["expression"]

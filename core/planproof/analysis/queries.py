@@ -18,9 +18,11 @@ from planproof.analysis.relations import bind_relation
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select
 from planproof.analysis.setops import widened
-from planproof.plan.nodes import Named, Plan
+from planproof.expr import Column, fresh_id
+from planproof.plan.nodes import Named, Plan, Script
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
+from planproof.types import STRING, DataType
 
 
 def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
@@ -42,6 +44,25 @@ Found = tuple[Plan, "Block | None"]
 def _select(node: exp.Select, env: Environment, outer: Scope | None) -> Found:
     block = bind_select(node, env, outer)
     return block.plan, block
+
+
+def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Found:
+    """SELECT TRANSFORM: what the script writes is text, but for the types that AS declares."""
+    child = bind_select(node, env, outer).plan
+    declared = node.args.get("columns")
+    if declared is None:
+        typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]
+    else:
+        typed = [(d.args["this"].args["this"], _declared_type(d)) for d in declared]
+    output = tuple(Column(fresh_id(), name, data_type, True) for name, data_type in typed)
+    script = node.args["script"]
+    return Script(script if isinstance(script, str) else script.name, child, output), None
+
+
+def _declared_type(column: exp.Expr) -> DataType:
+    kind = column.args.get("kind")
+    found: DataType = kind.args["data_type"] if kind is not None else STRING
+    return found
 
 
 def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> Found:
@@ -79,6 +100,7 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
     exp.Except: _set_operation,
     exp.Intersect: _set_operation,
     q.TableQuery: _table,
+    q.Transform: _transform,
     q.Pipe: _pipe,
 }
 

@@ -62,8 +62,11 @@ def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
 
 
 def _cte_reference(name: str, plan: Plan) -> Plan:
-    """Each reference to a CTE has columns of its own."""
-    return Named((name,), plan, tuple(_renewed(c, (name,)) for c in plan.output))
+    """Each reference to a CTE has columns of its own; one that the CTE shows twice stays one."""
+    renewed: dict[int, Column] = {}
+    for column in plan.output:
+        renewed.setdefault(column.id, _renewed(column, (name,)))
+    return Named((name,), plan, tuple(replace(renewed[c.id], name=c.name) for c in plan.output))
 
 
 def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:

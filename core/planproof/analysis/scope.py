@@ -175,11 +175,11 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
     """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
     given = expr.type
     if isinstance(given, Struct):
-        at = _ordinal(given, name, conf, origin)
+        at = ordinal(given, name, conf, origin)
         found = given.fields[at]
         return GetField(expr, at, found.type, expr.nullable or found.nullable)
     if isinstance(given, Array) and isinstance(given.element, Struct):
-        at = _ordinal(given.element, name, conf, origin)
+        at = ordinal(given.element, name, conf, origin)
         found = given.element.fields[at]
         # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
         data_type = Array(found.type, given.contains_null or found.nullable)
@@ -222,7 +222,8 @@ def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin |
         raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
 
 
-def _ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None) -> int:
+def ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None) -> int:
+    """The place of the struct's field of that name. Raises `AnalysisError` for none, or for several."""
     wanted = name if conf.case_sensitive else name.lower()
     found = [i for i, f in enumerate(struct.fields) if (f.name if conf.case_sensitive else f.name.lower()) == wanted]
     if len(found) == 1:

@@ -31,7 +31,7 @@ from planproof.analysis.generators import Generated
 from planproof.analysis.joins import boolean
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
-from planproof.analysis.stars import expand
+from planproof.analysis.stars import expand, is_star
 from planproof.analysis.timewindows import with_time_windows
 from planproof.expr import (
     Alias,
@@ -184,7 +184,7 @@ def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
     for at, node in enumerate(nodes):
         if at in generated:
             items += generated[at].columns
-        elif isinstance(node, exp.Star):
+        elif is_star(node, ctx):
             items += expand(node, ctx)
         else:
             item = named_item(node, lateral)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from planproof.analysis.context import Context
-from planproof.analysis.scope import resolve
-from planproof.expr import Alias, Column, Expr, GetField, Outer, fresh_id
+from planproof.analysis.scope import Scope, ambiguous, ordinal, resolve
+from planproof.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
+from planproof.origin import Unknown
 from planproof.sql.nodes import name_parts
-from planproof.types import Struct
+from planproof.types import STRING, Struct
 
 
-def expand(star: exp.Star, ctx: Context) -> list[Expr]:
+def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
     """The columns that a star stands for, in order; struct fields become aliases of their names."""
+    pattern = _pattern(star) if ctx.conf.regex_column_names else None
+    if pattern is not None:
+        return _matching(star, pattern, ctx)
     qualifier = star.args.get("qualifier")
     found = _qualified([i.args["this"] for i in qualifier], star, ctx) if qualifier else list(ctx.scope.columns)
     excluded = star.args.get("except_")
@@ -25,7 +31,33 @@ def expand(star: exp.Star, ctx: Context) -> list[Expr]:
     return found
 
 
-def _qualified(parts: list[str], star: exp.Star, ctx: Context) -> list[Expr]:
+def is_star(node: exp.Expr, ctx: Context) -> bool:
+    """A star, or under `spark.sql.parser.quotedRegexColumnNames` a column whose quoted name is a pattern."""
+    if isinstance(node, exp.Star):
+        return True
+    return ctx.conf.regex_column_names and _pattern(node) is not None
+
+
+def _pattern(node: exp.Expr) -> str | None:
+    inner = node.args.get("this") if isinstance(node, exp.Column) else None
+    if not isinstance(inner, exp.Identifier) or not inner.args.get("quoted"):
+        return None
+    text: str = inner.args["this"]
+    return text if re.search(r"[^\w ]", text) else None
+
+
+def _matching(node: exp.Expr, pattern: str, ctx: Context) -> list[Expr]:
+    """The columns whose whole name the pattern (Java's, in the main Python's too) matches."""
+    try:
+        compiled = re.compile(pattern, 0 if ctx.conf.case_sensitive else re.IGNORECASE)
+    except re.error:
+        raise Unknown(f"the pattern {pattern}") from None
+    table = name_parts(node)[:-1]
+    columns = ctx.scope.qualified(table) if table else ctx.scope.columns
+    return [c for c in columns if compiled.fullmatch(c.name)]
+
+
+def _qualified(parts: list[str], star: exp.Expr, ctx: Context) -> list[Expr]:
     columns = ctx.scope.qualified(parts)
     if columns:
         return list(columns)
@@ -53,31 +85,57 @@ def _fields(struct: Expr, data_type: Struct) -> list[Expr]:
     ]
 
 
-def _without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.Star, ctx: Context) -> list[Expr]:
+def _without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.Expr, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
-    whole: set[int] = set()
-    nested: dict[int, list[tuple[str, ...]]] = {}
+    shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
+    dropped: dict[int, list[tuple[str, ...]]] = {}
     for parts in excluded:
-        resolved = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, ctx.env.origin(star))
-        if resolved is None:
+        columns, rest = shown.matches(parts)
+        if not columns:
             from planproof.analysis.expressions import unresolved
 
-            raise unresolved(parts, ctx, star)
-        expr, column = resolved
-        if isinstance(expr, Column):
-            whole.add(column.id)
-        else:
-            nested.setdefault(column.id, []).append(_path(expr))
+            raise unresolved(parts, replace(ctx, scope=shown), star)
+        if len(columns) > 1:
+            raise ambiguous(parts, columns, ctx.env.origin(star))
+        dropped.setdefault(columns[0].id, []).append(rest)
     kept: list[Expr] = []
     for item in found:
-        at = item.id if isinstance(item, Column | Alias) else None
-        if at in whole:
-            continue
-        if at in nested and isinstance(item, Column):
-            raise ctx.env.unknown("EXCEPT of a struct's field", star)
-        kept.append(item)
+        paths = dropped.get(column_of(item).id)
+        if paths is None:
+            kept.append(item)
+        elif not _whole(paths, star, ctx):
+            inner = item.child if isinstance(item, Alias) else item
+            kept.append(Alias(_pruned(inner, paths, star, ctx), column_of(item).name, fresh_id(), explicit=False))
     return kept
 
 
-def _path(expr: Expr) -> tuple[str, ...]:
-    return (*_path(expr.child), expr.name) if isinstance(expr, GetField) else ()
+def _whole(paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> bool:
+    """Whether all of a column or field is dropped; it cannot be dropped twice, or wholly and in part."""
+    if () not in paths:
+        return False
+    if len(paths) > 1:
+        raise ctx.env.rejected("EXCEPT_OVERLAPPING_COLUMNS", "Columns in an EXCEPT list must be distinct.", star)
+    return True
+
+
+def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> Expr:
+    """The struct built anew from the fields that are left."""
+    from planproof.analysis.calls import call
+
+    data_type = struct.type
+    if not isinstance(data_type, Struct):
+        raise ctx.env.rejected(
+            "INVALID_EXTRACT_BASE_FIELD_TYPE", f'Can\'t extract a field from "{data_type.sql}".', star
+        )
+    by_field: dict[int, list[tuple[str, ...]]] = {}
+    for name, *rest in paths:
+        by_field.setdefault(ordinal(data_type, name, ctx.conf, ctx.env.origin(star)), []).append(tuple(rest))
+    members: list[Expr] = []
+    for at, field in enumerate(data_type.fields):
+        value: Expr = GetField(struct, at, field.type, struct.nullable or field.nullable)
+        if at in by_field:
+            if _whole(by_field[at], star, ctx):
+                continue
+            value = _pruned(value, by_field[at], star, ctx)
+        members += [Literal(field.name, STRING, field.name), value]
+    return call("named_struct", members, ctx, star)

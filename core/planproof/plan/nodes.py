@@ -292,6 +292,19 @@ class Generate(Unary):
         return (self.call,)
 
 
+@dataclass(frozen=True, slots=True)
+class Script(Plan):
+    """SELECT TRANSFORM: what a program writes of the rows that it reads. Nothing is known of its columns."""
+
+    command: str
+    child: Plan
+    output: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
 def padded(column: Column, kind: str) -> Column:
     """The column as an outer join hands it on: nullable, and nothing is known of it any more."""
     return replace(column, nullable=True, known=None, doubt=f"the {kind} join pads it where no row matches")

@@ -55,7 +55,7 @@ def _set_operation(node: p.SetOperation, change: Change) -> p.Plan:
     return node if all(a is b for a, b in zip(inputs, node.inputs)) else replace(node, inputs=inputs)
 
 
-def _child_only(node: p.Distinct | p.Named | p.Limit | p.Ordered | p.Generate, change: Change) -> p.Plan:
+def _child_only(node: p.Distinct | p.Named | p.Limit | p.Ordered | p.Generate | p.Script, change: Change) -> p.Plan:
     child = map_expressions(node.child, change)
     return node if child is node.child else replace(node, child=child)
 
@@ -82,6 +82,7 @@ _REBUILD: dict[type, Callable[..., p.Plan]] = {
     p.Distinct: _child_only,
     p.Named: _child_only,
     p.Limit: _child_only,
+    p.Script: _child_only,
     p.Generate: _child_only,
     p.Ordered: _ordered,
 }
