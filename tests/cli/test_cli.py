@@ -231,7 +231,7 @@ CASES = [
         "ansi": True,
     },
     {"id": "b", "query": "select nope from t", "relations": {"t": [["x", "int", True]]}},
-    {"id": "c", "query": "select transform(a) using 'cat' as (b) from values (1) as t(a)"},
+    {"id": "c", "query": "select x from t version as of 3", "relations": {"t": [["x", "int", True]]}},
     {"id": "d", "query": "select 1", "relations": {"t": [["x", "no such type", True]]}},
     {"id": "e"},
     {"id": "f", "query": "select 1 as one", "relations": 7},
