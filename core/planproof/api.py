@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,10 +17,12 @@ from planproof.origin import Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
-from planproof.sql.parse import parse
+from planproof.sql.parse import parse, parse_statement
 from planproof.sql.splice import splice
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from planproof.optimizer.driver import Refused
     from planproof.optimizer.rules import Rule
 
@@ -86,7 +89,7 @@ def plan(
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
     env = environment or make_environment(sql, catalog, conf, registry)
-    tree = parse(sql, env.conf)
+    env, tree = _parsed(sql, env)
     try:
         root = bind_query(tree, env, None)
     except RecursionError:
@@ -96,6 +99,18 @@ def plan(
     origins = _origins(tree, env, len(root.output))
     findings = (*_duplicates(root, origins), *hazards(root))
     return LogicalPlan(root, sql, env.conf, (env.catalog.identity, env.registry.identity), origins, findings)
+
+
+def _parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:
+    """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
+    if not _IMMEDIATE.match(sql):
+        return env, parse(sql, env.conf)
+    from planproof.analysis.immediate import executed
+
+    return executed(parse_statement(sql, env.conf), env)
+
+
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

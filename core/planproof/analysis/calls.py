@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from planproof.analysis import windows
+from planproof.analysis import routines, windows
+from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.modifiers import modified, ordered_arguments
 from planproof.analysis.scope import LambdaScope
@@ -43,6 +44,9 @@ def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
             return found
     function = ctx.env.registry.find(key)
     if function is None or key in ctx.env.registry.internal:
+        routine = routines.find(name, ctx.env)
+        if routine is not None:
+            return routines.scalar(routine, node, ctx)
         raise _missing(name, node, ctx)
     bound = _applied(function, name, node, ctx)
     over = node.args.get("over")
@@ -71,7 +75,7 @@ def _time_window(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
 def _name(node: exp.Anonymous, ctx: Context) -> str:
     name = node.args["this"]
     if not isinstance(name, str):
-        raise ctx.env.unknown("IDENTIFIER() as a function's name", node)
+        return text_of(name.args["this"], ctx, "IDENTIFIER() as a function's name")
     lowered = name.lower()
     for prefix in ("system.builtin.", "builtin."):
         if lowered.startswith(prefix):
@@ -82,7 +86,7 @@ def _name(node: exp.Anonymous, ctx: Context) -> str:
 def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
     # A live catalog may hold functions of its own, which are not read.
     live = ctx.env.catalog.source is not None
-    if live or name.lower() in SPARK_FUNCTIONS or name.lower() in ctx.env.functions:
+    if live or name.lower() in SPARK_FUNCTIONS:
         return ctx.env.unknown(f"the function {name.lower()}", node)
     parts = ".".join(f"`{p}`" for p in name.split("."))
     return ctx.env.rejected(
@@ -112,10 +116,14 @@ def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx
     from planproof.analysis.checks import holds_aggregate
 
     if node.args.get("over") is None and any(holds_aggregate(a) for a in args):
-        raise ctx.env.rejected(
+        inner = next(
+            e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
+        )
+        raise ctx.env.rejected_at(
             "NESTED_AGGREGATE_FUNCTION",
             "It is not allowed to use an aggregate function in the argument of another aggregate function. "
             "Please use the inner aggregate function in a sub-query.",
+            inner.span,
             node,
         )
 

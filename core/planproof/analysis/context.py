@@ -17,8 +17,9 @@ from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan
-from planproof.sql.nodes import span
+from planproof.sql.nodes import QuantifiedLike, span
 
+_PREDICATES = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Is, QuantifiedLike)
 QueryBinder = Callable[["exp.Expr", "Environment", "Scope | None"], Plan]
 
 
@@ -33,7 +34,11 @@ class Cte:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here."""
+    """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here.
+
+    A variable is None where its value is not known. `parameters` are by name, those without by `?` and their offset;
+    `functions` are the `Routine`s that a script declared, by name.
+    """
 
     text: str
     catalog: Catalog
@@ -41,7 +46,7 @@ class Environment:
     registry: Registry
     bind_query: QueryBinder
     ctes: dict[str, Cte] = field(default_factory=dict)
-    variables: dict[str, Expr] = field(default_factory=dict)
+    variables: dict[str, Expr | None] = field(default_factory=dict)
     parameters: dict[str, Expr] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
     views: tuple[str, ...] = ()
@@ -50,6 +55,16 @@ class Environment:
         start, stop = span(node)
         return place(self.text, start, stop) if start >= 0 else None
 
+    def error_origin(self, node: exp.Expr) -> Origin | None:
+        """Where Spark places an error of `node`: that of a predicate (`x IN (..)`) at the word behind its operand."""
+        if not isinstance(node, _PREDICATES):
+            return self.origin(node)
+        start, stop = span(node)
+        at = span(node.args["this"])[1]
+        while 0 <= at < stop and self.text[at] in " \t\r\n)":
+            at += 1
+        return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
+
     def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
         return replace(self, ctes={**self.ctes, **ctes})
 
@@ -57,7 +72,7 @@ class Environment:
         return Unknown(construct, self.origin(node))
 
     def rejected(self, condition: str, message: str, node: exp.Expr) -> AnalysisError:
-        return AnalysisError(condition, message, self.origin(node))
+        return AnalysisError(condition, message, self.error_origin(node))
 
     def rejected_at(self, condition: str, message: str, at: Span | None, node: exp.Expr) -> AnalysisError:
         """The error at a place in the text; at `node` where the place is not known."""
@@ -66,7 +81,7 @@ class Environment:
 
     def mismatch(self, found: Mismatch, node: exp.Expr) -> AnalysisError:
         """Spark's error for arguments that do not fit the function called at `node`."""
-        return AnalysisError(found.full_condition, found.message, self.origin(node))
+        return AnalysisError(found.full_condition, found.message, self.error_origin(node))
 
 
 class Aliases(dict[str, list[Alias]]):

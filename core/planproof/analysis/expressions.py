@@ -11,9 +11,13 @@ from sqlglot import exp
 from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.calls import bind_call, call
+from planproof.analysis.checks import SUBQUERY, WINDOW, content, holds_window
+from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import guarded
+from planproof.analysis.quantified import quantified_like
 from planproof.analysis.scope import extract, fields_of, item, resolve
+from planproof.catalog import split_name
 from planproof.expr import (
     Alias,
     Call,
@@ -24,6 +28,7 @@ from planproof.expr import (
     GetField,
     GetFieldOfElements,
     InSubquery,
+    Lambda,
     Literal,
     ScalarSubquery,
 )
@@ -50,7 +55,7 @@ def bind(node: exp.Expr, ctx: Context) -> Expr:
     except (AnalysisError, Unknown) as error:
         if error.origin is not None:
             raise
-        raise error.at(ctx.env.origin(node)) from None
+        raise error.at(ctx.env.error_origin(node)) from None
 
 
 def _paren(node: exp.Paren, ctx: Context) -> Expr:
@@ -134,7 +139,13 @@ def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr
 
 def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
     names = parts[-1:] if len(parts) > 1 and parts[-2].lower() == "session" else parts
-    return ctx.env.variables.get(names[0].lower()) if len(names) == 1 else None
+    key = names[0].lower()
+    if len(names) > 1 or key not in ctx.env.variables:
+        return None
+    found = ctx.env.variables[key]
+    if found is None:
+        raise Unknown("a variable whose value is computed")
+    return found
 
 
 def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError:
@@ -272,6 +283,7 @@ def _in(node: exp.In, ctx: Context) -> Expr:
 
 
 def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Expr) -> Expr:
+    _refuse_in_lambda(ctx, node)
     plan = ctx.env.bind_query(query, ctx.env, ctx.scope)
     if len(plan.output) != len(values):
         raise ctx.env.rejected(
@@ -292,10 +304,25 @@ def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Ex
 
 
 def _exists(node: exp.Exists, ctx: Context) -> Expr:
+    _refuse_in_lambda(ctx, node)
     return Exists(ctx.env.bind_query(node.args["this"], ctx.env, ctx.scope))
 
 
+def _refuse_in_lambda(ctx: Context, node: exp.Expr) -> None:
+    if ctx.lambdas is not None:
+        _refuse_subquery(ctx, node)
+
+
+def _refuse_subquery(ctx: Context, node: exp.Expr) -> None:
+    raise ctx.env.rejected(
+        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
+        "Subquery expressions are not supported within higher-order functions.",
+        node,
+    )
+
+
 def _subquery(node: exp.Subquery, ctx: Context) -> Expr:
+    _refuse_in_lambda(ctx, node)
     plan = ctx.env.bind_query(node, ctx.env, ctx.scope)
     if len(plan.output) != 1:
         raise ctx.env.rejected(
@@ -319,6 +346,25 @@ def _case(node: exp.Case, ctx: Context) -> Expr:
     if default is not None:
         args.append(bind(default, ctx))
     return spanned(_with_guards(call("when", args, ctx, node), ctx), node)
+
+
+def _call(node: exp.Anonymous, ctx: Context) -> Expr:
+    bound = bind_call(node, ctx)
+    if isinstance(bound, Call) and any(isinstance(a, Lambda) for a in bound.args):
+        _check_higher_order(bound, ctx, node)
+    return _with_guards(bound, ctx)
+
+
+def _check_higher_order(bound: Call, ctx: Context, node: exp.Expr) -> None:
+    found = content(bound)
+    if found & SUBQUERY:
+        _refuse_subquery(ctx, node)
+    if found & WINDOW and any(isinstance(a, Lambda) and holds_window(a) for a in bound.args):
+        raise ctx.env.rejected(
+            "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+            "A window function inside a lambda function cannot see the lambda's variables.",
+            node,
+        )
 
 
 def _with_guards(bound: Expr, ctx: Context) -> Expr:
@@ -353,7 +399,7 @@ def _starred(node: exp.Expr, ctx: Context) -> list[Expr]:
 
 def _placeholder(node: exp.Placeholder, ctx: Context) -> Expr:
     name = node.args.get("this")
-    found = ctx.env.parameters.get(str(name).lower()) if name else None
+    found = ctx.env.parameters.get(str(name).lower() if name else f"?{span(node)[0]}")
     if found is None:
         raise ctx.env.rejected(
             "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
@@ -361,8 +407,9 @@ def _placeholder(node: exp.Placeholder, ctx: Context) -> Expr:
     return found
 
 
-def _quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
-    raise ctx.env.unknown(f"{node.args['kind']} {node.args['quantifier']}", node)
+def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
+    """`IDENTIFIER(expr)` as a column: the name that the text spells."""
+    return bind_name(split_name(text_of(node.args["this"], ctx, "IDENTIFIER of a computed name")), node, ctx)
 
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
@@ -391,7 +438,7 @@ _BINDERS: dict[type, Binder] = {
     exp.Bracket: _bracket,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Anonymous: lambda node, ctx: _with_guards(bind_call(node, ctx), ctx),
+    exp.Anonymous: _call,
     exp.Neg: _neg,
     q.Pos: _named_call("positive"),
     exp.BitwiseNot: _named_call("~"),
@@ -424,7 +471,8 @@ _BINDERS: dict[type, Binder] = {
     exp.Like: _like("like"),
     exp.ILike: _like("ilike"),
     exp.RegexpLike: _like("rlike"),
-    q.QuantifiedLike: _quantified_like,
+    q.QuantifiedLike: quantified_like,
+    q.IdentifierClause: _identifier,
     exp.In: _in,
     exp.Exists: _exists,
     exp.Subquery: _subquery,

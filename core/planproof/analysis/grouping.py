@@ -19,8 +19,10 @@ from planproof.analysis.groupby import Sets, aliases_of, group_expressions, unal
 from planproof.analysis.joins import boolean
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window
 from planproof.expr.pretty import pretty
+from planproof.functions.bind import cast, refused_cast
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Aggregate, Filter, Plan
+from planproof.types import BOOLEAN, VOID
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ def _having(
     settled = over.settled(bound, node, ctx)
     if sets is not None:
         settled = nulled(settled, groups, sets, ctx.conf)
+    if settled.type not in (BOOLEAN, VOID):
+        # Spark's parser casts a condition of HAVING that is no predicate.
+        refused = refused_cast(settled.type, BOOLEAN, "ansi" if ctx.conf.ansi else "legacy")
+        if refused is not None:
+            raise ctx.env.mismatch(refused, node)
+        settled = cast(settled, BOOLEAN, ctx.conf)
     return boolean(settled, "filter", node, ctx.env)
 
 
@@ -119,6 +127,10 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
         yield expr
         return
     if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+        return
+    if isinstance(expr, Call) and expr.function.name == "window_time":
+        # It becomes a column of its own below the grouping, as the window does.
+        yield from (e for e in expr.walk() if isinstance(e, Column))
         return
     if isinstance(expr, ScalarSubquery) and correlated(expr):
         yield expr

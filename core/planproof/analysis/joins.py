@@ -9,14 +9,17 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from planproof.analysis.checks import SUBQUERY, content, correlated, refuse_generator
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
+from planproof.analysis.modifiers import is_random
 from planproof.analysis.scope import Scope
-from planproof.expr import Alias, Call, Column, Expr, column_of, fresh_id
+from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof.functions.bind import apply, cast_unless_same
 from planproof.functions.signature import Mismatch
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof.sql import nodes as q
+from planproof.sql.nodes import span
 from planproof.types import BOOLEAN, VOID
 
 Side = tuple[Plan, Scope]
@@ -44,10 +47,43 @@ def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, ou
     if on is not None:
         both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
         condition = boolean(bind(on, Context(env, both, clause="JOIN")), "join condition", on, env)
+        _check(condition, node, env)
     plan = Join(left[0], right[0], kind, condition)
     if kind in (LEFT_SEMI, LEFT_ANTI):
         hidden = left[1].hidden
     return plan, Scope(_refreshed(left, right, plan), hidden, outer, env.conf.case_sensitive)
+
+
+def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
+    """A join takes no generator, nothing random and no correlated value (`CheckAnalysis`)."""
+    found = content(condition)
+    refuse_generator(found, "JOIN", node, env)
+    if is_random(condition):
+        raise env.rejected_at(
+            "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
+            "The operator expects a deterministic expression, but a join's condition is not.",
+            keyword(node, env),
+            node,
+        )
+    if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and correlated(e) for e in condition.walk()):
+        raise env.rejected_at(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
+            "Correlated scalar subqueries can only be used in filters, aggregations, projections, and UPDATE/MERGE/"
+            "DELETE commands.",
+            keyword(node, env),
+            node,
+        )
+
+
+def keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
+    """Where the join's own words start, behind its left side."""
+    left, (start, stop) = node.args.get("this"), span(node)
+    if left is None or start < 0:
+        return None
+    at = span(left)[1]
+    while at < stop and env.text[at].isspace():
+        at += 1
+    return at, stop
 
 
 def _refreshed(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:

@@ -84,7 +84,7 @@ def _filter(condition: exp.Expr, ctx: Context) -> Expr:
         reason = "CONTAINS_AGGREGATE"
     elif holds_window(bound):
         reason = "CONTAINS_WINDOW_FUNCTION"
-    elif _is_random(bound):
+    elif is_random(bound):
         reason = "NON_DETERMINISTIC"
     if reason is not None:
         text = f"The FILTER {pretty(bound)} is invalid."
@@ -92,7 +92,7 @@ def _filter(condition: exp.Expr, ctx: Context) -> Expr:
     return bound
 
 
-def _is_random(expr: Expr) -> bool:
+def is_random(expr: Expr) -> bool:
     return any(isinstance(e, Call) and e.function.name in _RANDOM for e in expr.walk())
 
 
@@ -106,7 +106,7 @@ def _refuse(found: Call, changes: dict[str, Any], node: exp.Expr, ctx: Context) 
         )
     if function.category is not Category.AGGREGATE:
         return
-    if any(_is_random(a) for a in found.args):
+    if any(is_random(a) for a in found.args):
         raise ctx.env.rejected(
             "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
             f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",

@@ -11,10 +11,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planproof.analysis import joins, pivots
-from planproof.analysis.checks import holds_aggregate
+from planproof.analysis.checks import AGGREGATE, holds_aggregate, refuse_in_filter
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind, unresolved
-from planproof.analysis.groupby import group_expressions
+from planproof.analysis.groupby import analytic, group_expressions
 from planproof.analysis.grouping import check_grouped
 from planproof.analysis.joins import boolean
 from planproof.analysis.ordering import organized
@@ -23,6 +23,7 @@ from planproof.analysis.scope import Scope
 from planproof.analysis.select import bind_items, named_item, refreshed
 from planproof.analysis.setops import widened
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
+from planproof.expr.pretty import pretty
 from planproof.plan.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
@@ -41,9 +42,18 @@ def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
 
 def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
     items = bind_items(node.expressions, ctx)
+    if items.content & AGGREGATE and _bare_from(node.args["this"]):
+        for item in items.exprs:
+            check_grouped(item, (), node, ctx, node)
+        return Aggregate((), tuple(items.exprs), child)
     _refuse_aggregates(items.exprs, "SELECT", node, ctx)
     plan: Plan = Project(tuple(items.exprs), items.below(child))
     return Distinct(plan) if node.args.get("distinct") else plan
+
+
+def _bare_from(node: exp.Expr) -> bool:
+    """`FROM t`, before whose pipe Spark reads SELECT as the query's own."""
+    return isinstance(node, exp.Select) and bool(node.args.get("from_only"))
 
 
 def _extend(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
@@ -95,6 +105,7 @@ def _as(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
 def _where(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
     condition = node.args["expression"].args["this"]
     bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", condition, ctx.env)
+    refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     return Filter(bound, child)
 
 
@@ -103,18 +114,25 @@ def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> 
     group = node.args.get("group")
     named: list[Expr] = []
     groups: tuple[Expr, ...] = ()
-    sets = None
     if group is not None:
-        if group.args.get("with_kind") or any(
-            isinstance(m, exp.Rollup | exp.Cube | exp.GroupingSets) for m in group.expressions
-        ):
-            raise ctx.env.unknown("grouping sets in a pipe", node)
+        if analytic(group) or group.args.get("all"):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE",
+                "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL.",
+                node,
+            )
         named = [_group_item(m, child, ctx) for m in group.expressions]
         groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
     items = [named_item(i, ctx) for i in node.args.get("expressions") or ()]
     for item in items:
+        if not holds_aggregate(item):
+            raise ctx.env.rejected(
+                "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
+                f"The expression {pretty(item)} of |> AGGREGATE contains no aggregate function.",
+                group.expressions[0] if group is not None and group.expressions else node,
+            )
         check_grouped(item, groups, node, ctx, node)
-    return Aggregate(groups, (*named, *items), child, sets)
+    return Aggregate(groups, (*named, *items), child)
 
 
 def _group_item(node: exp.Expr, child: Plan, ctx: Context) -> Expr:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
-from planproof.analysis import setops
+from planproof.analysis import literals, setops
+from planproof.analysis.calls import call
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
@@ -13,8 +16,10 @@ from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.plan.nodes import Aggregate, Plan, Project, SetOperation
 from planproof.sql import nodes as q
-from planproof.types import STRING, is_string, same_type
+from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
+from planproof.types.casts import can_cast
 from planproof.types.coercion import common
+from planproof.types.nodes import INTEGRAL
 
 
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -22,6 +27,13 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     ctx = Context(env, scope, clause="PIVOT")
     aggregates = [_aggregate(a, ctx) for a in node.args["aggregates"]]
     keys = [bind(c, ctx) for c in node.args["columns"]]
+    for key in keys:
+        if isinstance(key.type, Map):
+            raise env.rejected(
+                "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
+            )
+    if all(_first_of_its_value(a) for _, a, _ in aggregates):
+        aggregates = [(n, _absent_where_no_row(a, ctx, s), s) for n, a, s in aggregates]
     used = {e.id for root in (*keys, *(a for _, a, _ in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups: tuple[Expr, ...] = tuple(c for c in scope.columns if c.id not in used)
     items = list(groups)
@@ -44,6 +56,18 @@ def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr, exp.Expr]:
     return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else pretty(bound)), bound, node
 
 
+def _first_of_its_value(aggregate: Expr) -> bool:
+    """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
+    return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
+
+
+def _absent_where_no_row(aggregate: Expr, ctx: Context, node: exp.Expr) -> Expr:
+    """The aggregate of one value's rows: null where a group has none, a count too."""
+    if isinstance(aggregate, Call):
+        return replace(aggregate, nullable=True, known=None)
+    return call("when", [literals.TRUE, aggregate], ctx, node) if not aggregate.nullable else aggregate
+
+
 def _value_name(node: exp.Expr, keys: list[Expr], ctx: Context) -> str:
     """The alias of a value, or the value as a string."""
     inner = node.args["this"] if isinstance(node, exp.Alias) else node
@@ -52,11 +76,15 @@ def _value_name(node: exp.Expr, keys: list[Expr], ctx: Context) -> str:
         raise ctx.env.rejected(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
-    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
-    if len(members) != len(keys):
-        raise ctx.env.unknown("PIVOT values that are no row of the pivot columns", node)
+    members = _members(value, keys)
+    if members is None:
+        raise ctx.env.rejected(
+            "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+            f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
+            node,
+        )
     for key, member in zip(keys, members):
-        if common((key.type, member.type), ansi=ctx.conf.ansi) is None:
+        if not can_cast(member.type, key.type, ansi=False):
             raise ctx.env.rejected(
                 "PIVOT_VALUE_DATA_TYPE_MISMATCH",
                 f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}".',
@@ -68,15 +96,31 @@ def _value_name(node: exp.Expr, keys: list[Expr], ctx: Context) -> str:
     return texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"
 
 
+def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
+    """The value's part for each pivot column; None where it has not as many."""
+    if len(keys) == 1:
+        return (value,)
+    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    return members if len(members) == len(keys) else None
+
+
+_BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
+
+
 def _text(value: Expr, ctx: Context, node: exp.Expr) -> str:
     """The value cast to a string."""
     if isinstance(value, Literal):
         if value.value is None:
             return "null"
+        if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
+            return str(value.value)
         if isinstance(value.value, bool | int | str) and (is_string(value.type) or "'" not in value.text):
             return value.text
     if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
         return _text(value.child, ctx, node)
+    if isinstance(value, Call) and value.function.name in _BRACKETS:
+        opened, closed = _BRACKETS[value.function.name]
+        return opened + ", ".join(_text(a, ctx, node) for a in value.args) + closed
     raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
 
 

@@ -112,10 +112,10 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
         name = alias.args["this"].args["this"]
         names = [c.args["this"] for c in alias.args.get("columns") or ()]
         if name.lower() in found:
-            raise env.rejected("_LEGACY_ERROR_TEMP_0038", f"CTE definition can't have duplicate names: `{name}`.", cte)
+            raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         inner = env.with_ctes(found)
         if with_.args.get("recursive") and _names_itself(cte.args["this"], name):
-            plan = recursive_cte(cte, name, names, inner, outer)
+            plan = recursive_cte(cte, name, names, inner, outer, _ctes)
         else:
             plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
         found[name.lower()] = Cte(name, plan)

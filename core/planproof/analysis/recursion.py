@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,11 +11,21 @@ from planproof.analysis.context import Cte, Environment
 from planproof.analysis.scope import Scope
 from planproof.analysis.setops import cast_to, widened
 from planproof.expr import Column, fresh_id
-from planproof.plan.nodes import Named, Plan, Scan
+from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Aggregate, Join, Named, Plan, Scan
+from planproof.sql.nodes import name_parts
+from planproof.types import same_type
+from planproof.types.coercion import wider
+
+CteBinder = Callable[[exp.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
 
-def recursive_cte(cte: exp.CTE, name: str, names: list[str], env: Environment, outer: Scope | None) -> Plan:
-    """`anchor UNION ALL step`: the anchor gives names and types; any column may be null, as the step may make it so."""
+def recursive_cte(
+    cte: exp.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
+) -> Plan:
+    """`anchor UNION ALL step`: the anchor gives names and types.
+
+    Inside the step any column may be null; outside it is where the anchor's or the step's is.
+    """
     query = cte.args["this"]
     while isinstance(query, exp.Subquery) and query.args.get("alias") is None:
         query = query.args["this"]
@@ -27,7 +38,11 @@ def recursive_cte(cte: exp.CTE, name: str, names: list[str], env: Environment, o
             "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
         )
     if query.args.get("with_") is not None:
-        raise env.unknown("WITH inside a recursive CTE", cte)
+        env = env.with_ctes(inner_ctes(query.args["with_"], env, outer))
+    if any(query.args.get(key) is not None for key in ("order", "limit", "offset")):
+        raise env.rejected("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
+    if _names(query.args["this"], name):
+        raise env.rejected("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
     anchor = env.bind_query(query.args["this"], env, outer)
     if names and len(names) != len(anchor.output):
         raise env.rejected(
@@ -36,12 +51,48 @@ def recursive_cte(cte: exp.CTE, name: str, names: list[str], env: Environment, o
     output = tuple(_loosened(c, names[i] if names else c.name, name) for i, c in enumerate(anchor.output))
     inner = env.with_ctes({name.lower(): Cte(name, Scan(name, output, recursive=True), recursive=True)})
     step = env.bind_query(query.args["expression"], inner, outer)
+    _check_places(step, inner.ctes[name.lower()].plan, cte, env)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
-        widened("union", anchor, step, True, env, cte)
+        _check_types(anchor, step, cte, env)
         step = cast_to(step, types, env)
     both = widened("union", anchor, step, True, env, cte)
-    return Named((name,), both, tuple(replace(c, id=fresh_id()) for c in output))
+    flags = [c.nullable for c in both.output]
+    return Named((name,), both, tuple(replace(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
+
+
+def _check_types(anchor: Plan, step: Plan, cte: exp.CTE, env: Environment) -> None:
+    """The step may be narrower than the anchor, not wider."""
+    for a, b in zip(anchor.output, step.output):
+        if same_type(a.type, b.type) or wider(a.type, b.type, ansi=env.conf.ansi) == a.type:
+            continue
+        raise env.rejected(
+            "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
+            f'Failed to merge incompatible data types "{a.type.sql}" and "{b.type.sql}".',
+            cte,
+        )
+
+
+def _names(query: exp.Expr, name: str) -> bool:
+    return any(name_parts(t) and name_parts(t)[-1].lower() == name.lower() for t in query.find_all(exp.Table))
+
+
+def _check_places(step: Plan, itself: Plan, cte: exp.CTE, env: Environment) -> None:
+    """The step may not aggregate itself, nor stand where an outer join fills in for it (`CheckAnalysis`)."""
+    for node in step.walk():
+        below: tuple[Plan, ...] = ()
+        if isinstance(node, Aggregate):
+            below = (node.child,)
+        elif isinstance(node, Join):
+            sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}
+            below = sides.get(node.kind, (node.right,) if node.kind in (LEFT_SEMI, LEFT_ANTI) else ())
+        if any(n is itself for plan in below for n in plan.walk()):
+            raise env.rejected(
+                "INVALID_RECURSIVE_REFERENCE.PLACE",
+                "Recursive references cannot be used on the right side of left outer/semi/anti joins, on the left side "
+                "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",
+                cte,
+            )
 
 
 def _loosened(column: Column, name: str, relation: str) -> Column:

@@ -11,11 +11,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from planproof.analysis import joins
+from planproof.analysis import joins, routines
+from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
 from planproof.analysis.generators import generator, is_outer, named_columns
 from planproof.analysis.scope import Scope
+from planproof.catalog import split_name
 from planproof.expr import Call, Column, Expr, fresh_id
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.signature import NEVER, PURE, Category, Coerce, Function, Many
@@ -50,15 +52,22 @@ def _scope(
 
 
 def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
-    parts = name_parts(node)
-    if not parts:
-        raise env.unknown("a relation named by IDENTIFIER(expression)", node)
+    parts = name_parts(node) or _identified(node, env)
     if node.args.get("version") is not None:
         raise env.unknown("time travel", node)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
     plan = _sampled(plan, node)
     return _aliased(plan, node, env, outer)
+
+
+def _identified(node: exp.Table, env: Environment) -> tuple[str, ...]:
+    """The name that `IDENTIFIER(expr)` spells."""
+    clause = node.args["this"]
+    if not isinstance(clause, q.IdentifierClause):
+        raise env.unknown("a relation without a plain name", node)
+    text = text_of(clause.args["this"], Context(env, _scope((), env, None)), "IDENTIFIER of a computed name")
+    return split_name(text)
 
 
 def _cte_reference(name: str, plan: Plan) -> Plan:
@@ -108,8 +117,9 @@ def named_as(plan: Plan, alias: exp.Expr, env: Environment, node: exp.Expr) -> P
         names = [c.args["this"] for c in alias.args.get("columns") or ()]
     output = plan.output
     if names and len(names) != len(output):
+        inline = isinstance(node, exp.Values)
         raise env.rejected(
-            "ASSIGNMENT_ARITY_MISMATCH",
+            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH" if inline else "ASSIGNMENT_ARITY_MISMATCH",
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
             f"expressions: {len(output)}.",
             node,
@@ -200,6 +210,9 @@ def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
     ctx = Context(env, scope, clause="FROM")
     if name == "range":
         return _range(node, ctx)
+    routine = routines.find(name, env)
+    if routine is not None:
+        return routines.table(routine, node, ctx)
     call, outputs = generator(node, ctx)
     columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
     return Values((), columns, call)
@@ -242,6 +255,14 @@ def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) ->
 def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     left_node = node.args.get("this")
     left, left_scope = bind_from(left_node, env, outer)
+    if node.args.get("lateral") and node.args["kind"] not in ("INNER", "CROSS", "LEFT"):
+        raise env.rejected_at(
+            "INVALID_LATERAL_JOIN_TYPE",
+            f"The {node.args['kind']} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
+            "other side's rows.",
+            joins.keyword(node, env),
+            node,
+        )
     right_outer = left_scope if node.args.get("lateral") else outer
     if node.args.get("lateral"):
         left_scope.outer = outer

@@ -184,7 +184,7 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
         data_type = Array(found.type, given.contains_null or found.nullable)
         return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
-    if isinstance(given, Map) and isinstance(given.key, String):
+    if isinstance(given, Array) or (isinstance(given, Map) and isinstance(given.key, String)):
         return item(expr, _text(name), conf, registry, origin)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
@@ -208,6 +208,8 @@ def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin |
         value = getattr(key, "value", None)
         if isinstance(value, str):
             return extract(expr, value, conf, registry, origin)
+    if isinstance(given, Struct):
+        raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin)
     name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
     function = registry.find(name) if name else None
     if function is None or given == VARIANT:

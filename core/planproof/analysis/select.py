@@ -142,7 +142,7 @@ def _windows(node: exp.Expr, scope: Scope) -> dict[str, exp.Expr]:
 
 
 def _filtered(condition: exp.Expr, child: Plan, ctx: Context, block: exp.Expr) -> tuple[Plan, Context]:
-    bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", condition, ctx.env)
+    bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", block, ctx.env)
     if not _aggregates_outside(bound, ctx):
         refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)

@@ -11,14 +11,15 @@ from typing import Any
 
 from sqlglot import exp
 
+from planproof.analysis.constants import variable
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
 from planproof.analysis.queries import bind_query
+from planproof.analysis.routines import declared
 from planproof.analysis.scope import Scope
 from planproof.catalog import Catalog, Relation, joined, split_name
 from planproof.conf import Conf
 from planproof.expr import Literal
-from planproof.functions.bind import cast_unless_same
 from planproof.functions.registry import Registry, builtin
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Plan
@@ -114,32 +115,27 @@ def _use(node: c.Use, env: Environment, known: Known) -> Environment:
 
 def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environment:
     kind, default = node.args.get("kind"), node.args.get("default")
-    value = bind(default, Context(env, Scope(()))) if default is not None else Literal(None, VOID, "NULL")
+    ctx = Context(env, Scope(()))
+    value = bind(default, ctx) if default is not None else Literal(None, VOID, "NULL")
     target = kind.args["data_type"] if kind is not None else value.type
-    if not isinstance(value, Literal):
-        raise Unknown("a variable whose value is computed")
     variables = dict(env.variables)
     for name in node.args["names"]:
-        spelled = name_parts(name)[-1]
-        variables[spelled.lower()] = Literal(value.value, target, spelled)
+        spelled = name_parts(name)[-1].lower()
+        variables[spelled] = variable(spelled, value, target, ctx)
     return replace(env, variables=variables)
 
 
 def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
     variables = dict(env.variables)
     for assignment in node.args.get("expressions") or ():
-        name = name_parts(assignment.args["this"])[-1]
-        old = variables.get(name.lower())
-        value = bind(assignment.args["expression"], Context(env, Scope(())))
-        if old is None:
-            continue
-        typed = cast_unless_same(value, old.type, env.conf)
-        if isinstance(value, Literal):
-            variables[name.lower()] = Literal(value.value, old.type, name)
-        elif not typed.nullable:
-            variables[name.lower()] = Literal(True, old.type, name)
-        else:
-            variables.pop(name.lower())
+        name = name_parts(assignment.args["this"])[-1].lower()
+        old = variables.get(name)
+        variables[name] = None
+        if old is not None:
+            ctx = Context(replace(env, variables={**variables, name: old}), Scope(()))
+            variables[name] = variable(name, bind(assignment.args["expression"], ctx), old.type, ctx)
+    for target in node.args.get("names") or ():
+        variables[name_parts(target)[-1].lower()] = None
     return replace(env, variables=variables)
 
 
@@ -204,6 +200,11 @@ def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
         parts = name_parts(node.args["this"])
         env.catalog.drop(joined(parts))
         env.catalog.drop(_full_name(parts, env))
+    elif node.args["kind"] == "FUNCTION":
+        name = ".".join(name_parts(node.args["this"])).lower()
+        return replace(
+            env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
+        )
     elif node.args["kind"] == "VARIABLE":
         name = name_parts(node.args["this"])[-1].lower()
         return replace(env, variables={k: v for k, v in env.variables.items() if k != name})
@@ -211,8 +212,7 @@ def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
 
 
 def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
-    name = ".".join(name_parts(node.args["this"])).lower()
-    return replace(env, functions={**env.functions, name: node})
+    return replace(env, functions=declared(node, env.text, env))
 
 
 _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {

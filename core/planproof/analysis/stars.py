@@ -26,8 +26,6 @@ def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
     excluded = star.args.get("except_")
     if excluded:
         found = _without(found, [name_parts(e) for e in excluded], star, ctx)
-    if not found and not qualifier and not excluded and not ctx.scope.columns:
-        raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "`*` needs a FROM clause.", star)
     return found
 
 
@@ -70,6 +68,10 @@ def _qualified(parts: list[str], star: exp.Expr, ctx: Context) -> list[Expr]:
     found = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, ctx.env.origin(star))
     if found is not None and isinstance(found[0].type, Struct):
         return _fields(found[0], found[0].type)
+    if found is not None:
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1050", f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`.", star
+        )
     names = ", ".join(c.name for c in ctx.scope.columns)
     raise ctx.env.rejected(
         "CANNOT_RESOLVE_STAR_EXPAND",

@@ -1,0 +1,118 @@
+"""Values that are known before a query runs: session variables, and the texts that IDENTIFIER and EXECUTE take."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planproof.analysis.context import Context
+from planproof.expr import Call, Cast, Expr, Literal
+from planproof.functions.bind import cast_unless_same
+from planproof.types import (
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    DataType,
+    Decimal,
+    is_integral,
+    is_string,
+    same_type,
+)
+
+_SUFFIXES: dict[DataType, str] = {BYTE: "Y", SHORT: "S", INT: "", LONG: "L", DOUBLE: "D", FLOAT: "F"}
+
+
+def folded(expr: Expr) -> Expr:
+    """The literal that simple arithmetic, concatenation and casts of literals come to; the expression itself else."""
+    if isinstance(expr, Cast):
+        child = folded(expr.child)
+        return _converted(child, expr.type) or expr if isinstance(child, Literal) else expr
+    if not isinstance(expr, Call):
+        return expr
+    args = [folded(a) for a in expr.args]
+    if not all(isinstance(a, Literal) for a in args):
+        return expr
+    values = [getattr(a, "value", None) for a in args]
+    compute = _COMPUTED.get(expr.function.name)
+    if compute is None or not all(type(v) is type(values[0]) and isinstance(v, int | str) for v in values):
+        return expr
+    value = compute(values)
+    return expr if value is None else Literal(value, expr.type, str(value))
+
+
+def _sum(values: list[object]) -> object:
+    return values[0] + values[1] if isinstance(values[0], int) else None  # type: ignore[operator]
+
+
+def _difference(values: list[object]) -> object:
+    return values[0] - values[1] if isinstance(values[0], int) else None  # type: ignore[operator]
+
+
+def _product(values: list[object]) -> object:
+    return values[0] * values[1] if isinstance(values[0], int) else None  # type: ignore[operator]
+
+
+def _joined(values: list[object]) -> object:
+    return "".join(values) if isinstance(values[0], str) else None  # type: ignore[arg-type]
+
+
+_COMPUTED = {"+": _sum, "-": _difference, "*": _product, "concat": _joined, "||": _joined}
+
+
+def _converted(literal: Literal, target: DataType) -> Literal | None:
+    """The literal as a value of another type; None where that takes more than a change of the type."""
+    value = literal.value
+    if value is None or same_type(literal.type, target):
+        return Literal(value, target, literal.text)
+    if is_integral(target) and is_integral(literal.type):
+        return Literal(value, target, literal.text)
+    if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
+        return Literal(str(value), target, str(value))
+    if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
+        return Literal(float(value), target, str(float(value)))
+    return None
+
+
+def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr | None:
+    """A session variable of that type and value, as a literal that prints as Spark prints the variable.
+
+    None where the value is not known.
+    """
+    found = folded(cast_unless_same(value, target, ctx.conf))
+    if isinstance(found, Literal) and not same_type(found.type, target):
+        found = _converted(found, target) or value
+    if not isinstance(found, Literal):
+        return None
+    text = _sql(found)
+    return None if text is None else Literal(found.value, target, f"variablereference(system.session.{name}={text})")
+
+
+def _sql(literal: Literal) -> str | None:
+    """The literal as SQL (`Literal.sql`)."""
+    value, data_type = literal.value, literal.type
+    if value is None:
+        return f"CAST(NULL AS {data_type.sql})"
+    if data_type == BOOLEAN:
+        return str(value).lower()
+    if is_string(data_type):
+        return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if data_type in _SUFFIXES:
+        return f"{value}{_SUFFIXES[data_type]}"
+    if isinstance(data_type, Decimal):
+        return f"{literal.text}BD"
+    return literal.sql or literal.text
+
+
+def text_of(node: exp.Expr, ctx: Context, what: str) -> str:
+    """The text that a constant expression comes to."""
+    from planproof.analysis.expressions import bind
+
+    found = folded(bind(node, ctx))
+    value = getattr(found, "value", None)
+    if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
+        raise ctx.env.unknown(what, node)
+    return value

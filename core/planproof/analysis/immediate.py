@@ -1,0 +1,37 @@
+"""`EXECUTE IMMEDIATE text USING values`: the query in the text. Source: `ResolveExecuteImmediate`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planproof.analysis.constants import text_of
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions import bind
+from planproof.analysis.scope import Scope
+from planproof.expr import Expr
+from planproof.sql import commands as c
+from planproof.sql.nodes import span
+from planproof.sql.parse import parse
+
+
+def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:
+    """The query's tree, and the environment that holds its text and parameters."""
+    if not isinstance(node, c.ExecuteImmediate) or node.args.get("into"):
+        raise env.unknown("EXECUTE IMMEDIATE .. INTO", node)
+    ctx = Context(env, Scope(()))
+    text = text_of(node.args["this"], ctx, "EXECUTE IMMEDIATE of a computed text")
+    tree = parse(text, env.conf)
+    unnamed = sorted(span(p)[0] for p in tree.find_all(exp.Placeholder) if not p.args.get("this"))
+    parameters: dict[str, Expr] = {}
+    for at, argument in enumerate(node.args.get("expressions") or ()):
+        if isinstance(argument, exp.Alias):
+            parameters[argument.args["alias"].args["this"].lower()] = bind(argument.args["this"], ctx)
+            continue
+        value = bind(argument, ctx)
+        if at < len(unnamed):
+            parameters[f"?{unnamed[at]}"] = value
+        elif isinstance(argument, exp.Column):
+            parameters[argument.name.lower()] = value
+    return replace(env, text=text, parameters=parameters), tree

@@ -1,0 +1,50 @@
+"""`x LIKE ANY (..)` and `x LIKE ALL (..)`. Source: `AstBuilder.withPredicate`, `LikeAll`, `LikeAny`."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from planproof.analysis.calls import call
+from planproof.analysis.context import Context
+from planproof.expr import Call, Expr, Literal
+from planproof.functions.bind import apply
+from planproof.functions.signature import ALWAYS, PURE, Function, Mismatch
+from planproof.sql import nodes as q
+from planproof.types import BOOLEAN, is_string
+from planproof.types.kinds import ANY_STRING
+
+
+def _shown(quantified: Call, show: object) -> str:
+    return f"{quantified.function.name}({show(quantified.args[0])})"  # type: ignore[operator]
+
+
+_FUNCTIONS = {
+    name: Function(name, (ANY_STRING,), BOOLEAN, ALWAYS, PURE, show=_shown)
+    for name in ("likeany", "likeall", "notlikeany", "notlikeall")
+}
+"""Where all patterns are string literals, Spark keeps them beside the operand."""
+
+
+def quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
+    from planproof.analysis.expressions import bind
+
+    operand = bind(node.args["this"], ctx)
+    patterns = [bind(p, ctx) for p in node.expressions]
+    negated, any_of = bool(node.args.get("negated")), node.args["quantifier"] == "ANY"
+    insensitive = node.args["kind"] == "ILIKE"
+    if all(isinstance(p, Literal) and is_string(p.type) and p.value is not None for p in patterns):
+        name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
+        return _together(name, call("lower", [operand], ctx, node) if insensitive else operand, ctx, node)
+    tests: list[Expr] = [call("ilike" if insensitive else "like", [operand, p], ctx, node) for p in patterns]
+    if negated:
+        tests = [call("not", [t], ctx, node) for t in tests]
+    return reduce(lambda a, b: call("or" if any_of else "and", [a, b], ctx, node), tests)
+
+
+def _together(name: str, operand: Expr, ctx: Context, node: exp.Expr) -> Expr:
+    try:
+        return apply(_FUNCTIONS[name], [operand], ctx.conf)
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None

@@ -1,0 +1,180 @@
+"""SQL functions that a script declared: a call is the function's body over its arguments.
+
+Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.scope import Scope
+from planproof.conf import Conf
+from planproof.expr import Call, Column, Expr, ScalarSubquery, fresh_id
+from planproof.functions.bind import cast_unless_same, refused_cast
+from planproof.functions.signature import UNSTATED, Category, Coerce, Function, Many
+from planproof.origin import AnalysisError
+from planproof.plan.nodes import Values
+from planproof.sql.nodes import name_parts, span
+from planproof.types import DataType
+from planproof.types.kinds import ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A declared function: its name as Spark prints it, its CREATE FUNCTION node, and the text that this stands in."""
+
+    name: str
+    node: exp.Expr
+    text: str
+
+    @property
+    def makes_table(self) -> bool:
+        return self.node.args.get("returns_table") is not None
+
+
+def find(name: str, env: Environment) -> Routine | None:
+    """The function that a call names: a temporary one by its name, another also by its schema's and catalog's."""
+    if not env.functions:
+        return None
+    parts = name.lower().replace("`", "").split(".")
+    if parts[0] == "system" and len(parts) == 3:
+        parts = parts[1:]
+    if parts[0] == "session" and len(parts) == 2:
+        parts = parts[1:]
+    for before in ((), (env.catalog.catalog, *env.catalog.namespace), (env.catalog.catalog,)):
+        found: Routine | None = env.functions.get(".".join((*before, *parts)))
+        if found is not None:
+            return found
+    return None
+
+
+def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
+    """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
+    if routine.makes_table or routine.node.args.get("body") is None:
+        raise _misused(routine, "NOT_A_SCALAR_FUNCTION", node, ctx)
+    if ctx.lambdas is not None:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
+            f"Lambda function with the SQL function `{routine.name}` in a higher order function.",
+            node,
+        )
+    args, columns = _arguments(routine, node, ctx)
+    body = _body(routine, columns, ctx)
+    returns = routine.node.args.get("returns")
+    if returns is not None:
+        body = _cast(body, returns.args["data_type"], node, ctx)
+    function = _function(routine.name, body.type, body.nullable)
+    known = body.evidence if body.nullable else None
+    return Call(function, args, body.type, body.nullable, routine.name, known=known, span=span(node))
+
+
+def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
+    from planproof.analysis.expressions import bind
+
+    env = replace(ctx.env, text=routine.text, ctes={})
+    scope = Scope(columns, (), None, ctx.conf.case_sensitive)
+    body = routine.node.args["body"]
+    if not isinstance(body, exp.Query):
+        return bind(body, Context(env, scope))
+    plan = env.bind_query(body, env, scope)
+    return ScalarSubquery(plan, plan.output[0].type)
+
+
+def table(routine: Routine, node: exp.Anonymous, ctx: Context) -> Values:
+    """The rows of a table function, under the function's name."""
+    if not routine.makes_table:
+        raise _misused(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
+    args, columns = _arguments(routine, node, ctx)
+    env = replace(ctx.env, text=routine.text, ctes={})
+    plan = env.bind_query(routine.node.args["body"], env, Scope(columns, (), None, ctx.conf.case_sensitive))
+    declared = routine.node.args["returns_table"]
+    typed: list[tuple[str, Expr]] = [(c.name, c) for c in plan.output]
+    if declared:
+        if len(declared) != len(plan.output):
+            raise ctx.env.rejected(
+                "USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH",
+                f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}.",
+                node,
+            )
+        typed = [
+            (d.args["this"].args["this"], _cast(c, d.args["kind"].args["data_type"], node, ctx))
+            for d, c in zip(declared, plan.output)
+        ]
+    qualifier = (routine.name.split(".")[-1],)
+    output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _known(e)) for name, e in typed)
+    return Values(
+        (), output, Call(_function(routine.name, output[0].type, True), args, output[0].type, True, routine.name)
+    )
+
+
+def _known(expr: Expr) -> str | None:
+    return expr.evidence if expr.nullable else None
+
+
+def _misused(routine: Routine, condition: str, node: exp.Expr, ctx: Context) -> AnalysisError:
+    kind = "table" if condition == "NOT_A_TABLE_FUNCTION" else "scalar"
+    return ctx.env.rejected(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
+
+
+def _arguments(routine: Routine, node: exp.Anonymous, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
+    """The given arguments, and the parameters as columns that hold them."""
+    from planproof.analysis.expressions import bind
+
+    parameters = routine.node.args.get("parameters") or ()
+    names = [p.args["this"].args["this"] for p in parameters]
+    given: dict[str, Expr] = {}
+    for at, argument in enumerate(node.args["expressions"]):
+        named = isinstance(argument, exp.Kwarg)
+        if not named and at >= len(parameters):
+            raise _wrong_count(routine, node, ctx)
+        name = argument.args["this"].args["this"] if named else names[at]
+        given[ctx.key(name)] = bind(argument.args["expression"] if named else argument, ctx)
+    columns = []
+    for parameter, name in zip(parameters, names):
+        value = given.get(ctx.key(name))
+        if value is None:
+            default = parameter.args.get("default")
+            if default is None:
+                raise _wrong_count(routine, node, ctx)
+            value = bind(default, Context(replace(ctx.env, text=routine.text), Scope(())))
+        value = _cast(value, parameter.args["kind"].args["data_type"], node, ctx)
+        qualifier = (routine.name.split(".")[-1],)
+        columns.append(Column(fresh_id(), name, value.type, value.nullable, qualifier, _known(value)))
+    return tuple(given.values()), tuple(columns)
+
+
+def _wrong_count(routine: Routine, node: exp.Anonymous, ctx: Context) -> AnalysisError:
+    wanted = len(routine.node.args.get("parameters") or ())
+    return ctx.env.rejected(
+        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+        f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.args['expressions'])}.",
+        node,
+    )
+
+
+def _cast(value: Expr, target: DataType, node: exp.Expr, ctx: Context) -> Expr:
+    refused = refused_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
+    if refused is not None:
+        raise ctx.env.mismatch(refused, node)
+    return cast_unless_same(value, target, ctx.conf)
+
+
+def _function(name: str, returns: DataType, nullable: bool) -> Function:
+    """A stand-in for the function: nothing is promised of what it may do when it runs."""
+    rule: Callable[[Sequence[Any], Conf], bool] = lambda args, conf: nullable or any(a.nullable for a in args)  # noqa: E731
+    return Function(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
+
+
+def declared(node: exp.Expr, text: str, env: Environment) -> dict[str, Routine]:
+    """The environment's functions with the one that CREATE FUNCTION declares."""
+    parts = [p.lower() for p in name_parts(node.args["this"])]
+    if not node.args.get("temporary"):
+        missing = 3 - len(parts)
+        parts = [*(env.catalog.catalog, *env.catalog.namespace)[:missing], *parts] if missing > 0 else parts
+    name = ".".join(parts)
+    return {**env.functions, name: Routine(name, node, text)}
