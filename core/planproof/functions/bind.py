@@ -120,7 +120,13 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
         aim = concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
         return Literal(None, aim, "NULL") if aim is not None else arg
     target = implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
-    return arg if target is None else cast_unless_equal(arg, target, conf)
+    if target is None or target == arg.type:
+        return arg
+    refused = None if arg.type == VOID else refused_cast(arg.type, target, "ansi" if conf.ansi else "legacy")
+    if refused is not None:
+        # Spark means to cast between a date and a time of day, and then has no such cast.
+        raise refused
+    return cast_unless_equal(arg, target, conf)
 
 
 def _check(function: Function, args: Sequence[Expr], conf: Conf) -> None:

@@ -227,7 +227,7 @@ def _implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType | None
     if n.is_string(given):
         if _is_string_kind(expected):
             return None
-        if expected in (k.NUMERIC, k.DECIMAL, k.ANY_TIMESTAMP) or (
+        if expected in (k.NUMERIC, k.DECIMAL, k.ANY_TIMESTAMP, k.ANY_TIME) or (
             isinstance(expected, n.DataType) and k.is_atomic(expected)
         ):
             return k.concrete(expected)
@@ -256,7 +256,8 @@ def _implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | No
         return aim if datetime_kind or to_number or aim == n.BINARY or isinstance(aim, n.Time) else None
     if n.is_numeric(given) and isinstance(expected, n.DataType) and n.is_numeric(expected):
         return expected
-    if k.is_datetime(given) and (expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))):
+    moment = k.is_datetime(given) or isinstance(given, n.Time)
+    if moment and (expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))):
         return aim
     return _implicit_legacy_nested(given, expected)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.nodes import Call, Cast, Expr, Literal
 from planproof.functions.bind import cast, different_types, met, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import accepted, checks, constant, foldable, implicitly
+from planproof.functions.families.rules import accepted, checks, constant, foldable, implicitly, is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,
@@ -70,8 +70,14 @@ def average_type(args: Args, conf: Conf) -> DataType:
 
 
 def _seconds(args: list[Expr], conf: Conf) -> list[Expr]:
-    """With ANSI on, a timestamp that is summed counts as seconds."""
-    return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP and conf.ansi else a for a in args]
+    """A timestamp that is summed counts as seconds."""
+    return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP else a for a in args]
+
+
+def _counted(args: Args, conf: Conf) -> Mismatch | None:
+    if args:
+        return None
+    return Mismatch("WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0.")
 
 
 def _collected(args: Args, conf: Conf) -> DataType:
@@ -118,10 +124,9 @@ def _by_type(args: Args, conf: Conf) -> DataType:
 
 
 def _by_check(args: Args, conf: Conf) -> Mismatch | None:
-    refused = _ordered(1)(args, conf)
-    if refused is not None or len(args) < 3:
-        return refused
-    refused = accepted(args, (None, None, INT)) or foldable(2)(args, conf)
+    if len(args) < 3:
+        return _ordered(1)(args, conf)
+    refused = accepted(args, (None, None, INT)) or foldable(2)(args, conf) or _ordered(1)(args, conf)
     return refused or (None if _whole(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
 
 
@@ -141,7 +146,7 @@ def _positive(place: int) -> Check:
 
 def _flag(args: Args, conf: Conf) -> Mismatch | None:
     """Whether to ignore nulls is a boolean literal."""
-    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].value is not None):
+    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == BOOLEAN and args[1].value is not None):
         return None
     return Mismatch("_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.")
 
@@ -209,10 +214,24 @@ def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
     return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
 
-def _offset_flag(args: Args, conf: Conf) -> Mismatch | None:
-    if len(args) < 4 or (isinstance(args[3], Literal) and args[3].type == BOOLEAN):
+def _flagged(place: int) -> Check:
+    """Whether to ignore nulls is a boolean literal (of window functions)."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if place >= len(args) or (isinstance(args[place], Literal) and args[place].type == BOOLEAN):
+            return None
+        return Mismatch("INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.")
+
+    return check
+
+
+def _fixed_offset(args: Args, conf: Conf) -> Mismatch | None:
+    """The offset is a constant; one that Spark would have to cast makes a frame of its own."""
+    if is_foldable(args[1]):
         return None
-    return Mismatch("INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.")
+    if isinstance(args[1], Cast):
+        return Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
+    return foldable(1)(args, conf)
 
 
 def _default_fits(args: Args, conf: Conf) -> Mismatch | None:
@@ -239,14 +258,14 @@ _WIN: dict[str, Any] = {"category": Category.WINDOW, "foldable": False}
 _PICKING: dict[str, Any] = {**_AGG, "effects": VOLATILE, "modifiers": ("nulls",)}
 _SHIFTING: dict[str, Any] = {**_WIN, "effects": PURE, "modifiers": ("nulls",)}
 _NULL = Literal(None, VOID, "NULL")
-_NULLS_TOO = (ANY, Optional(BOOLEAN))
+_NULLS_TOO = (ANY, Optional(ANY))
 _BY = (ANY, ANY, Optional(ANY))
 _TEXT = OneOf((ANY_STRING, BINARY))
 _CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
-_OFFSET = (ANY, Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(BOOLEAN))
+_OFFSET = (Optional(ANY, _NULL), Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
 
 TABLE: Table = lines(
-    fn("count", (ANY, Many(ANY)), LONG, NEVER, effects=PURE, **_AGG),
+    fn("count", (Many(ANY),), LONG, NEVER, check=_counted, effects=PURE, **_AGG),
     fn("count_if", (BOOLEAN,), LONG, NEVER, effects=PURE, **_AGG),
     fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, effects=ANSI_RAISES, **_AGG),
     fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, alias=True, effects=ANSI_RAISES, **_AGG),
@@ -279,10 +298,10 @@ TABLE: Table = lines(
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
     fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), effects=PURE, **_WIN),
-    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_offset_flag, _default_fits, foldable(1)), show=_shift, **_SHIFTING),
-    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_offset_flag, _default_fits, foldable(1)), show=_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(BOOLEAN)), same(0), ALWAYS, check=checks(foldable(1), _positive(1)), show=_nth, **_SHIFTING),
-    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
+    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, check=checks(_flagged(2), foldable(1), _positive(1)), show=_nth, **_SHIFTING),
+    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
     fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
 )

@@ -87,8 +87,13 @@ def _extracted(field: str, source: DataType) -> tuple[Expected, DataType] | None
     return (DATE, INT) if field in _SPELLINGS else None
 
 
+def _names_field(arg: Expr) -> bool:
+    """A field is a constant string, or NULL."""
+    return is_foldable(arg) and isinstance(constant(arg, "extract"), str | None)
+
+
 def _source(args: list[Expr], conf: Conf) -> list[Expr]:
-    if not is_foldable(args[0]):
+    if not _names_field(args[0]):
         return args
     field = _field(args)
     found = None if field is None else _extracted(field, args[1].type)
@@ -96,7 +101,7 @@ def _source(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _extractable(args: Args, conf: Conf) -> Mismatch | None:
-    if not is_foldable(args[0]):
+    if not _names_field(args[0]):
         return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `field` must be a foldable expression of STRING type.")
     field = _field(args)
     if field is None:
@@ -127,7 +132,6 @@ _EXTRACT: dict[str, Any] = {
     "coerce": Coerce.NONE,
     "check": _extractable,
     "effects": ANSI_RAISES,
-    "names": ("field", "source"),
 }
 
 

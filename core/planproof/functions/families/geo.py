@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Literal
+from planproof.expr.nodes import Expr, Literal
 from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted, implicitly
@@ -56,12 +56,24 @@ def _geo(args: Args, conf: Conf) -> Mismatch | None:
     return None if isinstance(args[0].type, Geo) or args[0].type == VOID else unexpected(0, args[0], "GEOMETRY")
 
 
-_TAKEN: dict[str, Any] = {"coerce": Coerce.NONE, "check": _geo, "effects": RAISES}
+def _number(args: list[Expr], conf: Conf) -> list[Expr]:
+    return implicitly(args, (None, INT), conf)
+
+
+def _endianness(args: list[Expr], conf: Conf) -> list[Expr]:
+    return implicitly(args, (None, ANY_STRING), conf)
+
+
+def _written(args: Args, conf: Conf) -> Mismatch | None:
+    return _geo(args, conf) or accepted(args, (None, ANY_STRING))
+
+
+_NONE: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES}
 
 TABLE: Table = lines(
     fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, effects=RAISES),
     fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, effects=RAISES),
-    fn("st_srid", (ANY,), INT, EITHER, **_TAKEN),
-    fn("st_asbinary", (ANY, Optional(ANY_STRING, lit("NDR"))), BINARY, EITHER, **_TAKEN),
-    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=lambda args, conf: implicitly(args, (None, INT), conf), **{**_TAKEN, "check": _settable}),
+    fn("st_srid", (ANY,), INT, EITHER, check=_geo, **_NONE),
+    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_endianness, check=_written, **_NONE),
+    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=_number, check=_settable, **_NONE),
 )

@@ -93,7 +93,9 @@ def _made(own: str, joined: str) -> Callable[[Call, Pretty], str]:
     """From fields the function prints its own name; from a date and a time the name of the expression that joins them."""
 
     def show(call: Call, pretty: Pretty) -> str:
-        inside = ", ".join(pretty(a) for a in call.args)
+        # Of the fields `try_make_timestamp` prints no zone.
+        shown = call.args[:6] if own == "try_make_timestamp" else call.args
+        inside = ", ".join(pretty(a) for a in shown)
         return (joined if len(call.args) <= 3 else f"{own}({{}})").format(inside)
 
     return show

@@ -35,29 +35,31 @@ def constant(expr: Expr, function: str) -> Any:
     if isinstance(expr, Literal):
         return expr.value
     if isinstance(expr, Cast) and isinstance(expr.child, Literal):
-        return _converted(expr.child.value, expr.type, function)
+        return _converted(expr.child.value, expr, function)
     raise Unknown(f"a computed constant as argument of {function}")
 
 
-def _converted(value: Any, target: DataType, function: str) -> Any:
-    if value is None:
-        return None
-    if is_integral(target) and isinstance(value, int | float | Number) and not isinstance(value, bool):
-        return int(value)
-    if is_integral(target) and isinstance(value, str) and value.strip().lstrip("+-").isdigit():
-        return int(value)
-    if is_string(target) and isinstance(value, str):
+def _converted(value: Any, cast: Cast, function: str) -> Any:
+    """What Spark folds a cast of a literal to."""
+    target = cast.type
+    if value is None or (is_string(target) and isinstance(value, str)):
         return value
     if is_numeric(target) and isinstance(value, str | int | float | Number) and not isinstance(value, bool):
-        return _as_number(value, function)
+        number = _number(value, cast)
+        return int(number) if number is not None and is_integral(target) else number
     raise Unknown(f"a computed constant as argument of {function}")
 
 
-def _as_number(value: str | int | float | Number, function: str) -> float:
+def _number(value: str | int | float | Number, cast: Cast) -> int | float | Number | None:
+    if not isinstance(value, str):
+        return value
     try:
-        return float(value)
+        return int(value) if is_integral(cast.type) else float(value)
     except ValueError:
-        raise Unknown(f"a computed constant as argument of {function}") from None
+        if cast.mode == "ansi":
+            text = f"The value '{value}' cannot be cast to \"{cast.type.sql}\"."
+            raise Mismatch("CAST_INVALID_INPUT", text, whole=True) from None
+        return None
 
 
 def not_null(*places: int) -> Check:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Cast, Expr, Literal
+from planproof.expr.nodes import Expr, Literal
 from planproof.functions.families.line import Table, fn, lines, lit
-from planproof.functions.families.rules import accepted, checks, constant, foldable, is_foldable, not_null
+from planproof.functions.families.rules import accepted, checks, constant, foldable, is_foldable
 from planproof.functions.signature import (
     EITHER,
     NEVER,
@@ -41,7 +41,7 @@ from planproof.types import (
     Struct,
     StructField,
 )
-from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, ArrayOf, Expected, OneOf, is_atomic
+from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
 from planproof.types.nodes import BYTE, SHORT
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "effects": RAISES}
@@ -51,31 +51,56 @@ _FALSE = Literal(False, BOOLEAN, "false")
 _TWO = (BINARY, BINARY)
 _LG = Optional(INT, lit(12))
 _MODE = Optional(ANY_STRING, lit("sum"))
+_PARTS = ("key", "summary", "lgnomentries", "mode")
 _MODES = ("sum", "min", "max", "alwaysone")
-_KEY = OneOf((ArrayOf(INT), ArrayOf(LONG), BINARY, DOUBLE, FLOAT, INT, LONG, ANY_STRING))
+_KEY = OneOf((Array(INT, True), Array(LONG, True), BINARY, DOUBLE, FLOAT, INT, LONG, ANY_STRING))
 
 
 def _fixed(*places: int) -> Check:
     """Constants that are not NULL."""
-    return checks(foldable(*places), not_null(*places))
-
-
-def _sized(size: int | None, mode: int | None) -> Check:
-    """`lgNomEntries` between 4 and 26, and a mode that there is (TYPE_CHECK_FAILURE_WITH_HINT)."""
-    places = [p for p in (size, mode) if p is not None]
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        if size is not None and size < len(args) and not 4 <= int(_number(args[size])) <= 26:
-            return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "lgNomEntries must be between 4 and 26.")
-        if mode is not None and mode < len(args) and str(constant(args[mode], "a sketch")).lower() not in _MODES:
-            return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f"the mode must be one of {', '.join(_MODES)}.")
+        for place in places:
+            refused = foldable(place)(args, conf)
+            if refused is None and place < len(args) and constant(args[place], "a sketch") is None:
+                refused = Mismatch("UNEXPECTED_NULL", f"argument {place + 1} must not be NULL.")
+            if refused is not None:
+                return refused
         return None
 
-    return checks(_fixed(*places), check)
+    return check
 
 
-def _number(arg: Expr) -> float:
-    return float(arg.child.value if isinstance(arg, Cast) and isinstance(arg.child, Literal) else constant(arg, "a sketch"))
+def _constant_values(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark looks whether the ranks are a constant before it looks at their type."""
+    refused = foldable(1)(args, conf)
+    if refused is not None:
+        raise refused
+    return args
+
+
+def _constant_count(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark fails inside where the count is no constant."""
+    if not is_foldable(args[1]):
+        raise Mismatch("INTERNAL_ERROR", "the count must be a constant.", whole=True)
+    return args
+
+
+def _sized(size: int | None, mode: int) -> Check:
+    """`lgNomEntries` between 4 and 26, then a mode that there is (TYPE_CHECK_FAILURE_WITH_HINT)."""
+
+    def fits(args: Args, conf: Conf) -> Mismatch | None:
+        if size is None or size >= len(args) or 4 <= constant(args[size], "a sketch") <= 26:
+            return None
+        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "lgNomEntries must be between 4 and 26.")
+
+    def known(args: Args, conf: Conf) -> Mismatch | None:
+        if mode >= len(args) or str(constant(args[mode], "a sketch")).lower() in _MODES:
+            return None
+        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f"the mode must be one of {', '.join(_MODES)}.")
+
+    named = checks(_fixed(mode), known)
+    return named if size is None else checks(_fixed(size), fits, named)
 
 
 def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
@@ -83,14 +108,14 @@ def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
     value = OneOf((FLOAT, DOUBLE)) if summary == DOUBLE else INT
     aggregate: dict[str, Any] = dict(_AGG)
     return lines(
-        fn(f"tuple_sketch_agg_{kind}", (_KEY, value, _LG, _MODE), BINARY, NEVER, check=_sized(2, 3), **aggregate),
-        fn(f"tuple_union_agg_{kind}", (BINARY, _LG, _MODE), BINARY, NEVER, check=_sized(1, 2), **aggregate),
+        fn(f"tuple_sketch_agg_{kind}", (_KEY, value, _LG, _MODE), BINARY, NEVER, check=_sized(2, 3), names=_PARTS, **aggregate),
+        fn(f"tuple_union_agg_{kind}", (BINARY, _LG, _MODE), BINARY, NEVER, check=_sized(1, 2), names=("child", *_PARTS[2:]), **aggregate),
         fn(f"tuple_intersection_agg_{kind}", (BINARY, _MODE), BINARY, NEVER, check=_sized(None, 1), **aggregate),
         *(
             table
             for theta in ("", "_theta")
             for table in (
-                fn(f"tuple_union{theta}_{kind}", (*_TWO, _LG, _MODE), BINARY, EITHER, check=_sized(2, 3), **_EXACT),
+                fn(f"tuple_union{theta}_{kind}", (*_TWO, _LG, _MODE), BINARY, EITHER, check=_sized(2, 3), names=("first", "second", *_PARTS[2:]), **_EXACT),
                 fn(f"tuple_intersection{theta}_{kind}", (*_TWO, _MODE), BINARY, EITHER, check=_sized(None, 2), **_EXACT),
                 fn(f"tuple_difference{theta}_{kind}", _TWO, BINARY, EITHER, **_EXACT),
             )
@@ -103,14 +128,14 @@ def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
 
 def _k(args: Args, conf: Conf) -> Mismatch | None:
     """The `k` of a KLL sketch lies between 8 and 65535."""
-    if len(args) < 2 or 8 <= _number(args[1]) <= 65535:
+    if len(args) < 2 or 8 <= constant(args[1], "a sketch") <= 65535:
         return None
     return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "k must be between 8 and 65535.")
 
 
 def _precise(args: Args, conf: Conf) -> Mismatch | None:
     """`count_min_sketch`: a positive error and a confidence between 0 and 1, both outside."""
-    if _number(args[1]) > 0 and 0 < _number(args[2]) < 1:
+    if constant(args[1], "a sketch") > 0 and 0 < constant(args[2], "a sketch") < 1:
         return None
     return Mismatch("VALUE_OUT_OF_RANGE", "eps must be positive, and the confidence between 0 and 1.")
 
@@ -133,8 +158,8 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
         fn(f"kll_sketch_get_n_{kind}", (BINARY,), LONG, EITHER, **own),
         fn(f"kll_sketch_to_string_{kind}", (BINARY,), STRING, EITHER, **own),
         fn(f"kll_sketch_merge_{kind}", _TWO, BINARY, EITHER, **own),
-        fn(f"kll_sketch_get_quantile_{kind}", (BINARY, ranks), _one_or_many(item), EITHER, check=foldable(1), **own),
-        fn(f"kll_sketch_get_rank_{kind}", (BINARY, items), _one_or_many(DOUBLE), EITHER, check=foldable(1), **own),
+        fn(f"kll_sketch_get_quantile_{kind}", (BINARY, ranks), _one_or_many(item), EITHER, coerces=_constant_values, **own),
+        fn(f"kll_sketch_get_rank_{kind}", (BINARY, items), _one_or_many(DOUBLE), EITHER, coerces=_constant_values, **own),
     )
 
 
@@ -217,7 +242,7 @@ TABLE: Table = lines(
     _tuples("integer", INT, LONG),
     fn("approx_top_k", (ANY, _FIVE, _TEN_THOUSAND), lambda args, conf: _counts(args[0].type), NEVER, check=_TOP, **_AGG),
     fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked(args[0].type), NEVER, check=_TOP, **_AGG),
-    fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked(_state_item(args)), NEVER, check=_state, **_AGG),
+    fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked(_state_item(args)), NEVER, coerces=_constant_count, check=_state, **_AGG),
     fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_state, effects=RAISES),
     fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _precise), names=_CMS, **_EXPECTS, **_AGG),
     fn("bitmap_construct_agg", (LONG,), BINARY, NEVER, **_AGG),

@@ -55,25 +55,15 @@ _FRACTIONS = OneOf((DOUBLE, Array(DOUBLE, False)))
 
 def _values(arg: Expr) -> list[float | None]:
     """The numbers of a constant, or of an array of constants but for its NULLs; `[None]` for NULL itself."""
-    inner = arg
-    while isinstance(inner, Cast):
-        inner = inner.child
+    inner = arg.child if isinstance(arg, Cast) else arg
     if isinstance(inner, Call) and inner.function.name == "array":
         return [v for item in inner.args for v in _values(item) if v is not None]
-    value = constant(inner, "percentile")
+    value = constant(arg, "percentile")
     if value is None:
         return [None]
     if isinstance(value, bool) or not isinstance(value, int | float | str | Number):
         raise Unknown("a computed percentage")
     return [float(value)]
-
-
-def _no_date(args: Args, conf: Conf) -> Mismatch | None:
-    """With ANSI on Spark tries to make a time of a date, and then refuses that cast."""
-    given = args[0]
-    if isinstance(given, Cast) and given.child.type == DATE:
-        return Mismatch("CAST_WITHOUT_SUGGESTION", 'cannot cast "DATE" to "TIME(6)".')
-    return None
 
 
 def _fraction(args: Args, conf: Conf) -> Mismatch | None:
@@ -140,6 +130,8 @@ def _mode(call: Call, pretty: Pretty) -> str:
 
 def _steady(args: Args, conf: Conf) -> Mismatch | None:
     """`mode(x, deterministic)`."""
+    if not args:
+        return Mismatch("INVALID_WITHIN_GROUP_EXPRESSION.WITHIN_GROUP_MISSING", "`mode` needs WITHIN GROUP.")
     if len(args) < 2:
         return None
     if not is_foldable(args[1]):
@@ -150,6 +142,14 @@ def _steady(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
+def _bins(args: Args, conf: Conf) -> Mismatch | None:
+    """A histogram has two bins at least."""
+    count = constant(args[1], "histogram_numeric")
+    if count is None:
+        return Mismatch("UNEXPECTED_NULL", "the number of bins must not be NULL.")
+    return None if count >= 2 else Mismatch("VALUE_OUT_OF_RANGE", "a histogram has at least two bins.")
+
+
 def _regression(name: str) -> Table:
     return fn(name, (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG)
 
@@ -158,8 +158,7 @@ def _mean_of(place: int) -> Callable[[Args, Conf], DataType]:
     return lambda args, conf: average_type([args[place]], conf)
 
 
-_PERCENTAGE = checks(_no_date, _fraction)
-_BINS = checks(foldable(1), not_null(1))
+_BINS = checks(foldable(1), _bins)
 
 TABLE: Table = lines(
     fn("corr", (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG),
@@ -176,11 +175,11 @@ TABLE: Table = lines(
     _regression("regr_sxx"),
     _regression("regr_sxy"),
     _regression("regr_syy"),
-    fn("median", (_MEASURED,), lambda args, conf: _measure(args), ALWAYS, check=_no_date, **_AGG),
-    fn("percentile", (_MEASURED, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_PERCENTAGE, **_AGG),
-    fn("percentile_cont", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_PERCENTAGE, show=_within, modifiers=("order first",), **_AGG),
-    fn("percentile_disc", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_PERCENTAGE, show=_within, modifiers=("order first",), **_AGG),
+    fn("median", (_MEASURED,), lambda args, conf: _measure(args), ALWAYS, **_AGG),
+    fn("percentile", (_MEASURED, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_fraction, **_AGG),
+    fn("percentile_cont", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_fraction, show=_within, modifiers=("order first",), **_AGG),
+    fn("percentile_disc", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_fraction, show=_within, modifiers=("order first",), **_AGG),
     fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), **_AGG),
     fn("histogram_numeric", (_HISTOGRAM, INT), _histogram_type, ALWAYS, check=_BINS, **_AGG),
-    fn("mode", (ANY, Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), **{**_AGG, "effects": PURE}),
+    fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), **{**_AGG, "effects": PURE}),
 )

@@ -10,11 +10,10 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
-from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import accepted, checks, constant, foldable, implicitly, not_null
 from planproof.functions.signature import ALWAYS, NEVER, PURE, RAISES, Args, Category, Coerce, Mismatch, Optional
-from planproof.types import INT, LONG, DataType, Decimal, Interval, Time, is_string
+from planproof.types import INT, LONG, DataType, Decimal, Interval, Time
 from planproof.types.kinds import ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
 
 Pretty = Callable[[Expr], str]
@@ -37,13 +36,6 @@ def _counted(args: list[Expr], conf: Conf) -> list[Expr]:
     return implicitly(args, (INT,), conf)
 
 
-def _no_text(args: list[Expr], conf: Conf) -> list[Expr]:
-    """With ANSI off no string becomes a time here."""
-    if not conf.ansi and is_string(args[0].type):
-        raise unexpected(0, args[0], "TIME")
-    return args
-
-
 def _tried(call: Call, pretty: Pretty) -> str:
     return f"try_to_time(to_time({', '.join(pretty(a) for a in call.args)}))"
 
@@ -64,22 +56,22 @@ def _difference(call: Call, pretty: Pretty) -> str:
     return f"{pretty(call.args[0])} - {pretty(call.args[1])}"
 
 
-_TEXT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
+_EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
 _OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES, "category": Category.OPERATOR}
 
 TABLE: Table = lines(
     fn("current_time localtime", (Optional(ANY, lit(6)),), _digits, NEVER, coerces=_counted, coerce=Coerce.NONE, check=_precision, effects=PURE),
     fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, effects=RAISES),
-    fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, effects=RAISES, **_TEXT),
-    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, effects=PURE, **_TEXT),
+    fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, effects=RAISES, **_EXACT),
+    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, effects=PURE, **_EXACT),
     fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, effects=RAISES),
     fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, effects=RAISES),
-    fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES),
-    fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES),
-    fn("time_to_seconds", (ANY_TIME,), Decimal(14, 6), ALWAYS, coerces=_no_text, effects=PURE),
-    fn("time_to_millis", (ANY_TIME,), LONG, ALWAYS, coerces=_no_text, effects=PURE),
-    fn("time_to_micros", (ANY_TIME,), LONG, ALWAYS, coerces=_no_text, effects=PURE),
+    fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, effects=RAISES, **_EXACT),
+    fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES, **_EXACT),
+    fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES, **_EXACT),
+    fn("time_to_seconds", (ANY_TIME,), Decimal(14, 6), ALWAYS, effects=PURE, **_EXACT),
+    fn("time_to_millis", (ANY_TIME,), LONG, ALWAYS, effects=PURE, **_EXACT),
+    fn("time_to_micros", (ANY_TIME,), LONG, ALWAYS, effects=PURE, **_EXACT),
     fn("time_add_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_sum, **_OPERATOR),
     fn("time_sub_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_difference, **_OPERATOR),
     fn("subtract_times", (ANY_TIME, ANY_TIME), Interval("hour", "second"), ALWAYS, show=_difference, **_OPERATOR),

@@ -11,7 +11,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Expr, Literal
 from planproof.functions.families.line import Table, fn, lines, same
-from planproof.functions.families.rules import checks, foldable
+from planproof.functions.families.rules import accepted, checks, foldable
 from planproof.functions.signature import ALWAYS, EITHER, NEVER, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Struct, StructField, is_integral
@@ -106,6 +106,10 @@ def _origin(args: list[Expr], conf: Conf) -> list[Expr]:
     return [bucket, moment, *origin]
 
 
+def _an_origin(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP))
+
+
 def _bucketed(args: Args, conf: Conf) -> Mismatch | None:
     if args[2].type not in (args[1].type, VOID):
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{args[1].type.sql}" type.')
@@ -128,7 +132,7 @@ TABLE: Table = lines(
         EITHER,
         coerces=_origin,
         coerce=Coerce.EXPECTS,
-        check=checks(_bucketed, foldable(0, 2)),
+        check=checks(_an_origin, foldable(0, 2), _bucketed),
         effects=RAISES,
     ),
 )
