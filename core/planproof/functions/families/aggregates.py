@@ -41,6 +41,7 @@ from planproof.types import (
     Map,
     String,
     is_integral,
+    is_numeric,
     walk,
 )
 from planproof.types.coercion import bounded_decimal
@@ -209,8 +210,10 @@ def _deviation(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
-    """The default takes the value's type."""
-    default = args[2]
+    """The default takes the value's type. The offset makes the frame before Spark would cast it."""
+    default, offset = args[2], args[1]
+    if isinstance(offset, Literal) and offset.type != INT:
+        raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
     return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
 
@@ -242,6 +245,21 @@ def _default_fits(args: Args, conf: Conf) -> Mismatch | None:
 def _buckets(args: Args, conf: Conf) -> Mismatch | None:
     """The number of buckets is an int, and nothing else is cast to one."""
     return accepted(args, (INT,)) or _positive(0)(args, conf)
+
+
+def _lagged(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`lag` negates its offset, which fails inside for what is no number."""
+    offset = args[1]
+    if isinstance(offset, Literal) and not is_numeric(offset.type) and offset.type != VOID:
+        raise Mismatch("FAILED_FUNCTION_CALL", "the offset of lag must be a number.", whole=True)
+    return _shifted(args, conf)
+
+
+def _nth_flag(args: list[Expr], conf: Conf) -> list[Expr]:
+    refused = _flagged(2)(args, conf)
+    if refused is not None:
+        raise refused
+    return args
 
 
 def _shift(call: Call, pretty: Pretty) -> str:
@@ -298,9 +316,9 @@ TABLE: Table = lines(
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
     fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), effects=PURE, **_WIN),
-    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_lagged, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
     fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, check=checks(_flagged(2), foldable(1), _positive(1)), show=_nth, **_SHIFTING),
+    fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_SHIFTING),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
     fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),

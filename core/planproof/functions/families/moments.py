@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.bind import cast_nullable, met
+from planproof.functions.bind import cast, cast_nullable, met
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted
 from planproof.functions.signature import (
@@ -31,6 +31,7 @@ from planproof.types import (
     INT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VOID,
     DataType,
     Decimal,
     Interval,
@@ -67,6 +68,11 @@ def _parts(args: Args) -> tuple[Sequence[Expected], Coerce]:
 def _part_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     kinds, how = _parts(args)
     return [met(arg, kind, how, conf) for arg, kind in zip(args, kinds)]
+
+
+def _tried_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A lone date of unknown type keeps its name."""
+    return [cast(args[0], DATE, conf)] if len(args) == 1 and args[0].type == VOID else _part_operands(args, conf)
 
 
 def _counted(*counts: int) -> Callable[[Args, Conf], Mismatch | None]:
@@ -110,7 +116,7 @@ def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) ->
         inputs,
         returns,
         _made_nullable(tries, returns == TIMESTAMP_NTZ),
-        coerces=_part_operands,
+        coerces=_tried_operands if tries else _part_operands,
         coerce=Coerce.NONE,
         check=_counted(*counts),
         show=_made(name, joined),

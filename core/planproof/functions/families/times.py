@@ -13,7 +13,7 @@ from planproof.expr.nodes import Call, Expr
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import accepted, checks, constant, foldable, implicitly, not_null
 from planproof.functions.signature import ALWAYS, NEVER, PURE, RAISES, Args, Category, Coerce, Mismatch, Optional
-from planproof.types import INT, LONG, DataType, Decimal, Interval, Time
+from planproof.types import DATE, INT, LONG, DataType, Decimal, Interval, Time
 from planproof.types.kinds import ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
 
 Pretty = Callable[[Expr], str]
@@ -25,10 +25,16 @@ def _digits(args: Args, conf: Conf) -> DataType:
 
 def _precision(args: Args, conf: Conf) -> Mismatch | None:
     """`current_time(p)`: p is a constant between 0 and 9."""
-    refused = checks(foldable(0), not_null(0))(args, conf) or accepted(args, (INT,))
+    refused = checks(foldable(0), not_null(0))(args, conf)
+    if refused is None and args[0].type == DATE:
+        # Spark reads the days of a date as the number of digits.
+        return Mismatch("VALUE_OUT_OF_RANGE", "precision must be between 0 and 9.")
+    refused = refused or accepted(args, (INT,))
     if refused is not None:
         return refused
     value = constant(args[0], "current_time")
+    if value is None:
+        return Mismatch("UNEXPECTED_NULL", "precision must not be NULL.")
     return None if 0 <= value <= 9 else Mismatch("VALUE_OUT_OF_RANGE", f"precision must be between 0 and 9, not {value}.")
 
 

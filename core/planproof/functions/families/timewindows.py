@@ -103,7 +103,7 @@ def _origin(args: list[Expr], conf: Conf) -> list[Expr]:
         kind = TIMESTAMP_NTZ if moment.type == TIMESTAMP_NTZ else TIMESTAMP
         word = "TIMESTAMP_NTZ" if kind == TIMESTAMP_NTZ else "TIMESTAMP"
         origin = [Literal(_ORIGIN, kind, f"{word} '{_ORIGIN}'")]
-    return [bucket, moment, *origin]
+    return [bucket, moment, *(Literal(None, moment.type, "NULL") if o.type == VOID else o for o in origin)]
 
 
 def _an_origin(args: Args, conf: Conf) -> Mismatch | None:
