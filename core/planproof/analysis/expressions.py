@@ -11,7 +11,7 @@ from sqlglot import exp
 from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.calls import bind_call, call
-from planproof.analysis.checks import SUBQUERY, WINDOW, content, holds_window
+from planproof.analysis.checks import SUBQUERY, WINDOW, content
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import guarded
@@ -31,6 +31,7 @@ from planproof.expr import (
     Lambda,
     Literal,
     ScalarSubquery,
+    Window,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast
 from planproof.origin import AnalysisError, Unknown
@@ -359,12 +360,18 @@ def _check_higher_order(bound: Call, ctx: Context, node: exp.Expr) -> None:
     found = content(bound)
     if found & SUBQUERY:
         _refuse_subquery(ctx, node)
-    if found & WINDOW and any(isinstance(a, Lambda) and holds_window(a) for a in bound.args):
+    if found & WINDOW and any(isinstance(a, Lambda) and _window_of_variable(a) for a in bound.args):
         raise ctx.env.rejected(
             "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
             "A window function inside a lambda function cannot see the lambda's variables.",
             node,
         )
+
+
+def _window_of_variable(function: Lambda) -> bool:
+    """Whether a window reads a variable of the lambda around it: Spark computes the window where there is none."""
+    windows = (e for e in function.body.walk() if isinstance(e, Window))
+    return any(e in function.parameters for window in windows for e in window.walk())
 
 
 def _with_guards(bound: Expr, ctx: Context) -> Expr:

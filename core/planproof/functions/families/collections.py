@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import cast_unless_same, unexpected
 from planproof.functions.families.line import Table, element, fn, lines, same
-from planproof.functions.families.rules import checks, foldable, implicitly
+from planproof.functions.families.rules import checks, foldable, implicitly, is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -254,17 +254,22 @@ def element_at_type(args: Args, conf: Conf) -> DataType:
 
 
 def _element_at_nullable(args: Args, conf: Conf) -> bool:
-    """`ElementAt.nullable`: a place outside the array fails in ANSI mode, and is null without it."""
+    """`ElementAt.nullable` reads the flags of an array that is written out; any other one may be null at a foldable place.
+
+    A place that is not foldable fails outside the array in ANSI mode, and is null without it.
+    """
     array, index = args
     if isinstance(array.type, Map):
         return True
+    if not is_foldable(index) or index.nullable:
+        return not conf.ansi or EITHER(args, conf) or _item_of(args).contains_null
     value = index.value if isinstance(index, Literal) else None
-    if isinstance(value, int) and isinstance(array, Call) and array.function.name == "array":
-        if value == 0:
-            return False
-        outside = abs(value) > len(array.args)
-        return not conf.ansi if outside else array.args[value - 1 if value > 0 else value].nullable
-    return not conf.ansi or EITHER(args, conf) or _item_of(args).contains_null
+    if not isinstance(value, int) or not isinstance(array, Call) or array.function.name != "array":
+        return True
+    if value == 0:
+        return False
+    outside = abs(value) > len(array.args)
+    return not conf.ansi if outside else array.args[value - 1 if value > 0 else value].nullable
 
 
 def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
