@@ -23,6 +23,7 @@ from planproof.types import (
     Decimal,
     Interval,
     Time,
+    is_string,
 )
 from planproof.types.kinds import ANY, ANY_TIMESTAMP, Expected
 from planproof.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
@@ -89,7 +90,7 @@ def _extracted(field: str, source: DataType) -> tuple[Expected, DataType] | None
 
 def _names_field(arg: Expr) -> bool:
     """A field is a constant string, or NULL."""
-    return is_foldable(arg) and isinstance(constant(arg, "extract"), str | None)
+    return is_foldable(arg) and (is_string(arg.type) or constant(arg, "extract") is None)
 
 
 def _source(args: list[Expr], conf: Conf) -> list[Expr]:

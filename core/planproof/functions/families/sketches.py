@@ -83,6 +83,9 @@ def _constant_count(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark fails inside where the count is no constant."""
     if not is_foldable(args[1]):
         raise Mismatch("INTERNAL_ERROR", "the count must be a constant.", whole=True)
+    if isinstance(args[1], Literal) and args[1].type != INT:
+        null = args[1].value is None
+        raise Mismatch("APPROX_TOP_K_NULL_ARG" if null else "FAILED_FUNCTION_CALL", "the count must be an int.", whole=True)
     return args
 
 
