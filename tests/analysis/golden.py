@@ -51,7 +51,7 @@ def main() -> None:
         )
         for statement in tables():
             spark.sql(statement)
-        relations = {t: _fields(spark.table(t).schema) for t in ("customers", "orders", "numbers", "sure", "maybe")}
+        relations = {t: _fields(spark.table(t).schema) for t in ("customers", "orders", "numbers", "sure", "maybe", "t", "u", "w")}
         (CASES / "relations.json").write_text(json.dumps(relations, indent=1) + "\n")
         for path in files():
             lines = [json.dumps(_answer(spark, q, ansi)) for q in statements(path) for ansi in (True, False)]

@@ -22,7 +22,7 @@ from planproof.expr import Column, fresh_id
 from planproof.plan.nodes import Named, Plan, Script
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
-from planproof.types import STRING, DataType
+from planproof.types import STRING, Char, DataType, Varchar
 
 
 def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
@@ -62,7 +62,7 @@ def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Foun
 def _declared_type(column: exp.Expr) -> DataType:
     kind = column.args.get("kind")
     found: DataType = kind.args["data_type"] if kind is not None else STRING
-    return found
+    return STRING if isinstance(found, Char | Varchar) else found
 
 
 def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> Found:

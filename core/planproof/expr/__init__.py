@@ -20,6 +20,7 @@ from planproof.expr.nodes import (
     column_of,
     fresh_id,
 )
+from planproof.expr.scopes import ExprScope, captured, column_indexes, scoped
 
 __all__ = [
     "Alias",
@@ -28,6 +29,7 @@ __all__ = [
     "Column",
     "Exists",
     "Expr",
+    "ExprScope",
     "GetField",
     "GetFieldOfElements",
     "InSubquery",
@@ -38,6 +40,9 @@ __all__ = [
     "Sort",
     "Variable",
     "Window",
+    "captured",
+    "column_indexes",
     "column_of",
     "fresh_id",
+    "scoped",
 ]

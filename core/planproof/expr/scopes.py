@@ -1,0 +1,140 @@
+"""The scope of every expression of a plan: the columns and lambda variables that it can see.
+
+A lambda's parameters are no part of any plan's schema: they live in the scope of its body alone. Columns and variables
+are bound by id, so a parameter called like a column hides its name and nothing else. The five schemas that a body could
+be given (`SCHEMAS`) are views over this binding, made for comparison: see docs/lambda-scopes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planproof.expr.nodes import Column, Exists, Expr, InSubquery, Lambda, Outer, ScalarSubquery, Variable
+from planproof.schema import LogicalField, LogicalSchema
+from planproof.types import VOID
+
+if TYPE_CHECKING:
+    from planproof.plan.nodes import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ExprScope:
+    """What one expression can see.
+
+    `columns` are its node's input, `outer` the input of the query around its subquery. `lambdas` are the parameters of
+    the lambdas around it, outermost first.
+    """
+
+    columns: tuple[Column, ...]
+    lambdas: tuple[tuple[Variable, ...], ...] = ()
+    outer: tuple[Column, ...] = ()
+
+    @property
+    def schema(self) -> LogicalSchema:
+        """The columns with their relations, then each lambda's parameters under `lambda 1`, `lambda 2`, ..."""
+        return extended(self)
+
+    def within(self, function: Lambda) -> ExprScope:
+        return ExprScope(self.columns, (*self.lambdas, function.parameters), self.outer)
+
+
+def scoped(plan: Plan) -> Iterator[tuple[Expr, ExprScope]]:
+    """Every expression node of the plan and of its subqueries, outermost first, with the scope that it stands in."""
+    yield from _of_plan(plan, ())
+
+
+def _of_plan(plan: Plan, outer: tuple[Column, ...]) -> Iterator[tuple[Expr, ExprScope]]:
+    for node in plan.walk():
+        scope = ExprScope(tuple(c for child in node.children for c in child.output), (), outer)
+        for root in node.expressions:
+            yield from in_scope(root, scope)
+
+
+def in_scope(expr: Expr, scope: ExprScope) -> Iterator[tuple[Expr, ExprScope]]:
+    """The expression and all below it, each with its scope; a subquery's expressions see its own node's input."""
+    yield expr, scope
+    inner = scope.within(expr) if isinstance(expr, Lambda) else scope
+    for child in expr.children:
+        yield from in_scope(child, inner)
+    if isinstance(expr, Exists | InSubquery | ScalarSubquery):
+        yield from _of_plan(expr.plan, scope.columns)
+
+
+def captured(function: Lambda) -> tuple[Column, ...]:
+    """The columns that the lambda takes from the row around it, each once, in the order in which it uses them."""
+    found: dict[int, Column] = {}
+    for e in function.walk():
+        column = e.column if isinstance(e, Outer) else e
+        if isinstance(column, Column):
+            found.setdefault(column.id, column)
+    return tuple(found.values())
+
+
+def column_indexes(expr: Expr, columns: tuple[Column, ...]) -> tuple[int, ...]:
+    """The places of the columns that the expression reads, ascending; a lambda variable has none."""
+    used = {e.id for e in expr.walk() if isinstance(e, Column)}
+    return tuple(i for i, c in enumerate(columns) if c.id in used)
+
+
+def _field(column: Column) -> LogicalField:
+    return LogicalField(column.relation, column.name, column.type, column.nullable)
+
+
+def _parameter(variable: Variable, relation: str | None = None) -> LogicalField:
+    return LogicalField(relation, variable.name, variable.type, variable.nullable)
+
+
+def _visible(scope: ExprScope) -> dict[str, LogicalField]:
+    """The parameters that a bare name reaches, the inner lambda's before the outer one's."""
+    return {v.name.lower(): _parameter(v) for parameters in scope.lambdas for v in parameters}
+
+
+def replaced_in_place(scope: ExprScope, body: Expr) -> LogicalSchema:
+    """A parameter takes the place of the column that it hides; the others come behind."""
+    visible = _visible(scope)
+    fields = [visible.pop(c.name.lower(), None) or _field(c) for c in scope.columns]
+    return LogicalSchema((*fields, *visible.values()))
+
+
+def renamed(scope: ExprScope, body: Expr) -> LogicalSchema:
+    """A hidden column keeps its place under a name that nobody can write; all parameters come behind."""
+    visible = _visible(scope)
+    fields = [
+        LogicalField(c.relation, f"{c.name}#{at}", c.type, c.nullable) if c.name.lower() in visible else _field(c)
+        for at, c in enumerate(scope.columns)
+    ]
+    return LogicalSchema((*fields, *visible.values()))
+
+
+def without_uncaptured(scope: ExprScope, body: Expr) -> LogicalSchema:
+    """Only the columns (their old places: `column_indexes`) and the parameters that the body uses."""
+    used = {e.id for e in body.walk() if isinstance(e, Variable)}
+    parameters = (_parameter(v) for of in scope.lambdas for v in of if v.id in used)
+    return LogicalSchema((*(_field(scope.columns[at]) for at in column_indexes(body, scope.columns)), *parameters))
+
+
+def uncaptured_as_null(scope: ExprScope, body: Expr) -> LogicalSchema:
+    """Every column in its place; one that the body does not use holds only nulls. The parameters come behind."""
+    used = set(column_indexes(body, scope.columns))
+    fields = [
+        _field(c) if at in used else LogicalField(c.relation, c.name, VOID, True) for at, c in enumerate(scope.columns)
+    ]
+    return LogicalSchema((*fields, *_visible(scope).values()))
+
+
+def extended(scope: ExprScope, body: Expr | None = None) -> LogicalSchema:
+    """All columns, then the parameters of every lambda around under a relation of its own: no name is ever lost."""
+    parameters = [_parameter(v, f"lambda {n}") for n, of in enumerate(scope.lambdas, 1) for v in of]
+    return LogicalSchema((*(_field(c) for c in scope.columns), *parameters))
+
+
+SCHEMAS: dict[str, Callable[[ExprScope, Expr], LogicalSchema]] = {
+    "replaced in place": replaced_in_place,
+    "shadowed renamed": renamed,
+    "uncaptured removed": without_uncaptured,
+    "uncaptured nullified": uncaptured_as_null,
+    "one extended schema": extended,
+}
+"""The schemas that the specification considers for a lambda's body, by name."""
