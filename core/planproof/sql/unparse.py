@@ -342,6 +342,8 @@ def _call(call: x.Call) -> str:
     text = f"{_spelled(call)}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})"
     if call.filter is not None:
         text += f" FILTER (WHERE {expression(call.filter)})"
+    if call.respect_nulls:
+        return f"{text} RESPECT NULLS"
     return f"{text} IGNORE NULLS" if call.ignore_nulls else text
 
 
