@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 CASES = Path(__file__).parents[1] / "cases" / "queries"
+RELATIONS = ("customers", "orders", "numbers", "sure", "maybe", "t", "u", "w")
 
 
 def statements(path: Path) -> list[str]:
@@ -51,7 +52,7 @@ def main() -> None:
         )
         for statement in tables():
             spark.sql(statement)
-        relations = {t: _fields(spark.table(t).schema) for t in ("customers", "orders", "numbers", "sure", "maybe", "t", "u", "w")}
+        relations = {t: _fields(spark.table(t).schema) for t in RELATIONS}
         (CASES / "relations.json").write_text(json.dumps(relations, indent=1) + "\n")
         for path in files():
             lines = [json.dumps(_answer(spark, q, ansi)) for q in statements(path) for ansi in (True, False)]

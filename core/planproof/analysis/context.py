@@ -37,7 +37,8 @@ class Environment:
     """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here.
 
     A variable is None where its value is not known. `parameters` are by name, those without by `?` and their offset;
-    `functions` are the `Routine`s that a script declared, by name.
+    `functions` are the `Routine`s and `views` the `View`s that a script declared, by name; `broken` says why some of
+    these views cannot be read (condition and message).
     """
 
     text: str
@@ -49,7 +50,8 @@ class Environment:
     variables: dict[str, Expr | None] = field(default_factory=dict)
     parameters: dict[str, Expr] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
-    views: tuple[str, ...] = ()
+    views: dict[str, Any] = field(default_factory=dict)
+    broken: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def origin(self, node: exp.Expr) -> Origin | None:
         start, stop = span(node)

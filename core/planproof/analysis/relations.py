@@ -57,7 +57,7 @@ def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
         raise env.unknown("time travel", node)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
-    plan = _sampled(plan, node)
+    plan = _sampled(plan, node, env)
     return _aliased(plan, node, env, outer)
 
 
@@ -87,6 +87,8 @@ def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.", node)
+    if relation.name in env.broken:
+        raise env.rejected(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
     output = tuple(
         Column(fresh_id(), f.name, f.type, f.nullable, qualifier, f.evidence if f.nullable else None)
@@ -95,8 +97,18 @@ def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
     return Scan(relation.name, output)
 
 
-def _sampled(plan: Plan, node: exp.Expr) -> Plan:
-    return Limit("sample", plan) if node.args.get("sample") is not None else plan
+def _sampled(plan: Plan, node: exp.Expr, env: Environment) -> Plan:
+    sample = node.args.get("sample")
+    if sample is None:
+        return plan
+    rows = sample.args.get("rows")
+    if isinstance(rows, exp.Literal) and rows.name.startswith("-"):
+        raise env.rejected(
+            "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
+            f"The limit expression must be equal to or greater than 0, but got {rows.name}.",
+            rows,
+        )
+    return Limit("sample", plan)
 
 
 def _aliased(plan: Plan, node: exp.Expr, env: Environment, outer: Scope | None) -> From:
@@ -136,7 +148,7 @@ def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> From
     if node.args.get("alias") is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(replace(c, qualifier=(_NAMELESS,)) for c in plan.output))
-    return _aliased(_sampled(plan, node), node, env, outer)
+    return _aliased(_sampled(plan, node, env), node, env, outer)
 
 
 _NAMELESS = "__auto_generated_subquery_name"
@@ -145,10 +157,10 @@ _NAMELESS = "__auto_generated_subquery_name"
 def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_relation(node.args["this"], env, outer)
     if node.args.get("alias") is None:
-        return _sampled(plan, node), scope
+        return _sampled(plan, node, env), scope
     if plan.output != scope.columns:
         plan = Project(scope.columns, plan)
-    return _aliased(_sampled(plan, node), node, env, outer)
+    return _aliased(_sampled(plan, node, env), node, env, outer)
 
 
 def _values(node: exp.Values, env: Environment, outer: Scope | None) -> From:

@@ -17,6 +17,7 @@ from planproof.analysis.expressions import bind
 from planproof.analysis.queries import bind_query
 from planproof.analysis.routines import declared
 from planproof.analysis.scope import Scope
+from planproof.analysis.views import View, broken
 from planproof.catalog import Catalog, Relation, joined, split_name
 from planproof.conf import Conf
 from planproof.expr import Literal
@@ -42,9 +43,11 @@ def apply(
     """
     env = Environment("", Catalog(), conf, registry or builtin(), bind_query)
     known = {name.lower(): columns for name, columns in relations.items()}
+    dropped = False
     for text in setup:
         try:
             statement = parse_statement(text, env.conf)
+            dropped = dropped or isinstance(statement, c.Drop)
             binder = _STATEMENTS.get(type(statement))
             if binder is not None:
                 env = binder(statement, replace(env, text=text), known)
@@ -53,7 +56,7 @@ def apply(
             continue
     for name, columns in relations.items():
         _report(name, columns, env)
-    return env
+    return replace(env, broken=broken(env.views.values(), env)) if dropped and env.views else env
 
 
 def _report(name: str, columns: Columns, env: Environment) -> None:
@@ -153,9 +156,13 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         if reported is not None:
             _add(_view_name(parts, kind, env), reported, kind, env)
         return env
-    if not names or len(names) == len(plan.output):
-        _register(parts, plan, names, kind, env)
-    return env
+    if names and len(names) != len(plan.output):
+        return env
+    _register(parts, plan, names, kind, env)
+    name = _view_name(parts, kind, env)
+    columns = tuple(c.name for c in plan.output)
+    view = View(name, node.args["query"], env.text, columns, env.catalog.namespace)
+    return replace(env, views={**env.views, name: view})
 
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
@@ -198,14 +205,16 @@ def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Enviro
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
     if node.args["kind"] in ("TABLE", "VIEW"):
         parts = name_parts(node.args["this"])
-        env.catalog.drop(joined(parts))
-        env.catalog.drop(_full_name(parts, env))
-    elif node.args["kind"] == "FUNCTION":
+        names = (joined(p.lower() for p in parts), _full_name(parts, env))
+        for name in names:
+            env.catalog.drop(name)
+        return replace(env, views={k: v for k, v in env.views.items() if k not in names})
+    if node.args["kind"] == "FUNCTION":
         name = ".".join(name_parts(node.args["this"])).lower()
         return replace(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
-    elif node.args["kind"] == "VARIABLE":
+    if node.args["kind"] == "VARIABLE":
         name = name_parts(node.args["this"])[-1].lower()
         return replace(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
