@@ -38,7 +38,7 @@ KNOWN = Path(__file__).parent / "known_differences.txt"
 VIEW = "specimens"
 _NO_CALL = {
     *("getarrayitem", "getmapvalue", "percentile_cont", "percentile_disc"),
-    *("window", "session_window", "window_time", "grouping", "grouping_id"),
+    *("window", "session_window", "window_time", "grouping", "grouping_id", "sql_keywords"),
 }
 """Functions that only syntax calls, or that mean more than a call (WITHIN GROUP, a column of the block)."""
 _SIZE = 120

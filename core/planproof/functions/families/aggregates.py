@@ -42,6 +42,7 @@ from planproof.types import (
     String,
     is_integral,
     is_numeric,
+    is_string,
     walk,
 )
 from planproof.types.coercion import bounded_decimal
@@ -212,7 +213,11 @@ def _deviation(args: Args, conf: Conf) -> Mismatch | None:
 def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
     """The default takes the value's type. The offset makes the frame before Spark would cast it."""
     default, offset = args[2], args[1]
-    if isinstance(offset, Literal) and offset.type != INT:
+    refused = _flagged(3)(args, conf)
+    if refused is not None:
+        raise refused
+    given = offset.type
+    if isinstance(offset, Literal) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
         raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
     return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
@@ -316,8 +321,8 @@ TABLE: Table = lines(
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
     fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), effects=PURE, **_WIN),
-    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_lagged, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_flagged(3), _default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_lagged, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
     fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_SHIFTING),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),

@@ -28,6 +28,7 @@ from planproof.types import (
     BINARY,
     BOOLEAN,
     CALENDAR_INTERVAL,
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
@@ -83,7 +84,7 @@ def _constant_count(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark fails inside where the count is no constant."""
     if not is_foldable(args[1]):
         raise Mismatch("INTERNAL_ERROR", "the count must be a constant.", whole=True)
-    if isinstance(args[1], Literal) and args[1].type != INT:
+    if isinstance(args[1], Literal) and args[1].type not in (INT, DATE):
         null = args[1].value is None
         raise Mismatch("APPROX_TOP_K_NULL_ARG" if null else "FAILED_FUNCTION_CALL", "the count must be an int.", whole=True)
     return args
