@@ -94,7 +94,7 @@ def _visible(scope: ExprScope) -> dict[str, LogicalField]:
 def replaced_in_place(scope: ExprScope, body: Expr) -> LogicalSchema:
     """A parameter takes the place of the column that it hides; the others come behind."""
     visible = _visible(scope)
-    fields = [visible.pop(c.name.lower()) if c.name.lower() in visible else _field(c) for c in scope.columns]
+    fields = [visible.pop(key) if (key := c.name.lower()) in visible else _field(c) for c in scope.columns]
     return LogicalSchema((*fields, *visible.values()))
 
 
