@@ -289,7 +289,14 @@ def _window(window: x.Window) -> str:
 
 
 _BINARY = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<", "<=", ">", ">=", "and", "or", "&", "|", "^"))
+def _with_unit(name: str) -> Callable[[list[str]], str]:
+    """`timestampadd(DAY, n, x)`: the unit stands without quotes."""
+    return lambda args: f"{name}({args[0][1:-1]}, {args[1]}, {args[2]})"
+
+
 _SYNTAX: dict[str, Callable[[list[str]], str]] = {
+    "timestampadd": _with_unit("timestampadd"),
+    "timestampdiff": _with_unit("timestampdiff"),
     "not": lambda a: f"(NOT {a[0]})",
     "isnull": lambda a: f"({a[0]} IS NULL)",
     "isnotnull": lambda a: f"({a[0]} IS NOT NULL)",
@@ -337,9 +344,18 @@ def _call(call: x.Call) -> str:
         return _SYNTAX[name](args)
     if name == "when":
         return _case(args)
-    if name not in SPARK_FUNCTIONS or call.order:
+    if name not in SPARK_FUNCTIONS:
         raise Unknown(f"a text for the function {name}")
-    text = f"{_spelled(call)}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})"
+    if call.order and "order" not in call.function.modifiers:
+        # The first argument is the sort key.
+        args = args[1:]
+    return _modified(call, f"{_spelled(call)}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})")
+
+
+def _modified(call: x.Call, text: str) -> str:
+    """The call with what follows its parentheses."""
+    if call.order:
+        text += f" WITHIN GROUP (ORDER BY {', '.join(_sort(k) for k in call.order if isinstance(k, x.Sort))})"
     if call.filter is not None:
         text += f" FILTER (WHERE {expression(call.filter)})"
     if call.respect_nulls:
@@ -348,6 +364,9 @@ def _call(call: x.Call) -> str:
 
 
 def _spelled(call: x.Call) -> str:
+    # A sort key makes Spark forget the alias under which the function was called.
+    if call.order:
+        return call.function.name
     return call.shown if call.function.alias and re.fullmatch(r"\w+", call.shown) else call.function.name
 
 

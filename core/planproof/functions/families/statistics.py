@@ -11,7 +11,7 @@ from decimal import Decimal as Number
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr
+from planproof.expr.nodes import Call, Cast, Expr, Sort
 from planproof.functions.families.aggregates import average_type
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import checks, constant, foldable, is_foldable, not_null
@@ -109,11 +109,15 @@ def _histogram_type(args: Args, conf: Conf) -> DataType:
     return Array(Struct((StructField("x", args[0].type), StructField("y", DOUBLE))), True)
 
 
+def _is_descending(call: Call) -> bool:
+    return any(isinstance(key, Sort) and not key.ascending for key in call.order)
+
+
 def _within(call: Call, pretty: Pretty) -> str:
     """`percentile_cont(p) WITHIN GROUP (ORDER BY v)`; the direction is printed where it is descending."""
     value, *rest = call.args
     inside = ", ".join(pretty(a) for a in rest)
-    down = " DESC" if call.order and not call.order[0].ascending else ""  # type: ignore[attr-defined]
+    down = " DESC" if _is_descending(call) else ""
     distinct = "DISTINCT " if call.distinct else ""
     return f"{call.shown}({distinct}{inside}) WITHIN GROUP (ORDER BY {pretty(value)}{down})"
 
@@ -122,7 +126,7 @@ def _mode(call: Call, pretty: Pretty) -> str:
     """An ordered mode prints the other direction: of equally frequent values it takes the first in that order."""
     value = pretty(call.args[0])
     if call.order:
-        down = " DESC" if call.order[0].ascending else ""  # type: ignore[attr-defined]
+        down = "" if _is_descending(call) else " DESC"
         return f"mode() WITHIN GROUP (ORDER BY {value}{down})"
     steady = len(call.args) > 1 and constant(call.args[1], "mode")
     return f"mode() WITHIN GROUP (ORDER BY {value} DESC)" if steady else f"mode({value})"
