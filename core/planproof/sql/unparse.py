@@ -289,6 +289,8 @@ def _window(window: x.Window) -> str:
 
 
 _BINARY = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<", "<=", ">", ">=", "and", "or", "&", "|", "^"))
+
+
 def _with_unit(name: str) -> Callable[[list[str]], str]:
     """`timestampadd(DAY, n, x)`: the unit stands without quotes."""
     return lambda args: f"{name}({args[0][1:-1]}, {args[1]}, {args[2]})"
