@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
-from planproof.analysis import literals, setops
-from planproof.analysis.calls import call
+from planproof.analysis import setops
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import bind
 from planproof.analysis.scope import Scope
-from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
+from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof.expr.pretty import pretty
-from planproof.plan.nodes import Aggregate, Plan, Project, SetOperation
+from planproof.plan.nodes import Pivot, Plan, Project, SetOperation
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
 from planproof.types.casts import can_cast
@@ -32,19 +29,25 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
             raise env.rejected(
                 "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
             )
-    if all(_first_of_its_value(a) for _, a, _ in aggregates):
-        aggregates = [(n, _absent_where_no_row(a, ctx, s), s) for n, a, s in aggregates]
-    used = {e.id for root in (*keys, *(a for _, a, _ in aggregates)) for e in root.walk() if isinstance(e, Column)}
-    groups: tuple[Expr, ...] = tuple(c for c in scope.columns if c.id not in used)
-    items = list(groups)
-    for value in node.args["values"]:
-        name = _value_name(value, keys, ctx)
-        for own, aggregate, _ in aggregates:
-            items.append(Alias(aggregate, name if len(aggregates) == 1 else f"{name}_{own}", fresh_id()))
-    return Aggregate(groups, tuple(items), child)
+    used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
+    groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
+    # Where it can, Spark aggregates per value first and then picks: null where a group has no such row, a count too.
+    picked = all(_first_of_its_value(a) for _, a in aggregates)
+    made: list[Column] = []
+    values = [_value(v, keys, ctx) for v in node.args["values"]]
+    for name, _ in values:
+        for own, aggregate in aggregates:
+            shown = name if len(aggregates) == 1 else f"{name}_{own}"
+            nullable = picked or aggregate.nullable
+            made.append(Column(fresh_id(), shown, aggregate.type, nullable, doubt=_NO_ROW if nullable else None))
+    parts = tuple(a for _, a in aggregates), tuple(keys), tuple(v for _, v in values)
+    return Pivot(groups, *parts, child, (*groups, *made))
 
 
-def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr, exp.Expr]:
+_NO_ROW = "PIVOT gives null where a group has no row of the value"
+
+
+def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr]:
     inner = node.args["this"] if isinstance(node, exp.Alias) else node
     bound = bind(inner, ctx)
     if not holds_aggregate(bound):
@@ -53,7 +56,7 @@ def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr, exp.Expr]:
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
-    return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else pretty(bound)), bound, node
+    return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else pretty(bound)), bound
 
 
 def _first_of_its_value(aggregate: Expr) -> bool:
@@ -61,15 +64,8 @@ def _first_of_its_value(aggregate: Expr) -> bool:
     return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
 
 
-def _absent_where_no_row(aggregate: Expr, ctx: Context, node: exp.Expr) -> Expr:
-    """The aggregate of one value's rows: null where a group has none, a count too."""
-    if isinstance(aggregate, Call):
-        return replace(aggregate, nullable=True, known=None)
-    return call("when", [literals.TRUE, aggregate], ctx, node) if not aggregate.nullable else aggregate
-
-
-def _value_name(node: exp.Expr, keys: list[Expr], ctx: Context) -> str:
-    """The alias of a value, or the value as a string."""
+def _value(node: exp.Expr, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+    """A value, and its alias or the value as a string."""
     inner = node.args["this"] if isinstance(node, exp.Alias) else node
     value = bind(inner, ctx)
     if any(isinstance(e, Column) for e in value.walk()):
@@ -91,9 +87,9 @@ def _value_name(node: exp.Expr, keys: list[Expr], ctx: Context) -> str:
                 node,
             )
     if isinstance(node, exp.Alias):
-        return str(node.args["alias"].args["this"])
+        return str(node.args["alias"].args["this"]), value
     texts = [_text(m, ctx, node) for m in members]
-    return texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"
+    return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
 
 
 def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:

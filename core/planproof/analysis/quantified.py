@@ -10,7 +10,7 @@ from planproof.analysis.calls import call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr, Literal
 from planproof.functions.bind import apply
-from planproof.functions.signature import ALWAYS, PURE, Function, Mismatch
+from planproof.functions.signature import ALWAYS, PURE, Function, Many, Mismatch
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, is_string
 from planproof.types.kinds import ANY_STRING
@@ -21,7 +21,7 @@ def _shown(quantified: Call, show: object) -> str:
 
 
 _FUNCTIONS = {
-    name: Function(name, (ANY_STRING,), BOOLEAN, ALWAYS, PURE, show=_shown)
+    name: Function(name, (ANY_STRING, Many(ANY_STRING)), BOOLEAN, ALWAYS, PURE, show=_shown)
     for name in ("likeany", "likeall", "notlikeany", "notlikeall")
 }
 """Where all patterns are string literals, Spark keeps them beside the operand."""
@@ -36,15 +36,23 @@ def quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
     insensitive = node.args["kind"] == "ILIKE"
     if all(isinstance(p, Literal) and is_string(p.type) and p.value is not None for p in patterns):
         name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
-        return _together(name, call("lower", [operand], ctx, node) if insensitive else operand, ctx, node)
+        if insensitive:
+            operand, patterns = call("lower", [operand], ctx, node), [_lowered(p) for p in patterns]
+        return _together(name, [operand, *patterns], ctx, node)
     tests: list[Expr] = [call("ilike" if insensitive else "like", [operand, p], ctx, node) for p in patterns]
     if negated:
         tests = [call("not", [t], ctx, node) for t in tests]
     return reduce(lambda a, b: call("or" if any_of else "and", [a, b], ctx, node), tests)
 
 
-def _together(name: str, operand: Expr, ctx: Context, node: exp.Expr) -> Expr:
+def _lowered(pattern: Expr) -> Expr:
+    assert isinstance(pattern, Literal)
+    text = str(pattern.value).lower()
+    return Literal(text, pattern.type, text)
+
+
+def _together(name: str, args: list[Expr], ctx: Context, node: exp.Expr) -> Expr:
     try:
-        return apply(_FUNCTIONS[name], [operand], ctx.conf)
+        return apply(_FUNCTIONS[name], args, ctx.conf)
     except Mismatch as mismatch:
         raise ctx.env.mismatch(mismatch, node) from None

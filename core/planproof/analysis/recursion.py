@@ -11,7 +11,19 @@ from planproof.analysis.context import Cte, Environment
 from planproof.analysis.scope import Scope
 from planproof.analysis.setops import cast_to, widened
 from planproof.expr import Column, fresh_id
-from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Aggregate, Join, Named, Plan, Scan
+from planproof.plan.nodes import (
+    FULL,
+    LEFT,
+    LEFT_ANTI,
+    LEFT_SEMI,
+    RIGHT,
+    Aggregate,
+    Join,
+    Pivot,
+    Plan,
+    Recursion,
+    Scan,
+)
 from planproof.sql.nodes import name_parts
 from planproof.types import same_type
 from planproof.types.coercion import wider
@@ -49,16 +61,17 @@ def recursive_cte(
             "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
         )
     output = tuple(_loosened(c, names[i] if names else c.name, name) for i, c in enumerate(anchor.output))
-    inner = env.with_ctes({name.lower(): Cte(name, Scan(name, output, recursive=True), recursive=True)})
+    itself = Scan(name, output, recursive=True)
+    inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
     step = env.bind_query(query.args["expression"], inner, outer)
-    _check_places(step, inner.ctes[name.lower()].plan, cte, env)
+    _check_places(step, itself, cte, env)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
         _check_types(anchor, step, cte, env)
         step = cast_to(step, types, env)
     both = widened("union", anchor, step, True, env, cte)
     flags = [c.nullable for c in both.output]
-    return Named((name,), both, tuple(replace(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
+    return Recursion(itself, both, tuple(replace(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
 
 
 def _check_types(anchor: Plan, step: Plan, cte: exp.CTE, env: Environment) -> None:
@@ -81,7 +94,7 @@ def _check_places(step: Plan, itself: Plan, cte: exp.CTE, env: Environment) -> N
     """The step may not aggregate itself, nor stand where an outer join fills in for it (`CheckAnalysis`)."""
     for node in step.walk():
         below: tuple[Plan, ...] = ()
-        if isinstance(node, Aggregate):
+        if isinstance(node, Aggregate | Pivot):
             below = (node.child,)
         elif isinstance(node, Join):
             sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}

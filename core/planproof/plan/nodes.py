@@ -275,6 +275,32 @@ class Named(Unary):
 
 
 @dataclass(frozen=True, slots=True)
+class Recursion(Unary):
+    """A recursive CTE: the union of an anchor and a step, in which `itself` stands for the rows made so far."""
+
+    itself: Scan
+    child: Plan
+    output: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pivot(Unary):
+    """PIVOT: one row per `groups`; one column per value of `keys` and aggregate, over the rows of that value alone."""
+
+    groups: tuple[Column, ...]
+    aggregates: tuple[Expr, ...]
+    keys: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    child: Plan
+    output: tuple[Column, ...]
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The values are constants."""
+        return self.groups + self.aggregates + self.keys
+
+
+@dataclass(frozen=True, slots=True)
 class Generate(Unary):
     """LATERAL VIEW, or a generator in SELECT: each row of the child beside each row that the generator makes of it."""
 

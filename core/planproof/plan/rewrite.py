@@ -9,6 +9,7 @@ from planproof.expr import Alias, Column, Expr, Sort
 from planproof.plan import nodes as p
 
 Change = Callable[[Expr], Expr]
+_OverChild = p.Distinct | p.Named | p.Recursion | p.Limit | p.Generate | p.Script | p.Pivot
 
 
 def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
@@ -55,7 +56,7 @@ def _set_operation(node: p.SetOperation, change: Change) -> p.Plan:
     return node if all(a is b for a, b in zip(inputs, node.inputs)) else replace(node, inputs=inputs)
 
 
-def _child_only(node: p.Distinct | p.Named | p.Limit | p.Ordered | p.Generate | p.Script, change: Change) -> p.Plan:
+def _child_only(node: _OverChild, change: Change) -> p.Plan:
     child = map_expressions(node.child, change)
     return node if child is node.child else replace(node, child=child)
 
@@ -81,6 +82,8 @@ _REBUILD: dict[type, Callable[..., p.Plan]] = {
     p.SetOperation: _set_operation,
     p.Distinct: _child_only,
     p.Named: _child_only,
+    p.Recursion: _child_only,
+    p.Pivot: _child_only,
     p.Limit: _child_only,
     p.Script: _child_only,
     p.Generate: _child_only,

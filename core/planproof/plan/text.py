@@ -21,6 +21,8 @@ def _head(node: p.Plan) -> str:
 def _detail(node: p.Plan) -> str:
     if isinstance(node, p.Scan):
         return node.relation
+    if isinstance(node, p.Recursion):
+        return node.itself.relation
     if isinstance(node, p.Named):
         return ".".join(node.name)
     if isinstance(node, p.SetOperation):

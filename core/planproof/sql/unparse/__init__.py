@@ -1,0 +1,26 @@
+"""A plan back to SQL: a text that Spark analyzes to the plan's names, types and nullability.
+
+For `explain` and for tests; a rewriting never goes this way (it splices the user's own text). Every column is named
+by its id below the root, so that two equal names stay two columns; relations are not kept. Raises `Unknown` for what
+has no text.
+"""
+
+from __future__ import annotations
+
+from planproof.plan.nodes import Plan
+from planproof.sql.unparse import expressions, plans
+from planproof.sql.unparse.texts import column_id, quoted, text, writers
+
+writers(plans.WRITERS)
+writers(expressions.WRITERS)
+
+
+def unparse(plan: Plan) -> str:
+    """The plan as one query. Raises `Unknown` with the name of a node or function that it cannot write."""
+    if not plan.output:
+        return text(plan)
+    items = ", ".join(f"{column_id(c)} AS {quoted(c.name)}" for c in plan.output)
+    return f"SELECT {items} FROM ({text(plan)}) AS q"
+
+
+__all__ = ["quoted", "unparse"]
