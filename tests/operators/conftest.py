@@ -33,6 +33,8 @@ os.environ.update(
     AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{HOME / 'airflow.db'}",
     AIRFLOW__LOGGING__BASE_LOG_FOLDER=str(HOME / "logs"),
     AIRFLOW__USAGE_DATA_COLLECTION__ENABLED="False",
+    AIRFLOW__OPENLINEAGE__DISABLED="True",
+    AIRFLOW__COSMOS__ENABLE_TELEMETRY="False",
 )
 DAGS.mkdir()
 pytest.importorskip("airflow")
