@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from planproof.expr.nodes import Alias, Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
+from planproof.functions.signature import Category
 from planproof.plan import nodes as p
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "identity", "transformation", "aggregation"
@@ -41,7 +42,7 @@ class Lineage:
 
 
 def lineage(root: p.Plan) -> Lineage:
-    """The lineage of a plan's output. A column of a relation that a name stands for several times is named once."""
+    """The lineage of a plan's output. What a recursive CTE reads of itself is left out."""
     trace = _Trace()
     trace.visit(root)
     columns = tuple((column.name, trace.sources(column.id)) for column in root.output)
@@ -49,18 +50,38 @@ def lineage(root: p.Plan) -> Lineage:
     return Lineage(columns, tuple(sorted(rows)))
 
 
+def feeds(root: p.Plan) -> dict[int, set[int]]:
+    """Per id of a column anywhere in the plan, the positions of the output columns whose values it reaches."""
+    trace = _Trace()
+    trace.visit(root)
+    found: dict[int, set[int]] = {}
+    for position, column in enumerate(root.output):
+        waiting, seen = [column.id], set[int]()
+        while waiting:
+            key = waiting.pop()
+            if key not in seen:
+                seen.add(key)
+                found.setdefault(key, set()).add(position)
+                waiting += [read for expr in trace.made.get(key, ()) for read, _ in _read(expr, IDENTITY)]
+    return found
+
+
 @dataclass(slots=True)
 class _Trace:
-    """`made` says per column id of what it is made: an expression, or other ids (a set operation has several)."""
+    """`scanned` and `made` say per column id where it is stored, or of which expressions it is made."""
 
     scanned: dict[int, Source] = field(default_factory=dict)
     made: dict[int, list[Expr]] = field(default_factory=dict)
     conditions: list[tuple[Expr, str]] = field(default_factory=list)
     known: dict[int, tuple[Source, ...]] = field(default_factory=dict)
+    seen: dict[int, p.Plan] = field(default_factory=dict)
 
     # --- what the plan says -----------------------------------------------------------------------------------------
 
     def visit(self, node: p.Plan) -> None:
+        if id(node) in self.seen:  # A CTE that is read twice is one plan.
+            return
+        self.seen[id(node)] = node
         for child in node.children:
             self.visit(child)
         for expr in node.expressions:
@@ -71,36 +92,13 @@ class _Trace:
 
     def _define(self, node: p.Plan) -> None:
         if isinstance(node, p.Scan):
-            if not node.recursive:
-                for column in node.output:
-                    self.scanned[column.id] = Source(node.relation, column.name, IDENTITY)
-        elif isinstance(node, (p.Project, p.Aggregate)):
-            for item in node.items:
-                if isinstance(item, Alias):
-                    self._make(item.id, [item.child])
-        elif isinstance(node, p.Named):
-            self._same(node.output, node.child.output)
-        elif isinstance(node, p.SetOperation):
-            for plan in node.inputs:
-                self._same(node.output, plan.output)
-        elif isinstance(node, p.Generate):
-            for column in node.generated:
-                self._make(column.id, [node.call])
-        elif isinstance(node, p.Values) and node.call is not None:
-            for column in node.output:
-                self._make(column.id, [node.call])
-        elif isinstance(node, p.Script):
-            for column in node.output:
-                self._make(column.id, [Alias(c, c.name, c.id) for c in node.child.output])
-
-    def _same(self, output: Iterable[Column], below: Iterable[Column]) -> None:
-        for column, source in zip(output, below):
-            if column.id != source.id:
-                self._make(column.id, [source])
-
-    def _make(self, column: int, exprs: list[Expr]) -> None:
-        found = self.made.setdefault(column, [])
-        found += [expr for expr in exprs if not any(expr is known for known in found)]
+            # Inside a recursive CTE its own name is no relation.
+            own = [] if node.recursive else node.output
+            self.scanned |= {column.id: Source(node.relation, column.name, IDENTITY) for column in own}
+        for key, expr in _definitions(node):
+            known = self.made.setdefault(key, [])
+            if not any(expr is other for other in known):
+                known.append(expr)
 
     # --- what follows from it ---------------------------------------------------------------------------------------
 
@@ -124,6 +122,26 @@ class _Trace:
         return found
 
 
+def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
+    """The ids that a node gives to new columns, and of what each is made; a set operation's of several."""
+    if isinstance(node, (p.Project, p.Aggregate)):
+        yield from ((item.id, item.child) for item in node.items if isinstance(item, Alias))
+    elif isinstance(node, p.Named):
+        yield from _same(node.output, node.child.output)
+    elif isinstance(node, p.SetOperation):
+        for plan in node.inputs:
+            yield from _same(node.output, plan.output)
+    elif isinstance(node, p.Script):
+        yield from ((column.id, Alias(c, c.name, c.id)) for column in node.output for c in node.child.output)
+    elif isinstance(node, (p.Generate, p.Values)) and node.call is not None:
+        generated = node.generated if isinstance(node, p.Generate) else node.output
+        yield from ((column.id, node.call) for column in generated)
+
+
+def _same(output: Iterable[Column], below: Iterable[Column]) -> Iterator[tuple[int, Expr]]:
+    return ((column.id, source) for column, source in zip(output, below) if column.id != source.id)
+
+
 def _read(expr: Expr, does: str) -> Iterator[tuple[int, str]]:
     """The ids of the columns whose values reach the expression's value, and what is done to them."""
     if isinstance(expr, Column):
@@ -137,10 +155,10 @@ def _read(expr: Expr, does: str) -> Iterator[tuple[int, str]]:
     elif isinstance(expr, Window):
         yield from _read(expr.call, does)
     else:
-        inner = AGGREGATION if isinstance(expr, Call) and expr.function.kind == "aggregate" else TRANSFORMATION
-        values = expr.args if isinstance(expr, Call) else expr.children
-        for child in values:
-            yield from _read(child, max(does, inner, key=_STRENGTH.index))
+        aggregates = isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+        does = max(does, AGGREGATION if aggregates else TRANSFORMATION, key=_STRENGTH.index)
+        for child in expr.args if isinstance(expr, Call) else expr.children:
+            yield from _read(child, does)
 
 
 def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:

@@ -15,10 +15,11 @@ def show(node: p.Plan, depth: int = 0) -> str:
 
 def _head(node: p.Plan) -> str:
     name = type(node).__name__
-    return f"{name} {detail}" if (detail := _detail(node)) else name
+    return f"{name} {what}" if (what := detail(node)) else name
 
 
-def _detail(node: p.Plan) -> str:
+def detail(node: p.Plan) -> str:
+    """What tells a node from others of its kind: its relation, its condition, its expressions."""
     if isinstance(node, p.Scan):
         return node.relation
     if isinstance(node, p.Recursion):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planproof.claims.model import dotted
 from planproof.contract import Contract
 from planproof.origin import AnalysisError, Origin, Unknown
+from planproof.plan.outline import plan_details
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import custom_constraints
 from planproof.report.model import PLANES, Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
@@ -36,11 +37,13 @@ class Reading:
     invariants: dict[str, Enforcement] = field(default_factory=dict)
     rewrites: tuple[Rewrite, ...] = ()
     error: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
 
     def planned(self, plan: LogicalPlan, incomplete: str | None) -> None:
         """The logical plane was read. `incomplete` names a source that may have columns beyond those declared."""
         schema: LogicalSchema = plan.schema
         self._read_plane("logical", schema.strip())
+        self.details |= plan_details(plan)
         self._enforce("I1", True, "at every node of the logical plan")
         self.findings += plan.findings
         self.findings += self._sink(schema.strip())
@@ -73,6 +76,7 @@ class Reading:
             "fail_on": self.settings.fail_on,
             "contract": self.contract is not None,
             "inputs": dict(self.inputs),
+            **self.details,
         }
         return Report(
             self.node.relation,

@@ -13,6 +13,7 @@ from planproof.contract import Model
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.origin import AnalysisError, Origin, Unknown
+from planproof.plan.outline import plan_details
 from planproof.publish.draft import Draft
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import PhysicalSchema
@@ -87,6 +88,7 @@ def _logical(draft: Draft, session: Session, catalog: Catalog) -> tuple[Any | No
         return None, refusal
     else:
         draft.read("logical", plan.physical_schema)
+        draft.details |= plan_details(plan)
         draft.add(replace(f, origin=_in(draft, f.origin)) for f in plan.findings)
         draft.enforced("I1", "every node of the logical plan")
         return plan, None

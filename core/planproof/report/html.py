@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 
 from planproof.report.model import PLANES, Report, Verdict
+from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import fate, quote, stopped, summary, where
 
@@ -32,6 +33,7 @@ def render(reports: Iterable[Report], run: RunReport | None = None, title: str =
         run=run,
         reports=shown,
         planes=lambda report: list(plane_boxes(report)),
+        picture=picture,
         stopped=stopped,
         fate=fate,
         quote=quote,
