@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from planproof.project import ProjectError, read_project, selected
@@ -101,7 +103,7 @@ def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_mani
     )
     assert [(node.name, reason) for node, reason in refusals(project.models, fresh=True)] == [
         ("bare", "not compiled"),
-        ("hooked", "it has hooks, and only dbt runs hooks"),
+        ("hooked", "only dbt does what it asks for: 1 hook"),
         ("snake", "a Python model"),
     ]
     with pytest.raises(ProjectError, match=r"nothing was run:\n  bare: not compiled\n  hooked: .*\n  snake"):
@@ -111,3 +113,66 @@ def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_mani
 def test_ephemeral_models_alone_are_nothing_to_run(shop):
     with pytest.raises(ProjectError, match="only ephemeral models are selected"):
         runnable(selected(shop, ["b"]), fresh=True)
+
+
+def test_independent_models_run_beside_each_other_and_parents_first(dbt_manifest):
+    """`left` and `right` meet at a barrier: one after the other they would never pass it."""
+    project = read_project(
+        dbt_manifest(
+            {
+                "top": {"sql": "select 1"},
+                "left": {"sql": "select 1", "parents": ["top"]},
+                "right": {"sql": "select 1", "parents": ["top"]},
+                "end": {"sql": "select 1", "parents": ["left", "right"]},
+            }
+        )
+    )
+    barrier, threads, ended = threading.Barrier(2, timeout=20), {}, []
+
+    class Meeting(Told):
+        def publish(self, model, full_refresh=False):
+            if model.name in ("shop.left", "shop.right"):
+                barrier.wait()
+            return super().publish(model, full_refresh)
+
+    guard = Meeting(stops=["shop.right"])
+    nodes = runnable(selected(project), fresh=True)
+    reports = run_project(
+        project,
+        nodes,
+        guard,
+        threads=2,
+        starting=lambda node: threads.setdefault(node.name, threading.get_ident()),
+        finished=lambda report: ended.append(threading.get_ident()),
+    )
+    assert [report.model for report in reports] == [node.relation for node in nodes]
+    assert outcomes(reports)["shop.end"] == "skipped"
+    assert guard.seen[0][0] == "shop.top"
+    assert threads["left"] != threads["right"]
+    assert set(ended) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_where_finished_raises_no_further_model_is_begun(shop, threads):
+    guard = Told()
+
+    def cancelled(report):
+        raise KeyboardInterrupt
+
+    nodes = runnable(selected(shop, ["a", "c", "d"]), fresh=True)
+    with pytest.raises(KeyboardInterrupt):
+        run_project(shop, nodes, guard, threads=threads, finished=cancelled)
+    assert [name for name, _, _ in guard.seen] == ["shop.a"]
+
+
+def test_what_dbt_alone_would_do_is_listed(dbt_manifest):
+    config = {
+        "post-hook": [{"sql": "grant select on x to y"}, {"sql": "analyze table x"}],
+        "grants": {"select": ["bob"]},
+        "persist_docs": {"relation": True, "columns": True},
+        "sql_header": "set x = 1;",
+    }
+    documented = {"id": {"data_type": "int", "description": "an id"}}
+    manifest = dbt_manifest({"a": {"sql": "select 1 as id", "config": config, "columns": documented}})
+    with pytest.raises(ProjectError, match=r"a: only dbt does .*2 hooks, sql_header, grants, persist_docs of columns"):
+        runnable(selected(read_project(manifest)), fresh=True)

@@ -200,8 +200,8 @@ def test_what_the_guard_cannot_run_is_said(dbt_manifest):
     )
     assert {node.name: node.unsupported() for node in project.models} == {
         "fine": None,
-        "headed": "it has a sql_header",
-        "hooked": "it has hooks, and only dbt runs hooks",
+        "headed": "only dbt does what it asks for: sql_header",
+        "hooked": "only dbt does what it asks for: 1 hook",
         "lake": "file format 'delta'",
         "merged": "incremental strategy 'merge'",
         "odd": "materialized as 'materialized_view'",

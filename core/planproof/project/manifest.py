@@ -60,7 +60,8 @@ class ProjectNode:
         config = self.raw.get("config") or {}
         found: list[str] = []
         for key in ("pre-hook", "post-hook", "pre_hook", "post_hook"):
-            for hook in config.get(key) or ():
+            given = config.get(key) or ()
+            for hook in [given] if isinstance(given, (str, Mapping)) else given:
                 text = hook.get("sql") if isinstance(hook, Mapping) else hook
                 found.append(str(text or ""))
         return tuple(text for text in found if text.strip())
@@ -78,9 +79,22 @@ class ProjectNode:
         file_format = config.get("file_format") or "parquet"
         if self.materialized in ("table", "incremental") and file_format != "parquet":
             return f"file format {file_format!r}"
-        if self.hooks():
-            return "it has hooks, and only dbt runs hooks"
-        return "it has a sql_header" if config.get("sql_header") else None
+        skipped = self.left_to_dbt()
+        return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None
+
+    def left_to_dbt(self) -> tuple[str, ...]:
+        """What the model's config asks of dbt beside its table, and the guard does not do."""
+        config = self.raw.get("config") or {}
+        persist = config.get("persist_docs") or {}
+        documented = any(column.get("description") for column in (self.raw.get("columns") or {}).values())
+        hooks = self.hooks()
+        found = {
+            f"{len(hooks)} hook{'' if len(hooks) == 1 else 's'}": bool(hooks),
+            "sql_header": bool(config.get("sql_header")),
+            "grants": bool(config.get("grants")),
+            "persist_docs of columns": isinstance(persist, Mapping) and bool(persist.get("columns")) and documented,
+        }
+        return tuple(what for what, asked in found.items() if asked)
 
 
 @dataclass(frozen=True)

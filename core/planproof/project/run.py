@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from planproof.catalog import split_name
@@ -67,35 +68,87 @@ def run_project(
     session: Session | None = None,
     overrides: Mapping[str, Any] | None = None,
     full_refresh: bool = False,
+    threads: int = 1,
     starting: Callable[[ProjectNode], None] | None = None,
     finished: Callable[[Report], None] | None = None,
 ) -> list[Report]:
-    """Publishes `nodes` (from `runnable`) in their order; below a model that was not published nothing is run.
+    """Publishes `nodes` (from `runnable`), parents first; below a model that was not published nothing is run.
 
-    `overrides` are settings before the models' own. With `session`, a table is stored in its contract's order, as dbt
-    stores it, and the rows of a table that was left as it is are counted. `starting` and `finished` are told each
-    model. Raises `ProjectError` before anything runs; a model that cannot run is a report with the outcome `failed`.
+    With `threads` above 1, models that do not depend on each other run beside each other; the reports keep the nodes'
+    order. `overrides` are settings before the models' own. With `session`, a table is stored in its contract's order,
+    as dbt stores it, and the rows of a table that was left as it is are counted. `starting` is told each model in the
+    thread that runs it, `finished` each report in the calling thread; where `finished` raises, no further model is
+    begun. Raises `ProjectError` before anything runs; a model that cannot run is a report with the outcome `failed`.
     """
     conf = session.conf if session is not None else None
     models = {node.unique_id: node.model(overrides=overrides, conf=conf) for node in nodes}
-    blocked: dict[str, str] = {}
-    reports: list[Report] = []
-    for node in nodes:
+    loop = _Loop(project, list(nodes))
+
+    def publish(node: ProjectNode) -> Report:
+        if starting is not None:
+            starting(node)
         model = models[node.unique_id]
-        reason = _blocker(project, node, blocked)
-        if reason is None:
-            if starting is not None:
-                starting(node)
-            report = _published(guard, in_contract_order(model, session), full_refresh)
-        else:
-            report = Report(model.name, "skipped", sql=model.sql, error=reason)
-        report = _told(report, node, model, project, session)
-        if report.outcome != "published":
-            blocked[node.unique_id] = node.relation
-        reports.append(report)
+        report = _published(guard, in_contract_order(model, session), full_refresh)
+        return _told(report, node, model, project, session)
+
+    with ThreadPoolExecutor(threads, "planproof") if threads > 1 else _CallingThread() as pool:
+        running: dict[Future[Report], ProjectNode] = {}
+        while loop.waiting or running:
+            for node in loop.ready(threads - len(running)):
+                reason = loop.blocker(node)
+                model = models[node.unique_id]
+                if reason is None:
+                    running[pool.submit(publish, node)] = node
+                    continue
+                skipped = Report(model.name, "skipped", sql=model.sql, error=reason)
+                loop.ended(node, _told(skipped, node, model, project, session), finished)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                loop.ended(running.pop(future), future.result(), finished)
+    return [loop.reports[node.unique_id] for node in nodes]
+
+
+class _CallingThread(Executor):
+    """Runs each call where it is submitted."""
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(call(*args, **kwargs))
+        return future
+
+
+@dataclass(slots=True)
+class _Loop:
+    """Which models still wait, and what became of the others."""
+
+    project: Project
+    waiting: list[ProjectNode]
+    reports: dict[str, Report] = field(default_factory=dict)
+    chosen: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chosen = frozenset(node.unique_id for node in self.waiting)
+
+    def ready(self, most: int) -> list[ProjectNode]:
+        """Takes the first models, at most so many, of whose selected parents none is still to end."""
+        found: list[ProjectNode] = []
+        for node in self.waiting:
+            parents = {parent.unique_id for parent in self.project.stored_parents(node)} & self.chosen
+            if len(found) < most and parents <= self.reports.keys():
+                found.append(node)
+        self.waiting = [node for node in self.waiting if node not in found]
+        return found
+
+    def blocker(self, node: ProjectNode) -> str | None:
+        for parent in self.project.stored_parents(node):
+            report = self.reports.get(parent.unique_id)
+            if report is not None and report.outcome != "published":
+                return f"its parent {parent.relation} was not published"
+        return None
+
+    def ended(self, node: ProjectNode, report: Report, finished: Callable[[Report], None] | None) -> None:
+        self.reports[node.unique_id] = report
         if finished is not None:
             finished(report)
-    return reports
 
 
 def in_contract_order(model: Model, session: Session | None) -> Model:
@@ -114,13 +167,6 @@ def in_contract_order(model: Model, session: Session | None) -> Model:
     if names == promised or sorted(names) != sorted(promised):
         return model
     return replace(model, sql=f"select {', '.join(map(_quoted, wanted))} from (\n{model.sql}\n) as model_subq")
-
-
-def _blocker(project: Project, node: ProjectNode, blocked: Mapping[str, str]) -> str | None:
-    for parent in project.stored_parents(node):
-        if parent.unique_id in blocked:
-            return f"its parent {blocked[parent.unique_id]} was not published"
-    return None
 
 
 def _published(guard: Publisher, model: Model, full_refresh: bool) -> Report:
