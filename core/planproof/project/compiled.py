@@ -1,37 +1,40 @@
 """Where a place in compiled SQL stands in the model's template.
 
-A place is mapped only where it is sure: its line is the same text in both and occurs once in each, or it stands
-between two such lines with exactly one template line that renders to it. Everything else keeps its place in the
-compiled file. A wrong line is never given.
+The template's literal text is found again in what it rendered to (`alignment`). A place is exact where all readings of
+the rendering agree on it; inside of what an expression printed it is the expression's, and marked so; where readings
+differ about the line, it stays in the compiled file. A wrong line is never given.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from planproof.origin import Origin, place
+from planproof.project.alignment import Alignment, TooManyWays, automaton
 from planproof.report.model import Finding, Report
 
-_EXPRESSION = re.compile(r"\{\{.*?\}\}")
-_TRIMS = ("{{-", "-}}", "{%", "%}", "{#", "#}")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateMap:
-    """Maps places of one model's compiled SQL into its template `file`; `compiled_file` is dbt's compiled copy."""
+    """Maps places of one model's compiled SQL into its template `file`; `compiled_file` is dbt's compiled copy.
+
+    `template` is the file's text, whose part that dbt renders begins at `skipped`; `injected` the span of the compiled
+    SQL that dbt wrote around the rendering, and what it replaced there.
+    """
 
     file: str
     compiled_file: str
-    template: tuple[str, ...]
-    compiled: tuple[str, ...]
-    anchors: tuple[tuple[int, int], ...]
+    template: str
+    compiled: str
+    skipped: int = 0
+    injected: tuple[int, int, str] = (0, 0, "")
+    alignment: Alignment | None = None
 
     @classmethod
     def of(cls, node: Mapping[str, Any], directory: str | Path | None = None) -> TemplateMap:
@@ -41,131 +44,61 @@ class TemplateMap:
         """
         file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
-        template = tuple(_template(node, file, directory).splitlines())
-        compiled = tuple(str(node.get("compiled_code") or "").splitlines())
-        return cls(file, where, template, compiled, _anchors(template, compiled))
+        template, compiled = _template(node, file, directory), str(node.get("compiled_code") or "")
+        plain = cls(file, where, template, compiled)
+        made = automaton(template.strip())
+        if made is None:
+            return plain
+        skipped = len(template) - len(template.lstrip())
+        for start, stop, replaced in _injections(node, compiled):
+            try:
+                found = Alignment(made, compiled[:start] + replaced + compiled[stop:])
+            except TooManyWays:
+                return plain
+            if found.possible:
+                return replace(plain, skipped=skipped, injected=(start, stop, replaced), alignment=found)
+        return plain
 
     def locate(self, origin: Origin) -> Origin:
         """The origin in the template where sure, else in the compiled file. Lines and columns count from 1."""
-        line = origin.line - 1
         elsewhere = replace(origin, file=self.compiled_file, start=None, stop=None)
-        if not 0 <= line < len(self.compiled):
+        offset = self._rendered(_offset(self.compiled, origin))
+        if self.alignment is None or offset is None:
             return elsewhere
-        found = self._same_line(line)
-        if found is not None:
-            return Origin(found + 1, origin.column, self.file)
-        return self._rendered_line(line, origin.column) or elsewhere
+        places = self.alignment.places(offset)
+        found = {(p.at, p.inside): place(self.template, p.at + self.skipped) for p in places}
+        if len({o.line for o in found.values()}) != 1:
+            return elsewhere
+        (_at, inside), first = min(found.items(), key=lambda pair: pair[0])
+        return Origin(first.line, first.column, self.file, approximate=inside or len(found) > 1)
+
+    def _rendered(self, offset: int) -> int | None:
+        """The offset in what the template rendered to; None outside of it."""
+        start, stop, replaced = self.injected
+        if not 0 <= offset < len(self.compiled) or start <= offset < stop:
+            return None
+        return offset if offset < start else offset - (stop - start) + len(replaced)
 
     def quote(self, origin: Origin) -> str | None:
         """The line at an origin that `locate` gave."""
-        lines = self.template if origin.file == self.file else self.compiled
+        lines = (self.template if origin.file == self.file else self.compiled).split("\n")
         return lines[origin.line - 1] if 0 < origin.line <= len(lines) else None
 
-    def _same_line(self, line: int) -> int | None:
-        at = bisect_left(self.anchors, (line, 0))
-        return self.anchors[at][1] if at < len(self.anchors) and self.anchors[at][0] == line else None
 
-    def _rendered_line(self, line: int, column: int) -> Origin | None:
-        """The one template line with `{{ }}` between the surrounding sure lines that renders to this line."""
-        at = bisect_left(self.anchors, (line, 0))
-        before = self.anchors[at - 1] if at else (-1, -1)
-        after = self.anchors[at] if at < len(self.anchors) else (len(self.compiled), len(self.template))
-        between = range(before[1] + 1, after[1])
-        rendering = [i for i in between if _renders(self.template[i], self.compiled[line])]
-        rivals = [
-            i
-            for i in range(before[0] + 1, after[0])
-            if rendering and _renders(self.template[rendering[0]], self.compiled[i])
-        ]
-        if len(rendering) != 1 or len(rivals) != 1:
-            return None
-        return self._column(rendering[0], line, column)
-
-    def _column(self, template_line: int, line: int, column: int) -> Origin:
-        template, compiled = self.template[template_line], self.compiled[line]
-        expressions = list(_EXPRESSION.finditer(template))
-        head, tail = expressions[0].start(), len(template.rstrip()) - expressions[-1].end()
-        if column <= head:
-            return Origin(template_line + 1, column, self.file)
-        from_end = len(compiled.rstrip()) - column
-        if from_end < tail:
-            return Origin(template_line + 1, len(template.rstrip()) - from_end, self.file)
-        inside = head + 1 if len(expressions) == 1 else 1
-        return Origin(template_line + 1, inside, self.file, approximate=True)
-
-
-def _anchors(template: tuple[str, ...], compiled: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    """Pairs of equal lines, in rising order: each the only one of its text, or next to such a pair.
-
-    Two neighbours in a template that hold no Jinja are neighbours wherever they are rendered.
-    """
-    plain = _plain_lines(template)
-    in_template = Counter(line.rstrip() for line in template)
-    in_compiled = Counter(line.rstrip() for line in compiled)
-    at = {line.rstrip(): i for i, line in enumerate(template) if i in plain}
-    pairs = [
-        (i, at[line.rstrip()])
-        for i, line in enumerate(compiled)
-        if line.strip() and line.rstrip() in at and in_template[line.rstrip()] == in_compiled[line.rstrip()] == 1
-    ]
-    sure = dict(_uncrossed(pairs))
-    for step in (1, -1):
-        for c, t in sorted(sure.items(), reverse=step < 0):
-            _spread(sure, c, t, step, template, compiled, plain)
-    return tuple(sorted(sure.items()))
-
-
-def _uncrossed(pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The pairs, sorted by their first number, that cross no other: a macro may have written a line that crosses."""
-    later = list(accumulate((t for _, t in reversed(pairs)), min))[::-1]
-    highest = -1
-    for i, (c, t) in enumerate(pairs):
-        if t > highest and (i + 1 == len(pairs) or t < later[i + 1]):
-            yield c, t
-        highest = max(highest, t)
-
-
-def _spread(
-    sure: dict[int, int],
-    c: int,
-    t: int,
-    step: int,
-    template: tuple[str, ...],
-    compiled: tuple[str, ...],
-    plain: set[int],
-) -> None:
-    """Adds the run of equal lines that begins beside the sure pair (c, t)."""
-    while True:
-        c, t = c + step, t + step
-        if c in sure or t not in plain or not 0 <= c < len(compiled) or template[t].rstrip() != compiled[c].rstrip():
-            return
-        sure[c] = t
-
-
-def _plain_lines(template: tuple[str, ...]) -> set[int]:
-    """The indexes of the lines outside comments and multi-line expressions, which hold no Jinja themselves."""
-    text = "\n".join(template)
-    masked = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", lambda m: re.sub(r"[^\n]", "\0", m[0]), text, flags=re.S)
-    return {i for i, line in enumerate(masked.split("\n")) if "\0" not in line and "{" + "{" not in line}
-
-
-def _renders(template: str, compiled: str) -> bool:
-    """True where `compiled` is `template` with each `{{ }}` replaced by some text."""
-    if not _EXPRESSION.search(template) or any(mark in template for mark in _TRIMS):
-        return False
-    first, *middle, last = _EXPRESSION.split(template.rstrip())
-    text = compiled.rstrip()
-    if not any(part.strip() for part in (first, *middle, last)) or len(first) + len(last) > len(text):
-        return False
-    if not (text.startswith(first) and text.endswith(last)):
-        return False
-    at, end = len(first), len(text) - len(last)
-    for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return True
+def _injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, int, str]]:
+    """The spans that dbt may have put into the rendering, with what stood there: the CTEs of ephemeral models."""
+    yield 0, 0, ""
+    ctes = ", ".join(str(c.get("sql") or "") for c in node.get("extra_ctes") or ())
+    start = compiled.find(ctes) if ctes else -1
+    if start < 0:
+        return
+    stop = start + len(ctes)
+    before = re.search(r"with\s*\Z", compiled[:start], re.I)
+    behind = re.match(r"\s*,", compiled[stop:])
+    if behind is not None:
+        yield from ((at, stop + behind.end(), "") for at in (start, start - 1))
+    if before is not None:
+        yield before.start(), stop, ""
 
 
 def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | None = None) -> Report:
@@ -216,10 +149,10 @@ def _template(node: Mapping[str, Any], file: str, directory: str | Path | None) 
         if path is None or not raw:
             continue
         try:
-            text = path.read_text(encoding="utf-8").replace("\r\n", "\n")
+            text = _NEWLINE.sub("\n", path.read_bytes().decode("utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
         # A file that was edited since it was compiled has other lines.
-        if text.strip() == raw.replace("\r\n", "\n").strip():
+        if text.strip() == _NEWLINE.sub("\n", raw).strip():
             return text
     return ""
