@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, InSubquery, Window, fresh_id
-from planproof.expr.pretty import pretty
+from planproof.expr import Call, Column, Expr, InSubquery, Nulled, Window
 from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.bind import inherited
 from planproof.functions.signature import Category
@@ -119,7 +118,7 @@ def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr
             return None
         if isinstance(e, Column):
             return replace(e, nullable=True, known=None)
-        return Column(fresh_id(), pretty(e), e.type, True)
+        return Nulled(e)
 
     return reflagged(transform_down(expr, change), conf)
 

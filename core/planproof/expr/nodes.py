@@ -273,6 +273,18 @@ class Alias(SameValue):
 
 
 @dataclass(frozen=True, slots=True)
+class Nulled(Expr):
+    """A grouping expression over grouping sets: null where a set leaves it out. To all around it, it is a column."""
+
+    expr: Expr
+    nullable: bool = True
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.expr.type
+
+
+@dataclass(frozen=True, slots=True)
 class Sort(SameValue):
     """A sort key."""
 

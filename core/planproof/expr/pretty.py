@@ -96,6 +96,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.GetField: lambda e: f"{pretty(e.child)}.{e.name}",
     x.GetFieldOfElements: lambda e: f"{pretty(e.child)}.{e.name}",
     x.Alias: lambda e: f"{pretty(e.child)} AS {e.name}",
+    x.Nulled: lambda e: pretty(e.expr),
     x.Sort: _sort,
     x.Window: _window,
     x.ScalarSubquery: _subquery("scalarsubquery"),

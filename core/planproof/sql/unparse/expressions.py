@@ -178,8 +178,9 @@ WRITERS: dict[type, Writer] = {
     x.GetField: _get_field,
     x.GetFieldOfElements: _get_field,
     x.Alias: lambda e: text(e.child),
+    x.Nulled: lambda e: text(e.expr),
     x.Window: _window,
     x.ScalarSubquery: lambda e: f"({text(e.plan)})",
-    x.Exists: lambda e: f"EXISTS ({text(e.plan)})",
+    x.Exists: lambda e: f"(EXISTS ({text(e.plan)}))",
     x.InSubquery: _in_subquery,
 }

@@ -107,9 +107,9 @@ def _reads(e: x.Expr, known: set[int]) -> bool:
         return e.id in known
     if isinstance(e, x.ScalarSubquery | x.Exists | x.InSubquery):
         return all(o.column.id in known for o in outer_references(e.plan))
-    return not isinstance(e, x.Call) or not (
-        e.function.category is Category.AGGREGATE or e.function.name in ("grouping", "grouping_id")
-    )
+    if isinstance(e, x.Call):
+        return e.function.category is not Category.AGGREGATE and e.function.name not in ("grouping", "grouping_id")
+    return not isinstance(e, x.Nulled)
 
 
 def _filter(plan: p.Filter) -> str:
@@ -147,8 +147,8 @@ def _join(plan: p.Join) -> str:
 
 def _set_operation(plan: p.SetOperation) -> str:
     """Sides are written with one name per column, in order; the whole takes the names of its output."""
-    items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
-    return _select(items, f"FROM ({_sides(plan)})")
+    items = {c.id: f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)}
+    return _select(list(items.values()), f"FROM ({_sides(plan)})")
 
 
 def _sides(plan: p.SetOperation) -> str:
