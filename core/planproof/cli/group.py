@@ -13,6 +13,7 @@ from planproof.cli.audit import audit
 from planproof.cli.check import check
 from planproof.cli.derive import derive
 from planproof.cli.explain import explain
+from planproof.cli.infer import infer
 from planproof.cli.recover import recover
 from planproof.cli.run import run
 from planproof.contract import ContractError
@@ -63,5 +64,5 @@ def cli() -> None:
     """
 
 
-for command in (check, run, audit, derive, explain, recover):
+for command in (check, run, audit, derive, explain, infer, recover):
     cli.add_command(command)

@@ -1,0 +1,68 @@
+"""`planproof infer`: contracts for models that have none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from planproof.cli import options
+from planproof.project.infer import by_file, infer_project
+from planproof.project.place import Place
+
+
+@click.command()
+@options.place
+@options.selection
+@click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@click.option("--tighten", is_flag=True, help="Also NOT NULL where the plan proves it, in existing contracts too.")
+@click.option("--dry-run", is_flag=True, help="Says what would be written, and writes nothing.")
+@click.option("--json", "as_json", is_flag=True, help="What was inferred, as JSON on standard output.")
+def infer(
+    project_dir: Path,
+    manifest: Path | None,
+    profiles_dir: Path | None,
+    target: str | None,
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    sources: Path | None,
+    tighten: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Writes a contract into the YAML of every selected model that has none, from its logical plan.
+
+    Needs the manifest of `dbt compile`, neither Java nor Spark. Comments and order of the YAML are kept, and what its
+    author declared is not changed. A model whose schema is not known offline is left out, with the reason.
+    """
+    # It needs ruamel.yaml, which no other command does.
+    from planproof.project.properties import with_contracts
+
+    place = Place(project_dir, manifest, profiles_dir, target)
+    project = place.project()
+    found = infer_project(project, select, exclude, place.conf(), frozen=sources, tighten=tighten)
+    texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found).items()}
+    changed = {file: (text, said) for file, (text, said) in texts.items() if said}
+    for file, (text, _) in changed.items():
+        if not dry_run:
+            _write(file, text)
+    left = {one.node.name: one.reason for one in found if one.reason}
+    if as_json:
+        form = {str(file): said for file, (_, said) in changed.items()}
+        click.echo(json.dumps({"written": not dry_run, "files": form, "left": left}, indent=2))
+        return
+    for file, (_, said) in changed.items():
+        click.echo(f"{'would write' if dry_run else 'wrote'} {file}")
+        click.echo("\n".join(f"  {line}" for line in said))
+    for name, reason in left.items():
+        click.echo(f"left out {name}: {reason}")
+    if not changed:
+        click.echo("nothing to write")
+
+
+def _write(file: Path, text: str) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    draft.write_text(text, "utf-8")
+    os.replace(draft, file)

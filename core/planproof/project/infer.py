@@ -1,0 +1,153 @@
+"""Contracts for models that have none, from their logical plans; nothing that was not derived is promised.
+
+What is inferred here is written by `project.properties`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from planproof.conf import Conf
+from planproof.origin import AnalysisError, Unknown
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import declared_columns
+from planproof.project.offline import DBT_CONF, OfflineCheck
+from planproof.project.selection import selected
+from planproof.project.sources import read_frozen
+from planproof.schema import LogicalField
+from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
+
+CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
+"""What dbt demands of `on_schema_change` where an incremental model has a contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferredColumn:
+    """`not_null` says why the column holds no null; None where nothing proves it, or nobody asked."""
+
+    name: str
+    data_type: str
+    not_null: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What a model's contract can promise; `reason` says why there is nothing to write, and the rest is empty then."""
+
+    node: ProjectNode
+    columns: tuple[InferredColumn, ...] = ()
+    reason: str | None = None
+
+
+def infer_project(
+    project: Project,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    conf: Conf | None = None,
+    *,
+    frozen: str | Path | None = None,
+    tighten: bool = False,
+) -> list[Inferred]:
+    """What each selected model's contract can promise, in DAG order.
+
+    Models that have a contract are left out, unless `tighten` asks for NOT NULL where the plan proves it. Raises
+    `ProjectError` where the project cannot be read.
+    """
+    conf = conf or DBT_CONF
+    wanted = {node.unique_id for node in selected(project, select, exclude)}
+    needed = wanted | project.ancestors(wanted)
+    check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
+    found = []
+    for key, node in project.nodes.items():
+        if key not in needed:
+            continue
+        check.visit(node)
+        if key in wanted and node.materialized != "ephemeral" and (tighten or not _has_contract(node)):
+            found.append(_inferred(check, project, node, conf, tighten))
+    return found
+
+
+def _has_contract(node: ProjectNode) -> bool:
+    config = node.raw.get("config") or {}
+    return bool((config.get("contract") or {}).get("enforced"))
+
+
+def _inferred(check: OfflineCheck, project: Project, node: ProjectNode, conf: Conf, tighten: bool) -> Inferred:
+    reason = _refusal(project, node)
+    if reason is not None:
+        return Inferred(node, reason=reason)
+    try:
+        schema = check.plan(node).schema
+        columns = tuple(_column(f, conf, tighten) for f in schema)
+    except Unknown as unknown:
+        return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
+    except AnalysisError as error:
+        return Inferred(node, reason=f"Spark would reject it: {error}")
+    names = [c.name.lower() for c in columns]
+    if len(set(names)) < len(names):
+        return Inferred(node, reason="it produces two columns of one name")
+    spare = [name for name, *_ in declared_columns(node.raw) if name.lower() not in names]
+    if spare:
+        return Inferred(node, reason=f"its YAML declares {', '.join(spare)}, which it does not produce")
+    return Inferred(node, columns)
+
+
+def _refusal(project: Project, node: ProjectNode) -> str | None:
+    config = node.raw.get("config") or {}
+    if node.is_python:
+        return "a Python model, whose schema only its run shows"
+    if node.package != project.name:
+        return f"it is of the package {node.package}, whose files are not this project's"
+    if node.raw.get("version") is not None:
+        return "it has versions; give each its own columns by hand"
+    if node.materialized == "incremental" and config.get("on_schema_change") not in CONTRACTED_INCREMENTAL:
+        return "dbt takes a contract of an incremental model only with on_schema_change: append_new_columns or fail"
+    return None
+
+
+def _column(field: LogicalField, conf: Conf, tighten: bool) -> InferredColumn:
+    if field.type == VOID:
+        raise Unknown(f"the type of {field.name}, which is always NULL; cast it")
+    spelled = spelling(field.type, conf)
+    return InferredColumn(field.name, spelled, field.evidence if tighten else None)
+
+
+def spelling(data_type: DataType, conf: Conf) -> str:
+    """A type as a contract spells it, read back as the same type under `conf`. Raises `Unknown`."""
+    wanted = as_nullable(data_type)
+    ntz = conf.timestamp_type == "TIMESTAMP_NTZ"
+    for text in (wanted.simple, re.sub(r"\btimestamp\b", "timestamp_ltz", wanted.simple), wanted.sql):
+        try:
+            if parse_type(text, timestamp_ntz=ntz) == wanted:
+                return text
+        except TypeSyntaxError:
+            continue
+    raise Unknown(f"how a contract spells the type {wanted.simple}")
+
+
+def property_file(project: Project, node: ProjectNode) -> Path:
+    """The YAML file that describes the model, or the one beside it that is to. Raises `ProjectError` for a file outside
+    the project."""
+    if project.directory is None:
+        raise ProjectError("a manifest alone has no files to write to; give the project's directory")
+    patch = str(node.raw.get("patch_path") or "").partition("://")[2]
+    if not patch and not node.file:
+        raise ProjectError(f"{node.place}: the manifest does not say which file it stands in")
+    home = project.directory.resolve()
+    file = (home / patch if patch else (home / str(node.file)).with_suffix(".yml")).resolve()
+    if not file.is_relative_to(home) or file.suffix not in (".yml", ".yaml"):
+        raise ProjectError(f"{node.place}: {file} is no YAML file of the project in {home}")
+    return file
+
+
+def by_file(project: Project, inferred: Iterable[Inferred]) -> Mapping[Path, list[Inferred]]:
+    """What there is to write, by the file to write it to."""
+    files: dict[Path, list[Inferred]] = {}
+    for one in inferred:
+        if one.reason is None:
+            files.setdefault(property_file(project, one.node), []).append(one)
+    return files

@@ -1,0 +1,100 @@
+"""Contracts in dbt's property files: comments, order and quotes of what stands there already are kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+
+from planproof.project.errors import ProjectError
+from planproof.project.infer import Inferred, InferredColumn
+
+
+def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
+    """The file's text with the contracts added, and what was added, a line each. Nothing is written.
+
+    What the author declared stays: a column's own type and constraints are never changed. Raises `ProjectError` for a
+    file that cannot be read.
+    """
+    yaml = _yaml()
+    form = _loaded(yaml, file)
+    models = form.setdefault("models", CommentedSeq())
+    if not isinstance(models, list):
+        raise ProjectError(f"{file}: `models` is {type(models).__name__}, not a list")
+    said: list[str] = []
+    for one in inferred:
+        found = [m for m in models if isinstance(m, MutableMapping) and m.get("name") == one.node.name]
+        entry = found[0] if found else CommentedMap(name=one.node.name)
+        if not found:
+            models.append(entry)
+        said += [f"{one.node.name}: {line}" for line in _promise(file, entry, one.columns)]
+    text = io.StringIO()
+    yaml.dump(form, text)
+    return text.getvalue(), said
+
+
+def _yaml() -> YAML:
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
+
+
+def _loaded(yaml: YAML, file: Path) -> Any:
+    if not file.exists():
+        return CommentedMap(version=2)
+    try:
+        form = yaml.load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise ProjectError(f"{file}: cannot be read: {error}") from error
+    if form is None:
+        return CommentedMap(version=2)
+    if not isinstance(form, MutableMapping):
+        raise ProjectError(f"{file}: is a YAML {type(form).__name__}, not a mapping with `models`")
+    return form
+
+
+def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[str]:
+    said = []
+    contract = _mapping(file, _mapping(file, entry, "config"), "contract")
+    if contract.get("enforced") is not True:
+        contract["enforced"] = True
+        said.append("contract enforced")
+    given = entry.setdefault("columns", CommentedSeq())
+    if not isinstance(given, list):
+        raise ProjectError(f"{file}: `columns` of {entry.get('name')} is {type(given).__name__}, not a list")
+    known = {str(c.get("name")).lower(): c for c in given if isinstance(c, MutableMapping)}
+    for column in columns:
+        form = known.get(column.name.lower())
+        if form is None:
+            form = CommentedMap(name=column.name)
+            given.append(form)
+        said += _column(file, form, column)
+    return said
+
+
+def _column(file: Path, form: Any, column: InferredColumn) -> list[str]:
+    said = []
+    if not form.get("data_type"):
+        form["data_type"] = column.data_type
+        said.append(f"{column.name} {column.data_type}")
+    constraints = form.get("constraints") or []
+    if column.not_null and not any(c.get("type") in ("not_null", "primary_key") for c in constraints):
+        listed = form.setdefault("constraints", CommentedSeq())
+        listed.append(CommentedMap(type="not_null"))
+        said.append(f"{column.name} NOT NULL ({column.not_null})")
+    return said
+
+
+def _mapping(file: Path, form: Any, key: str) -> Any:
+    if form.get(key) is None:
+        form[key] = CommentedMap()
+    if not isinstance(form[key], MutableMapping):
+        raise ProjectError(f"{file}: `{key}` is {type(form[key]).__name__}, not a mapping")
+    return form[key]

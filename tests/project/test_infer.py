@@ -1,0 +1,187 @@
+"""Contracts that are inferred: what is promised, what is left out, and what of the YAML stays as it was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from planproof.cli.group import cli
+from planproof.conf import Conf
+from planproof.project.errors import ProjectError
+from planproof.project.infer import infer_project, property_file, spelling
+from planproof.project.manifest import read_project
+from planproof.types import parse_type
+
+pytest.importorskip("ruamel.yaml")
+
+from planproof.project.properties import with_contracts
+
+SOURCES = {"shop.orders": {"id": "bigint", "at": "timestamp", "items": "array<struct<sku:string,qty:int>>"}}
+SQL = "select id, at, transform(items, i -> i.qty) as quantities from shop.orders where id is not null"
+
+
+@pytest.fixture
+def project(tmp_path: Path, dbt_manifest: Any) -> Any:
+    def write(models: dict[str, Any], files: dict[str, str] | None = None) -> Path:
+        (tmp_path / "target").mkdir()
+        (tmp_path / "models").mkdir()
+        (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+        (tmp_path / "target/manifest.json").write_text(json.dumps(dbt_manifest(models, sources=SOURCES)))
+        for name, text in (files or {}).items():
+            (tmp_path / name).write_text(text)
+        return tmp_path
+
+    return write
+
+
+def infer(where: Path, *args: str) -> Any:
+    return CliRunner().invoke(cli, ["infer", "--project-dir", str(where), *args])
+
+
+def test_a_model_without_yaml_gets_a_file_beside_it(project: Any) -> None:
+    where = project({"marts": {"sql": SQL, "parents": ["shop.orders"]}})
+    done = infer(where)
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load((where / "models/marts.yml").read_text()) == {
+        "version": 2,
+        "models": [
+            {
+                "name": "marts",
+                "config": {"contract": {"enforced": True}},
+                "columns": [
+                    {"name": "id", "data_type": "bigint"},
+                    {"name": "at", "data_type": "timestamp"},
+                    {"name": "quantities", "data_type": "array<int>"},
+                ],
+            }
+        ],
+    }
+    assert "marts: at timestamp" in done.output
+
+
+AUTHOR = """\
+version: 2
+
+# The team's marts
+models:
+  - name: other   # left alone
+    description: 'quoted'
+  - name: marts
+    description: "What we sell"   # a remark
+    columns:
+      # the key
+      - name: ID
+        description: the number
+        data_tests: [unique]
+      - name: quantities
+        data_type: array<int>  # as we said
+    meta: {owner: Ada}
+"""
+
+
+def test_comments_order_and_the_authors_words_stay(project: Any) -> None:
+    model = {"sql": SQL, "parents": ["shop.orders"], "patch_path": "shop://models/all.yml"}
+    where = project({"marts": model}, {"models/all.yml": AUTHOR})
+    assert infer(where).exit_code == 0
+    text = (where / "models/all.yml").read_text()
+    added = [line for line in text.splitlines() if line not in AUTHOR.splitlines()]
+    assert [line.strip() for line in added] == [
+        "data_type: bigint",
+        "- name: at",
+        "data_type: timestamp",
+        "config:",
+        "contract:",
+        "enforced: true",
+    ]
+    kept = [line for line in text.splitlines() if line in AUTHOR.splitlines()]
+    assert kept == [line for line in AUTHOR.splitlines() if line in kept]
+    assert len(kept) == len(AUTHOR.splitlines())
+    assert "not_null" not in text
+
+
+def test_tightening_promises_what_the_plan_proves(project: Any) -> None:
+    contracted = {
+        "sql": SQL,
+        "parents": ["shop.orders"],
+        "contract": True,
+        "columns": {"id": "bigint", "at": "timestamp", "quantities": "array<int>"},
+        "patch_path": "shop://models/all.yml",
+    }
+    yml = "models:\n  - name: marts\n    columns:\n" + "".join(
+        f"      - {{name: {n}, data_type: {t!r}}}\n"
+        for n, t in contracted["columns"].items()  # type: ignore[attr-defined]
+    )
+    where = project({"marts": contracted}, {"models/all.yml": yml})
+    assert "nothing to write" in infer(where).output
+    assert infer(where, "--tighten", "--dry-run").exit_code == 0
+    assert (where / "models/all.yml").read_text() == yml
+    assert infer(where, "--tighten").exit_code == 0
+    columns = yaml.safe_load((where / "models/all.yml").read_text())["models"][0]["columns"]
+    assert [c["name"] for c in columns if c.get("constraints") == [{"type": "not_null"}]] == ["id"]
+
+
+def test_what_is_not_known_is_left_out_with_the_reason(project: Any) -> None:
+    where = project(
+        {
+            "missing": {"sql": "select * from elsewhere.t"},
+            "void": {"sql": "select null as x"},
+            "twice": {"sql": "select 1 as a, 2 as A"},
+            "more": {"sql": "select 1 as a", "columns": {"a": "int", "gone": "int"}},
+            "growing": {"sql": "select 1 as a", "config": {"materialized": "incremental"}},
+            "inline": {"sql": "select 1 as a", "config": {"materialized": "ephemeral"}},
+        }
+    )
+    done = json.loads(infer(where, "--json").output)
+    assert done["files"] == {}
+    assert set(done["left"]) == {"missing", "void", "twice", "more", "growing"}
+    assert "always NULL" in done["left"]["void"]
+    assert "gone" in done["left"]["more"]
+    assert not list((where / "models").iterdir())
+
+
+def test_the_inferred_contract_holds(project: Any, dbt_manifest: Any) -> None:
+    where = project({"marts": {"sql": SQL, "parents": ["shop.orders"]}})
+    [one] = infer_project(read_project(where), tighten=True)
+    columns = {c.name: {"data_type": c.data_type} for c in one.columns}
+    again = dbt_manifest(
+        {"marts": {"sql": SQL, "parents": ["shop.orders"], "contract": True, "columns": columns}}, sources=SOURCES
+    )
+    (where / "target/manifest.json").write_text(json.dumps(again))
+    assert CliRunner().invoke(cli, ["check", "--project-dir", str(where)]).exit_code == 0
+
+
+@pytest.mark.parametrize("given", ["timestamp_ltz", "timestamp_ntz", "array<timestamp_ltz>", "struct<`a b`:int>"])
+@pytest.mark.parametrize("mode", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
+def test_a_type_is_spelled_so_that_it_is_read_back(given: str, mode: str) -> None:
+    wanted = parse_type(given)
+    assert parse_type(spelling(wanted, Conf(timestamp_type=mode)), timestamp_ntz=mode == "TIMESTAMP_NTZ") == wanted
+
+
+@pytest.mark.parametrize("path", ["shop://../outside.yml", "shop:///etc/passwd", "shop://models/a.sql"])
+def test_no_file_outside_the_project_is_written(project: Any, path: str) -> None:
+    where = project({"marts": {"sql": "select 1 as a", "patch_path": path}})
+    [node] = read_project(where).models
+    with pytest.raises(ProjectError, match="is no YAML file of the project"):
+        property_file(read_project(where), node)
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n", "models: {a: 1}\n", "models: [\n", "models: [{name: marts, columns: {a: 1}}]\n"]
+)
+def test_a_file_that_is_not_dbts_is_an_error(project: Any, text: str) -> None:
+    where = project({"marts": {"sql": "select 1 as a"}}, {"models/marts.yml": text})
+    done = infer(where)
+    assert done.exit_code == 2
+    assert "marts.yml" in done.output
+    assert (where / "models/marts.yml").read_text() == text
+
+
+def test_an_empty_file_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "x.yml").write_text("# nothing yet\n")
+    text, said = with_contracts(tmp_path / "x.yml", [])
+    assert (yaml.safe_load(text)["models"], said) == ([], [])
