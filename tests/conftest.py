@@ -56,6 +56,7 @@ def spark(spark_dir: Path) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
     paths = {
         "spark.sql.warehouse.dir": (spark_dir / "warehouse").as_uri(),

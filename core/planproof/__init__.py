@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from planproof.catalog import Catalog
     from planproof.conf import Conf
     from planproof.contract import Contract, Model
+    from planproof.functions.declared import Function
     from planproof.guard import Guard
     from planproof.origin import AnalysisError, Unknown
     from planproof.report.model import Finding, Report, Verdict
@@ -23,6 +24,7 @@ _HOMES = {
     "Conf": "conf",
     "Contract": "contract",
     "Finding": "report.model",
+    "Function": "functions.declared",
     "Guard": "guard",
     "Model": "contract",
     "Report": "report.model",
@@ -39,6 +41,7 @@ __all__ = [
     "Conf",
     "Contract",
     "Finding",
+    "Function",
     "Guard",
     "Model",
     "Report",

@@ -76,6 +76,36 @@ _TABLE = (
     ),
     Code("PP210", "rewriting suggested", "A rewriting would run faster with the same result.", "Set `rewrite: on`."),
     Code(
+        "PP220",
+        "Python function that cannot run here",
+        "A Python function stands in a lambda where its calls cannot be made for all elements at once.",
+        "Compute its result in a subquery, or follow the reason in the message.",
+    ),
+    Code(
+        "PP221",
+        "Python function in a lazy branch",
+        "A Python function stands in a branch of CASE, IF or COALESCE, and would run for elements that do not take it.",
+        "Let the function itself decide, or call it outside of the branch.",
+    ),
+    Code(
+        "PP222",
+        "Python function in a view",
+        "A view lives longer than the session that knows the Python function.",
+        "Materialize the model as a table.",
+    ),
+    Code(
+        "PP223",
+        "Python functions cannot run over this session",
+        "This way to reach Spark, or this version of pyspark, cannot hand a Python function to Spark's workers.",
+        "Use a classic or a Connect session with pyspark 4.1 or later.",
+    ),
+    Code(
+        "PP224",
+        "Python function breaks its declaration",
+        "A Python function gave a batch of another type, length or nullability than it declares; invariants I2 and I3.",
+        "Correct the function, or what it declares.",
+    ),
+    Code(
         "PP301",
         "batch breaks its schema",
         "An Arrow batch does not hold what its schema says; invariants I2, I3 and I5.",

@@ -17,6 +17,7 @@ from planproof.publish import lock
 from planproof.publish.audit import look
 from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, examine
+from planproof.publish.functions import Functions, broken
 from planproof.publish.incremental import Delta
 from planproof.publish.materialization import Job, Materialization
 from planproof.publish.memory import Memory
@@ -37,8 +38,9 @@ class Guard:
     """Checks models, and publishes them only when their contracts hold.
 
     `spark` is a SparkSession or a planproof session; every statement runs under its settings, and none is changed.
-    `functions` ({name: Python function}) are registered in it. `settings` win over each model's own, `catalog` over
-    what Spark's catalog says. `root` is where journal and locks lie, by default the target database's location.
+    `functions` ({name: `planproof.Function` or pyspark UDF}) are registered in it, and may stand in lambdas. `settings`
+    win over each model's own, `catalog` over what Spark's catalog says. `root` is where journal and locks lie, by
+    default the target database's location.
     Whatever goes wrong is in the report that is returned: `outcome` says whether the target changed.
     """
 
@@ -54,8 +56,7 @@ class Guard:
         self.settings, self.root = settings, root
         self.memory = Memory(self.session, catalog)
         self.run, self._tries = uuid.uuid4().hex[:10], itertools.count(1)
-        for name, function in (functions or {}).items():
-            self.session.register(name, function)
+        self.functions = Functions(self.session, functions or {})
 
     def check(self, model: Model) -> Report:
         """Planes 1 to 6; nothing is written and no row is read."""
@@ -96,7 +97,7 @@ class Guard:
             return self._settled(job, way, publication)
 
     def _examined(self, draft: Draft) -> Examined | None:
-        return examine(draft, self.session, self.memory.catalog())
+        return examine(draft, self.session, self.memory.catalog(), self.functions)
 
     def _settled(self, job: Job, way: Materialization, publication: Publication) -> Report:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
@@ -191,6 +192,10 @@ class Guard:
             draft.add([Finding(Verdict.VIOLATED, "PP110", "executed", found=rejection.condition, message=message)])
             return draft.report("rejected")
         except SparkFailure as failure:
+            found = broken(failure)
+            if found is not None:
+                draft.add([found])
+                return draft.report("rejected")
             draft.details["transient"] = failure.transient
             draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])
             return draft.report("failed", str(failure))
@@ -199,6 +204,8 @@ class Guard:
             draft.details["traceback"] = traceback.format_exc()
             draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
             return draft.report("failed", said)
+        finally:
+            self.functions.release()
 
 
 def materialization(job: Job, full_refresh: bool) -> Materialization:

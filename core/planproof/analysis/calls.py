@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from planproof.analysis.scope import LambdaScope
 from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, coerced, with_span
+from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
 from planproof.origin import AnalysisError
@@ -48,13 +50,22 @@ def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
         if routine is not None:
             return routines.scalar(routine, node, ctx)
         raise _missing(name, node, ctx)
-    bound = _applied(function, name, node, ctx)
+    bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
     over = node.args.get("over")
     if over is None and function.category is Category.WINDOW:
         raise ctx.env.rejected(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
         )
     return windows.over(bound, over, ctx, node) if over is not None else bound
+
+
+def _fed_by_python(bound: Call, ctx: Context) -> Call:
+    """What Python gives to a row is nullable for Spark, whatever the function declares; so is a list of its values."""
+    if bound.nullable or ctx.lambdas is not None or not ctx.env.registry.declared:
+        return bound
+    bodies = [a for a in bound.args if isinstance(a, Lambda)]
+    fed = is_declared(bound.function) or any(calls_declared(b) for b in bodies)
+    return replace(bound, nullable=True) if fed else bound
 
 
 def plain_call(node: exp.Anonymous, ctx: Context) -> Call:

@@ -16,7 +16,7 @@ from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import guarded
 from planproof.analysis.quantified import quantified_like
-from planproof.analysis.scope import extract, fields_of, item, resolve
+from planproof.analysis.scope import extract, fields_of, item, placed, resolve
 from planproof.catalog import split_name
 from planproof.expr import (
     Alias,
@@ -94,7 +94,7 @@ def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
     if ctx.lambdas is not None:
         variable = ctx.lambdas.find(ctx.key(parts[0]))
         if variable is not None:
-            return fields_of(variable, parts[1:], ctx.conf, ctx.env.registry)
+            return fields_of(placed(variable, span(node), ctx.env.text), parts[1:], ctx.conf, ctx.env.registry)
     found = _named(parts, node, ctx)
     if found is not None:
         return found

@@ -6,6 +6,7 @@ Source: `AttributeSeq.resolve`, `ResolveLambdaVariables`, `ColumnResolutionHelpe
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -234,3 +235,12 @@ def ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None)
         raise AnalysisError("AMBIGUOUS_REFERENCE_TO_FIELDS", f"Ambiguous reference to the field `{name}`.", origin)
     fields = ", ".join(f"`{f}`" for f in struct.names)
     raise AnalysisError("FIELD_NOT_FOUND", f"No such struct field `{name}` in {fields}.", origin)
+
+
+_FIRST_NAME = re.compile(r"`(?:[^`]|``)*`|\w+")
+
+
+def placed(variable: Variable, span: tuple[int, int], text: str) -> Variable:
+    """The variable with the place of its name: the first part of the dotted name at `span`."""
+    name = _FIRST_NAME.match(text, span[0]) if span[0] >= 0 else None
+    return variable if name is None else replace(variable, span=name.span())

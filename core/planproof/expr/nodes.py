@@ -138,12 +138,13 @@ class Outer(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Variable(Expr):
-    """A lambda variable, bound by id. It is no part of any plan's schema."""
+    """A lambda variable, bound by id. It is no part of any plan's schema. `span` is the place of a reference to it."""
 
     id: int
     name: str = field(compare=False)
     type: DataType = field(compare=False)
     nullable: bool = field(compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

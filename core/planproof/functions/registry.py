@@ -19,10 +19,14 @@ class RegistrationError(ValueError):
 
 @dataclass(slots=True)
 class Registry:
-    """Functions by lower-case name. `identity` tells registries apart; no query can call an `internal` name."""
+    """Functions by lower-case name. `identity` tells registries apart; no query can call an `internal` name.
+
+    `declared` are the names of Python functions that a user handed over.
+    """
 
     functions: dict[str, Function] = field(default_factory=dict)
     internal: frozenset[str] = frozenset()
+    declared: frozenset[str] = frozenset()
     identity: int = field(default_factory=lambda: next(_IDENTITIES))
 
     def register(self, name: str, logical: Function | None, spark: object | None) -> Function:
@@ -39,6 +43,8 @@ class Registry:
         if key in self.functions:
             raise RegistrationError(f"{name}: registered already")
         self.functions[key] = logical
+        if callable(logical.spark):
+            self.declared |= {key}
         return logical
 
     def find(self, name: str) -> Function | None:
@@ -49,7 +55,7 @@ class Registry:
 
     def extended(self) -> Registry:
         """A registry of its own that starts with these functions."""
-        return Registry(dict(self.functions), self.internal)
+        return Registry(dict(self.functions), self.internal, self.declared)
 
 
 def table(*families: Iterable[tuple[str, Function]]) -> Registry:

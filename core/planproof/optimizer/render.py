@@ -38,7 +38,7 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     return ordered
 
 
-_AFTER_ITEM = re.compile(r"\s*(,|\Z|from\b)", re.I)
+AFTER_ITEM = re.compile(r"\s*(,|\Z|from\b)", re.I)
 
 
 def _named(old: Expr, name: str | None, changes: list[Edit], text: str) -> list[Edit]:
@@ -46,7 +46,7 @@ def _named(old: Expr, name: str | None, changes: list[Edit], text: str) -> list[
     span = span_of(old)
     if name is None or not changes:
         return changes
-    if span is None or not _AFTER_ITEM.match(text, span[1]):
+    if span is None or not AFTER_ITEM.match(text, span[1]):
         raise CannotRender(f"the column {name} would change its name")
     alias = " AS `" + name.replace("`", "``") + "`"
     *rest, (start, stop, replacement) = changes

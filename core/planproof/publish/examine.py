@@ -12,9 +12,11 @@ from planproof.claims.model import Facts, dotted
 from planproof.contract import Model
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
-from planproof.origin import AnalysisError, Origin, Unknown
+from planproof.optimizer.lowering import CannotLower
+from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.outline import plan_details
 from planproof.publish.draft import Draft
+from planproof.publish.functions import Functions
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes
@@ -36,18 +38,23 @@ class Examined(NamedTuple):
         return self.planes.declared or self.planes.analyzed
 
 
-def examine(draft: Draft, session: Session, catalog: Catalog) -> Examined | None:
+def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functions) -> Examined | None:
     """Reads the planes and compares them; None where Spark rejects the query."""
     model = draft.model
     _read_contract(draft)
-    plan, refusal = _logical(draft, session, catalog)
-    planes = _spark(draft, session)
+    plan, refusal = _logical(draft, session, catalog, functions)
+    try:
+        text = _runnable(draft, plan, catalog, functions)
+    except CannotLower as reason:
+        draft.add([_cannot_run(draft, reason)])
+        return None
+    planes = _spark(draft, session, text.sql)
     if planes is None:
         return None
     if refusal is not None:
         draft.add([replace(_overruled(refusal), origin=_in(draft, refusal.origin))])
     agreed = plan is not None and _agree(draft, plan, planes)
-    sql = _rewritten(draft, session, catalog, plan, planes) if agreed else _unrewritten(draft, plan)
+    sql = _rewritten(draft, session, text, planes) if agreed else _unrewritten(draft, plan, text)
     evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
     examined = Examined(planes, evidence, _locator(model, plan), sql)
     _physical(draft, planes)
@@ -74,10 +81,12 @@ def _read_contract(draft: Draft) -> None:
         draft.read("contract", draft.model.contract.schema)
 
 
-def _logical(draft: Draft, session: Session, catalog: Catalog) -> tuple[Any | None, AnalysisError | None]:
+def _logical(
+    draft: Draft, session: Session, catalog: Catalog, functions: Functions
+) -> tuple[Any | None, AnalysisError | None]:
     """Our own plan of the query, or None with what was said about it."""
     try:
-        plan = _plan()(draft.model.sql, catalog, conf=session.conf)
+        plan = _plan()(draft.model.sql, catalog, conf=session.conf, registry=functions.registry)
     except Unknown as unknown:
         reason = f"planproof does not know {unknown.construct}"
         draft.add([Finding(Verdict.WARNING, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
@@ -115,9 +124,35 @@ def _overruled(error: AnalysisError) -> Finding:
     return Finding(Verdict.WARNING, "PP201", "logical", found=error.condition, message=message)
 
 
-def _spark(draft: Draft, session: Session) -> SparkPlanes | None:
+class Text(NamedTuple):
+    """What Spark is given to run, with our plan of it: the model's text, or the lowered one."""
+
+    sql: str
+    plan: Any
+
+
+def _runnable(draft: Draft, plan: Any | None, catalog: Catalog, functions: Functions) -> Text:
+    """The model's text, but for Python functions in lambdas, which Spark refuses. Raises `CannotLower`."""
+    found = functions.lowered(plan, catalog) if plan is not None else None
+    if found is None:
+        return Text(draft.model.sql, plan)
+    if draft.model.materialized == "view":
+        raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
+    again, lowered = found
+    draft.details["lowered"] = lowered.sql
+    return Text(lowered.sql, again)
+
+
+def _cannot_run(draft: Draft, reason: CannotLower) -> Finding:
+    for plane in ("analyzed", "optimized", "executed"):
+        draft.unreadable(plane, "Spark refuses Python functions in lambdas")
+    origin = _in(draft, place(draft.model.sql, *reason.span)) if reason.span else None
+    return Finding(Verdict.VIOLATED, reason.code, "logical", message=reason.message, origin=origin)
+
+
+def _spark(draft: Draft, session: Session, sql: str) -> SparkPlanes | None:
     try:
-        planes = session.planes(draft.model.sql)
+        planes = session.planes(sql)
     except AnalysisError as error:
         for plane in ("analyzed", "optimized", "executed"):
             draft.unreadable(plane, "Spark rejects the query")
@@ -129,7 +164,8 @@ def _spark(draft: Draft, session: Session) -> SparkPlanes | None:
                     "analyzed",
                     found=error.condition,
                     message=f"Spark rejects the query: [{error.condition}] {error.message}",
-                    origin=_in(draft, error.origin),
+                    # A place in another text than the model's would point at the wrong column.
+                    origin=_in(draft, error.origin) if sql == draft.model.sql else None,
                 )
             ]
         )
@@ -147,19 +183,19 @@ def _agree(draft: Draft, plan: Any, planes: SparkPlanes) -> bool:
     return not findings
 
 
-def _unrewritten(draft: Draft, plan: Any | None) -> str:
+def _unrewritten(draft: Draft, plan: Any | None, text: Text) -> str:
     why = "no logical plan" if plan is None else "the logical plan disagrees with Spark's"
     draft.absent("rewritten", f"{why}; the compiled text runs as written")
     draft.not_enforced("I6", "nothing was rewritten")
     if plan is None:
         draft.not_enforced("I4", "no logical plan to compare with")
     draft.not_enforced("I3", "no logical plan, or it is not trusted")
-    return draft.model.sql
+    return text.sql
 
 
-def _rewritten(draft: Draft, session: Session, catalog: Catalog, plan: Any, planes: SparkPlanes) -> str:
+def _rewritten(draft: Draft, session: Session, text: Text, planes: SparkPlanes) -> str:
     """The text to run: rewritten, where rules fired and Spark gives the result the same schema."""
-    sql = draft.model.sql
+    sql = text.sql
     draft.enforced("I3", "Spark's analyzer gives every column the type and flag that the functions report (I4)")
     if draft.settings.rewrite == "off":
         draft.absent("rewritten", "rewrite: off")
@@ -168,7 +204,7 @@ def _rewritten(draft: Draft, session: Session, catalog: Catalog, plan: Any, plan
     try:
         from planproof.api import optimize
 
-        rewriting = optimize(plan)
+        rewriting = optimize(text.plan)
     except (ImportError, Unknown) as reason:
         draft.unreadable("rewritten", str(reason))
         draft.not_enforced("I6", str(reason))

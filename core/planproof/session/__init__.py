@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -46,6 +47,8 @@ def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof")
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
+    # Spark's own default is the `python3` on the PATH, which need not have pyarrow.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
     for key, value in {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}.items():
         builder = builder.config(key, value)

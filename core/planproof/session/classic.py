@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.udtf import UserDefinedTableFunction
 
 from planproof.catalog import split_name
-from planproof.conf import Conf
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import translated
-from planproof.session.files import data_files, local_path
+from planproof.session.frames import FrameSession, quoted
 from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
-
-CONF_KEYS = (
-    "spark.sql.ansi.enabled",
-    "spark.sql.session.timeZone",
-    "spark.sql.timestampType",
-    "spark.sql.caseSensitive",
-    "spark.sql.legacy.sizeOfNull",
-    "spark.sql.decimalOperations.allowPrecisionLoss",
-    "spark.sql.preserveCharVarcharTypeInfo",
-    "spark.sql.legacy.literal.pickMinimumPrecision",
-    "spark.sql.parser.escapedStringLiterals",
-    "spark.sql.groupByAliases",
-    "spark.sql.ansi.doubleQuotedIdentifiers",
-    "spark.sql.function.concatBinaryAsString",
-    "spark.sql.function.eltOutputAsString",
-    "spark.sql.legacy.interval.enabled",
-    "spark.sql.parser.quotedRegexColumnNames",
-    "spark.sql.lateralColumnAlias.enableImplicitResolution",
-    "spark.sql.orderByOrdinal",
-    "spark.sql.prioritizeOrdinalResolutionInSort.enabled",
-    "spark.sql.groupByOrdinal",
-    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere",
-)
-"""The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
 
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
@@ -49,16 +20,7 @@ _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
 
 
-def quoted(name: str) -> str:
-    """A dotted name with every part in backticks.
-
-    >>> quoted("shop.`odd``name`")
-    '`shop`.`odd``name`'
-    """
-    return ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
-
-
-class ClassicSession:
+class ClassicSession(FrameSession):
     """planproof's Session over a classic SparkSession; see `planproof.session.protocol.Session`."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -75,55 +37,10 @@ class ClassicSession:
         return Capabilities("classic", optimized=True, executed=True, batches=True, files=True)
 
     @property
-    def conf(self) -> Conf:
-        with translated():
-            found = {key: self.spark.conf.get(key, None) for key in CONF_KEYS}
-            provider = self.spark.conf.get("spark.sql.sources.default", None)
-        version = ".".join(self.spark.version.split(".")[:2])
-        conf = Conf().with_settings({k: v for k, v in found.items() if v is not None})
-        return replace(conf, create_table_provider=provider or conf.create_table_provider, spark=version)
-
-    @property
     def namespace(self) -> tuple[str, ...]:
         with translated():
             names = self._java.sessionState().catalogManager()
             return (str(names.currentCatalog().name()), *map(str, names.currentNamespace()))
-
-    @contextmanager
-    def settings(self, changes: dict[str, str]) -> Iterator[None]:
-        before: dict[str, str | None] = {}
-        try:
-            for key, value in changes.items():
-                with translated():
-                    known = self._java.sessionState().conf().contains(key)
-                    old = self.spark.conf.get(key) if known else None
-                    self.spark.conf.set(key, value)
-                    before[key] = old
-            yield
-        finally:
-            with translated():
-                for key, old in reversed(before.items()):
-                    if old is None:
-                        self.spark.conf.unset(key)
-                    else:
-                        self.spark.conf.set(key, old)
-
-    @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        with translated():
-            before, namespace = dict(self.spark.conf.getAll), self.namespace
-        try:
-            yield
-        finally:
-            with translated():
-                after = dict(self.spark.conf.getAll)
-                for key in after.keys() - before.keys():
-                    self.spark.conf.unset(key)
-                for key, value in before.items():
-                    if after.get(key) != value:
-                        self.spark.conf.set(key, value)
-                if self.namespace != namespace:
-                    self.spark.sql(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
 
     def planes(self, sql: str) -> SparkPlanes:
         with translated(sql, analysing=True):
@@ -178,25 +95,13 @@ class ClassicSession:
         text = analyzed.toString()
         return any(node in text for node in _PYTHON_NODES)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        with translated(sql):
-            return [tuple(row) for row in self.spark.sql(sql).collect()]
-
-    def batches(self, sql: str, limit: int | None = None) -> Any:
-        try:
-            with translated(sql):
-                frame = self.spark.sql(sql)
-                return (frame if limit is None else frame.limit(limit)).toArrow()
-        except (ValueError, TypeError, NotImplementedError) as error:
-            # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
-            raise SparkFailure(f"the result is no valid Arrow: {error}") from error
-
     def table(self, name: str) -> StoredTable | None:
         try:
             with translated():
                 if self._session_catalog_holds(split_name(name)):
                     return self._catalog_table(name)
-                return self._described_table(name)
+                seen = self._java.table(quoted(name)).queryExecution().analyzed().schema().json()
+                return self.described(name, declared_schema(seen))
         except AnalysisError as error:
             if error.condition in _NOT_THERE:
                 return None
@@ -240,54 +145,6 @@ class ClassicSession:
         except AnalysisError:
             return None
 
-    def _described_table(self, name: str) -> StoredTable:
-        """A table of another catalog, by what `DESCRIBE TABLE EXTENDED` prints."""
-        schema = declared_schema(self._java.table(quoted(name)).queryExecution().analyzed().schema().json())
-        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(name)}").collect()]
-        heads = [str(line[0]) for line in lines]
-        details = {str(line[0]): str(line[1]) for line in lines[len(schema) :]}
-        partitions: list[str] = []
-        if "# Partition Information" in heads:
-            for head in heads[heads.index("# Partition Information") + 2 :]:
-                if not head or head.startswith("#"):
-                    break
-                partitions.append(head)
-        properties = {str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(name)}").collect()}
-        provider = details.get("Provider")
-        return StoredTable(
-            name,
-            "view" if details.get("Type") == "VIEW" else "table",
-            schema,
-            tuple(partitions),
-            provider.lower() if provider else None,
-            details.get("Location"),
-            details.get("Type") == "MANAGED",
-            properties,
-            details.get("Comment"),
-        )
-
-    def files(self, location: str) -> Sequence[str]:
-        path = self.local_path(location)
-        if path is None:
-            raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
-        return data_files(path)
-
-    def local_path(self, uri: str) -> str | None:
-        return local_path(uri)
-
-    def register(self, name: str, function: Any) -> None:
-        with translated():
-            if isinstance(function, UserDefinedTableFunction):
-                self.spark.udtf.register(name, function)
-                return
-            if hasattr(function, "evalType") and hasattr(function, "returnType"):
-                self.spark.udf.register(name, function)
-                return
-        raise SparkFailure(
-            f"the function {name} says no return type; declare it with pyspark's udf(...), pandas_udf(...), "
-            "arrow_udf(...) or udtf(...)"
-        )
-
     def tag(self, tag: str) -> None:
         with translated():
             self.spark.sparkContext.addJobTag(tag)
@@ -296,9 +153,6 @@ class ClassicSession:
         # `interruptTag` of the session would reach the calling thread's jobs only.
         with translated():
             self.spark.sparkContext.cancelJobsWithTag(tag)
-
-    def stop(self) -> None:
-        self.spark.stop()
 
 
 def _items(sequence: Any) -> list[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from planproof.conf import Conf
+from planproof.functions.declared import Function
+from planproof.functions.nested import ListCall
 from planproof.schema import PhysicalSchema
 
 
@@ -104,8 +106,15 @@ class Session(Protocol):
     def local_path(self, uri: str) -> str | None:
         """The path of a `file:` URI on this machine, or None where only Spark's own client reaches it."""
 
-    def register(self, name: str, function: Any) -> None:
-        """Makes a pyspark UDF or UDTF known to SQL by `name`, for this session. Raises `SparkFailure`."""
+    def register(self, name: str, function: Any) -> Function | None:
+        """Makes a Python function known to SQL by `name`, for this session: a `planproof.Function`, a pyspark UDF or
+        UDTF. Returns what it declares, None for a table function. Raises `SparkFailure`."""
+
+    def register_lists(self, call: ListCall, functions: Mapping[str, Function]) -> None:
+        """Makes a call over whole lists known to SQL by its name. Raises `SparkFailure` where workers cannot run it."""
+
+    def unregister(self, name: str) -> None:
+        """Forgets a function that `register` or `register_lists` made known."""
 
     def tag(self, tag: str) -> None:
         """Puts the Spark jobs that the calling thread starts from now on under `tag`."""

@@ -1,0 +1,238 @@
+"""Functions over the elements of lists, without a loop over rows: flatten, repeat what is captured, call once, rewrap.
+
+Everything takes and gives pyarrow arrays and changes none of them. A list is any spelling of one (list, large_list,
+fixed_size_list, views), sliced or not; what lies under a null list, or beyond a slice, is no element of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from planproof.functions.nested import BROKEN, Application, Given, Level, Made, Source
+
+Function = Callable[..., Any]
+Fault = tuple[tuple[str, ...], int]
+
+
+class BrokenDeclaration(Exception):
+    """A Python function gave something else than it declares. `BROKEN` and the function's name begin the message."""
+
+    def __init__(self, function: str, said: str) -> None:
+        super().__init__(f"{BROKEN} {function}: {said}")
+
+
+def lengths(lists: Any) -> Any:
+    """How many elements each list has; 0 for a null list."""
+    return pc.fill_null(pc.list_value_length(lists), 0)
+
+
+def compact(lists: Any, values: Any | None = None, element: Any | None = None) -> Any:
+    """The lists without what no list reaches: offsets from 0, nothing under a null list.
+
+    `values`, one per element, take the place of the elements; `element` is the field that describes them.
+    """
+    large = pa.types.is_large_list(lists.type) or pa.types.is_large_list_view(lists.type)
+    counted = lengths(lists).cast(pa.int64() if large else pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], counted.type), pc.cumulative_sum(counted)])
+    inside = lists.flatten() if values is None else values
+    of = lists.type.value_field if element is None else element
+    made = pa.LargeListArray if large else pa.ListArray
+    kind = pa.large_list(of) if large else pa.list_(of)
+    return made.from_arrays(offsets, inside, type=kind, mask=pc.is_null(lists) if lists.null_count else None)
+
+
+def parents(lists: Any) -> Any:
+    """For each element, the index of the list that holds it (int64)."""
+    return pc.list_parent_indices(compact(lists))
+
+
+def positions(lists: Any) -> Any:
+    """For each element, its place in its list, from 0 (int32, as Spark's index parameter)."""
+    tidy = compact(lists)
+    count = len(tidy.values)
+    within = pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count)), 1)
+    starts = tidy.offsets.cast(pa.int64()).take(pc.list_parent_indices(tidy))
+    return pc.subtract(within, starts).cast(pa.int32())
+
+
+def flattened(lists: Any, depth: int) -> Any:
+    """The elements of lists that are nested `depth` deep, in order; the array itself for depth 0."""
+    for _ in range(depth):
+        lists = lists.flatten()
+    return lists
+
+
+@dataclass
+class Batch:
+    """One batch in a worker: the call's arguments, what was computed so far, and per application its function (arrays
+    in, an array out) with the type that it declares."""
+
+    arguments: Sequence[Any]
+    functions: Mapping[int, tuple[Function, pa.DataType]]
+    results: dict[int, Any] = field(default_factory=dict)
+
+    def value(self, source: Source, place: Place) -> Any:
+        """The source's values, one per element of `place`."""
+        if isinstance(source, Given):
+            found = flattened(self.arguments[source.argument], source.depth)
+        elif isinstance(source, Made):
+            found = self.results[source.application]
+        else:
+            found = positions(place.lists[source.depth - 1])
+        wanted = place.count(source.depth)
+        if len(found) != wanted:
+            raise ValueError(
+                f"an argument has {len(found)} elements and its list {wanted}; planproof lowered it wrongly"
+            )
+        return found if source.depth == place.depth else found.take(place.upward(source.depth))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a level stands: the row count, and the lists of each level from the outermost to its own."""
+
+    rows: int
+    lists: tuple[Any, ...]
+
+    @property
+    def depth(self) -> int:
+        return len(self.lists)
+
+    def count(self, depth: int) -> int:
+        return self.rows if depth == 0 else len(self.lists[depth - 1].values)
+
+    def upward(self, depth: int) -> Any:
+        """For each element here, the index of what holds it at a lesser depth."""
+        found = pc.list_parent_indices(self.lists[-1])
+        for lists in reversed(self.lists[depth:-1]):
+            found = pc.list_parent_indices(lists).take(found)
+        return found
+
+
+def evaluate(level: Level, batch: Batch, rows: int) -> Any:
+    """The level's list column: one list per row, with the offsets and validity of its shape."""
+    place = Place(rows, ())
+    return _evaluated(level, batch, place)
+
+
+def _evaluated(level: Level, batch: Batch, outer: Place) -> Any:
+    shape = compact(flattened(batch.arguments[level.shape.argument], outer.depth))
+    place = Place(outer.rows, (*outer.lists, shape))
+    inner = [_evaluated(child, batch, place) for child in level.inner]
+    for application in level.applications:
+        batch.results[application.number] = _applied(application, batch, place)
+    columns = [batch.value(c.given, place) for c in level.carried]
+    columns += [batch.results[a.number] for a in level.returned]
+    columns += inner
+    return compact(shape, *_packed(level, columns))
+
+
+def _packed(level: Level, columns: list[Any]) -> tuple[Any, Any]:
+    """The elements, and the field that describes them."""
+    parts = level.parts
+    if level.bare:
+        return columns[0], pa.field("element", columns[0].type, parts[0].nullable)
+    fields = [pa.field(p.name, c.type, p.nullable) for p, c in zip(parts, columns)]
+    made = pa.StructArray.from_arrays(columns, fields=fields)
+    return made, pa.field("element", made.type, False)
+
+
+def _applied(application: Application, batch: Batch, place: Place) -> Any:
+    """The function's values, one per element. No element, no call: a body over an empty list does not run."""
+    function, declared = batch.functions[application.number]
+    count = place.count(place.depth)
+    if not count:
+        return pa.array([], declared)
+    given = function(*(batch.value(s, place) for s in application.sources))
+    return checked(application, given, declared, count)
+
+
+def checked(application: Application, given: Any, declared: pa.DataType, count: int) -> Any:
+    """The function's array as it declares it (I2, I3). Raises `BrokenDeclaration`."""
+    name = application.function
+    if isinstance(given, pa.ChunkedArray):
+        given = given.combine_chunks()
+    if not isinstance(given, pa.Array):
+        raise BrokenDeclaration(name, f"declared {declared} arrays, gave {type(given).__name__}")
+    if len(given) != count:
+        raise BrokenDeclaration(name, f"declared one value per element, gave {len(given)} values for {count} elements")
+    if not _alike(given.type, declared):
+        raise BrokenDeclaration(name, f"declared {declared}, gave {given.type}")
+    try:
+        given.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise BrokenDeclaration(name, f"gave an array that is not valid: {error}") from error
+    for path, nulls in null_faults(given, declared, application.nullable, ()):
+        at = f" at {'.'.join(path)}" if path else ""
+        raise BrokenDeclaration(name, f"declared NOT NULL{at}, gave {nulls} null in a batch of {count} elements")
+    return as_declared(given, declared)
+
+
+def _alike(given: Any, declared: Any) -> bool:
+    """Whether two types are one for Spark: spellings of lists and texts, flags and time zones apart."""
+    if given == declared:
+        return True
+    for kind in (_is_text, _is_bytes, _is_zoned):
+        if kind(declared):
+            return kind(given)
+    if _is_list(given) and _is_list(declared):
+        return _alike(given.value_type, declared.value_type)
+    if pa.types.is_map(given) and pa.types.is_map(declared):
+        return _alike(given.key_type, declared.key_type) and _alike(given.item_type, declared.item_type)
+    if pa.types.is_struct(given) and pa.types.is_struct(declared):
+        pairs = list(zip(given, declared))
+        same = given.num_fields == declared.num_fields and all(a.name == b.name for a, b in pairs)
+        return same and all(_alike(a.type, b.type) for a, b in pairs)
+    return False
+
+
+def _is_text(t: Any) -> bool:
+    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
+
+
+def _is_bytes(t: Any) -> bool:
+    return bool(pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t))
+
+
+def _is_zoned(t: Any) -> bool:
+    return bool(pa.types.is_timestamp(t) and t.tz and t.unit == "us")
+
+
+def _is_list(t: Any) -> bool:
+    return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
+
+
+def null_faults(array: Any, declared: Any, nullable: bool, path: tuple[str, ...]) -> Iterator[Fault]:
+    """Where nulls stand under the declared NOT NULL flags; `array` holds only places whose parents are there."""
+    if not nullable and array.null_count:
+        yield path, array.null_count
+    if _is_list(declared):
+        yield from null_faults(array.flatten(), declared.value_type, declared.value_field.nullable, (*path, "element"))
+    elif pa.types.is_map(declared):
+        entries = array.drop_null()
+        first, last = (entries.offsets[0].as_py(), entries.offsets[-1].as_py()) if len(entries) else (0, 0)
+        values = entries.items.slice(first, last - first)
+        yield from null_faults(values, declared.item_type, declared.item_field.nullable, (*path, "value"))
+    elif pa.types.is_struct(declared):
+        present = array.drop_null()
+        for i, f in enumerate(declared):
+            yield from null_faults(present.field(i), f.type, f.nullable, (*path, f.name))
+
+
+def as_declared(array: Any, declared: Any) -> Any:
+    """The array under the declared type, whose flags it keeps (`null_faults` has seen to that)."""
+    if array.type == declared:
+        return array
+    if _is_list(declared):
+        inside = as_declared(array.flatten(), declared.value_type)
+        return compact(array, inside, declared.value_field).cast(declared)
+    if pa.types.is_struct(declared):
+        # `flatten` gives the fields the nulls of their parents; `field` leaves what lies below a null.
+        parts = [as_declared(array.field(i), f.type) for i, f in enumerate(declared)]
+        return pa.StructArray.from_arrays(parts, fields=list(declared), mask=pc.is_null(array))
+    return array.cast(declared)

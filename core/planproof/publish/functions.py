@@ -1,0 +1,91 @@
+"""The Python functions that a guard was given: known to Spark and to the logical plane, in lambdas too."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from planproof.api import LogicalPlan, plan
+from planproof.catalog import Catalog
+from planproof.functions.declared import Function
+from planproof.functions.nested import BROKEN, ListCall
+from planproof.functions.registry import RegistrationError, Registry, builtin
+from planproof.functions.signature import ALWAYS, Coerce, Many
+from planproof.functions.signature import Function as Signature
+from planproof.optimizer.lowering import CannotLower, Lowered, lower
+from planproof.origin import AnalysisError
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import Session, SparkFailure
+from planproof.types.kinds import ANY
+
+
+class Functions:
+    """Registers each function once. What a query's lambdas need besides is registered for it, and released after it."""
+
+    def __init__(self, session: Session, given: Mapping[str, Any]) -> None:
+        self._session = session
+        self._declared: dict[str, Function] = {}
+        self._made: list[str] = []
+        self.registry: Registry = builtin().extended() if given else builtin()
+        for name, function in given.items():
+            declared = session.register(name, function)
+            if declared is None:
+                continue
+            try:
+                self.registry.register(name, declared.signature(name), declared.call)
+            except RegistrationError as error:
+                raise SparkFailure(f"a function of Spark is called {name} already; give yours another name") from error
+            self._declared[name] = declared
+
+    def lowered(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None:
+        """The query as Spark accepts it, with its plan; None where no Python function stands in a lambda.
+
+        Raises `CannotLower`. The calls that the text needs are registered until `release`.
+        """
+        if not self._declared:
+            return None
+        found = lower(logical.root, logical.text, logical.conf, f"planproof_{uuid.uuid4().hex[:8]}_")
+        if found is None:
+            return None
+        registry = self.registry.extended()
+        for call in found.calls:
+            registry.register(call.name, _signature(call), call.name)
+        again = plan(found.sql, catalog, conf=logical.conf, registry=registry)
+        if again.physical_schema != logical.physical_schema:
+            said = f"its schema would be {again.physical_schema}, not {logical.physical_schema}"
+            raise CannotLower(
+                "PP220", f"planproof cannot keep the model's schema around a Python function: {said}", None
+            )
+        for call in found.calls:
+            self._register(call)
+        return again, found
+
+    def _register(self, call: ListCall) -> None:
+        try:
+            self._session.register_lists(call, self._declared)
+        except SparkFailure as failure:
+            raise CannotLower("PP223", str(failure), None) from failure
+        self._made.append(call.name)
+
+    def release(self) -> None:
+        """Forgets the calls that were registered for queries."""
+        while self._made:
+            with suppress(SparkFailure, AnalysisError):  # Their names are not used again.
+                self._session.unregister(self._made.pop())
+
+
+def _signature(call: ListCall) -> Signature:
+    returns = call.level.type
+    return Signature(call.name, (Many(ANY),), returns, ALWAYS, coerce=Coerce.NONE, foldable=False)
+
+
+def broken(failure: SparkFailure) -> Finding | None:
+    """What a worker said about a function that broke its declaration; None for any other failure."""
+    found = re.search(rf"{BROKEN} (\w+): ([^\n]+)", str(failure))
+    if found is None:
+        return None
+    name, said = found.groups()
+    return Finding(Verdict.VIOLATED, "PP224", "batches", message=f"the Python function {name} {said}")

@@ -1,0 +1,166 @@
+"""What classic and Connect sessions have alike: everything that goes through a SparkSession's own methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.conf import Conf
+from planproof.functions.declared import Function
+from planproof.functions.nested import ListCall
+from planproof.schema import PhysicalSchema
+from planproof.session import python_functions
+from planproof.session.failures import translated
+from planproof.session.files import data_files, local_path
+from planproof.session.protocol import SparkFailure, StoredTable
+
+CONF_KEYS = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.timestampType",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.sizeOfNull",
+    "spark.sql.decimalOperations.allowPrecisionLoss",
+    "spark.sql.preserveCharVarcharTypeInfo",
+    "spark.sql.legacy.literal.pickMinimumPrecision",
+    "spark.sql.parser.escapedStringLiterals",
+    "spark.sql.groupByAliases",
+    "spark.sql.ansi.doubleQuotedIdentifiers",
+    "spark.sql.function.concatBinaryAsString",
+    "spark.sql.function.eltOutputAsString",
+    "spark.sql.legacy.interval.enabled",
+    "spark.sql.parser.quotedRegexColumnNames",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution",
+    "spark.sql.orderByOrdinal",
+    "spark.sql.prioritizeOrdinalResolutionInSort.enabled",
+    "spark.sql.groupByOrdinal",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere",
+)
+"""The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
+
+
+def quoted(name: str) -> str:
+    """A dotted name with every part in backticks.
+
+    >>> quoted("shop.`odd``name`")
+    '`shop`.`odd``name`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
+
+
+class FrameSession:
+    """The part of `planproof.session.protocol.Session` that needs no plan objects."""
+
+    spark: Any
+
+    @property
+    def conf(self) -> Conf:
+        with translated():
+            found = {key: self.spark.conf.get(key, None) for key in CONF_KEYS}
+            provider = self.spark.conf.get("spark.sql.sources.default", None)
+        version = ".".join(self.spark.version.split(".")[:2])
+        conf = Conf().with_settings({k: v for k, v in found.items() if v is not None})
+        return replace(conf, create_table_provider=provider or conf.create_table_provider, spark=version)
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @contextmanager
+    def settings(self, changes: dict[str, str]) -> Iterator[None]:
+        before: dict[str, str | None] = {}
+        try:
+            with translated():
+                known = dict(self.spark.conf.getAll)
+            for key, value in changes.items():
+                with translated():
+                    old = self.spark.conf.get(key) if key in known else None
+                    self.spark.conf.set(key, value)
+                    before[key] = old
+            yield
+        finally:
+            with translated():
+                for key, old in reversed(before.items()):
+                    if old is None:
+                        self.spark.conf.unset(key)
+                    else:
+                        self.spark.conf.set(key, old)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        with translated():
+            before, namespace = dict(self.spark.conf.getAll), self.namespace
+        try:
+            yield
+        finally:
+            with translated():
+                after = dict(self.spark.conf.getAll)
+                for key in after.keys() - before.keys():
+                    self.spark.conf.unset(key)
+                for key, value in before.items():
+                    if after.get(key) != value:
+                        self.spark.conf.set(key, value)
+                if self.namespace != namespace:
+                    self.spark.sql(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with translated(sql):
+            return [tuple(row) for row in self.spark.sql(sql).collect()]
+
+    def batches(self, sql: str, limit: int | None = None) -> Any:
+        try:
+            with translated(sql):
+                frame = self.spark.sql(sql)
+                return (frame if limit is None else frame.limit(limit)).toArrow()
+        except (ValueError, TypeError, NotImplementedError) as error:
+            # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
+            raise SparkFailure(f"the result is no valid Arrow: {error}") from error
+
+    def described(self, name: str, schema: PhysicalSchema) -> StoredTable:
+        """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
+        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(name)}").collect()]
+        heads = [str(line[0]) for line in lines]
+        details = {str(line[0]): str(line[1]) for line in lines[len(schema) :]}
+        partitions: list[str] = []
+        if "# Partition Information" in heads:
+            for head in heads[heads.index("# Partition Information") + 2 :]:
+                if not head or head.startswith("#"):
+                    break
+                partitions.append(head)
+        properties = {str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(name)}").collect()}
+        provider = details.get("Provider")
+        return StoredTable(
+            name,
+            "view" if details.get("Type") == "VIEW" else "table",
+            schema,
+            tuple(partitions),
+            provider.lower() if provider else None,
+            details.get("Location"),
+            details.get("Type") == "MANAGED",
+            properties,
+            details.get("Comment"),
+        )
+
+    def files(self, location: str) -> Sequence[str]:
+        path = self.local_path(location)
+        if path is None:
+            raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
+        return data_files(path)
+
+    def local_path(self, uri: str) -> str | None:
+        return local_path(uri)
+
+    def register(self, name: str, function: Any) -> Function | None:
+        return python_functions.register(self.spark, name, function)
+
+    def register_lists(self, call: ListCall, functions: Mapping[str, Function]) -> None:
+        python_functions.register_lists(self.spark, call, functions)
+
+    def unregister(self, name: str) -> None:
+        self.rows(f"drop temporary function if exists {quoted(name)}")
+
+    def stop(self) -> None:
+        self.spark.stop()

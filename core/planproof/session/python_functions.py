@@ -1,0 +1,192 @@
+"""Python functions as Spark runs them: registered by name, by themselves or over whole lists."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from planproof.functions.declared import Function
+from planproof.functions.nested import Application, ListCall
+from planproof.session.failures import translated
+from planproof.session.protocol import SparkFailure
+from planproof.types import DataType, from_json
+
+_pickling = threading.Lock()
+
+
+def register(spark: Any, name: str, function: Any) -> Function | None:
+    """Registers a Python function, and returns what it declares; None for a table function. Raises `SparkFailure`."""
+    if isinstance(function, Function):
+        with translated(), _pickled_by_value():
+            spark.udf.register(name, _row_function(function))
+        return function
+    with translated():
+        if hasattr(function, "evalType") and hasattr(function, "returnType"):
+            spark.udf.register(name, function)
+            return _declaration(name, function)
+        if type(function).__name__ == "UserDefinedTableFunction":
+            spark.udtf.register(name, function)
+            return None
+    raise SparkFailure(
+        f"the function {name} says no return type; declare it with planproof.Function(...) or with pyspark's udf(...), "
+        "pandas_udf(...), arrow_udf(...) or udtf(...)"
+    )
+
+
+def register_lists(spark: Any, call: ListCall, functions: Mapping[str, Function]) -> None:
+    """Registers a call over whole lists. Raises `SparkFailure` where this pyspark has no Arrow functions."""
+    try:
+        from pyspark.sql.functions import arrow_udf
+    except ImportError as error:
+        raise SparkFailure(f"Python functions in lambdas need pyspark 4.1 or later ({error})") from error
+    from planproof.arrow.lists import Batch, evaluate
+
+    prepared = {a.number: _prepared(a, functions[a.function], spark) for a in call.level.all_applications()}
+    level = call.level
+
+    def over_lists(*arguments: Any) -> Any:
+        return evaluate(level, Batch(arguments, prepared), len(arguments[0]))
+
+    # pyspark takes annotations for a declaration of the function's kind.
+    over_lists.__annotations__ = {}
+    with translated(), _pickled_by_value():
+        made = arrow_udf(over_lists, spark_type(level.type))
+        fixed = all(functions[a.function].deterministic for a in level.all_applications())
+        spark.udf.register(call.name, made if fixed else made.asNondeterministic())
+
+
+@contextmanager
+def _pickled_by_value() -> Iterator[None]:
+    """Sends planproof's own code along with a function: the workers of a cluster need not have it installed."""
+    from pyspark import cloudpickle
+
+    package = sys.modules["planproof"]
+    with _pickling:
+        cloudpickle.register_pickle_by_value(package)
+        try:
+            yield
+        finally:
+            cloudpickle.unregister_pickle_by_value(package)
+
+
+def spark_type(t: DataType) -> Any:
+    """pyspark's form of a type, nested flags included."""
+    from pyspark.sql.types import StructType
+
+    form = {"type": "struct", "fields": [{"name": "x", "type": t.json, "nullable": True, "metadata": {}}]}
+    return StructType.fromJson(form)[0].dataType
+
+
+def _declaration(name: str, function: Any) -> Function | None:
+    """What a pyspark UDF declares; None for one that is no scalar function of whole columns."""
+    from pyspark.util import PythonEvalType
+
+    kinds = {"SQL_BATCHED_UDF": "python", "SQL_ARROW_BATCHED_UDF": "python", "SQL_SCALAR_PANDAS_UDF": "pandas"}
+    kinds["SQL_SCALAR_ARROW_UDF"] = "arrow"
+    found = {getattr(PythonEvalType, key, None): kind for key, kind in kinds.items()}
+    kind = found.get(function.evalType)
+    if kind is None:
+        return None
+    form = {"type": "struct", "fields": [{"name": "x", "nullable": True, "metadata": {}}]}
+    form["fields"][0]["type"] = function.returnType.jsonValue()  # type: ignore[index]
+    struct = from_json(form)
+    return Function(function.func, struct.fields[0].type, True, kind, bool(function.deterministic))  # type: ignore[attr-defined]
+
+
+def _row_function(function: Function) -> Any:
+    from pyspark.sql import functions as f
+
+    makers: dict[str, Any] = {"python": f.udf, "pandas": f.pandas_udf, "arrow": getattr(f, "arrow_udf", None)}
+    maker = makers[function.kind]
+    if maker is None:
+        raise SparkFailure("Arrow functions need pyspark 4.1 or later")
+    call = function.call
+    made = maker(call if function.kind == "python" else lambda *columns: call(*columns), spark_type(function.type))
+    return made if function.deterministic else made.asNondeterministic()
+
+
+def _prepared(application: Application, function: Function, spark: Any) -> tuple[Callable[..., Any], Any]:
+    """The function from Arrow arrays to an Arrow array, and the Arrow type that it declares."""
+    returns = spark_type(function.type)
+    declared = _arrow_type(returns)
+    if function.kind == "arrow":
+        return function.call, declared
+    name = application.function
+    if function.kind == "pandas":
+        return _over_series(name, function.call, declared, spark.conf.get("spark.sql.session.timeZone")), declared
+    return _over_values(name, function.call, [spark_type(t) for t in application.takes], returns), declared
+
+
+def _arrow_type(t: Any) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(t, timezone="UTC")
+    except TypeError:  # Before pyspark 4.3 UTC is the default.
+        return to_arrow_type(t)
+
+
+def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns: Any) -> Callable[..., Any]:
+    """A function of single values, over arrays: Spark's own conversions to and from Python."""
+    from pyspark.sql.types import StructField, StructType
+
+    given = StructType([StructField(f"_{i}", t) for i, t in enumerate(takes)])
+    given_back = StructType([StructField("_0", returns)])
+
+    def over_arrays(*arrays: Any) -> Any:
+        import pyarrow as pa
+        from pyspark.errors import PySparkException
+        from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+
+        from planproof.arrow.lists import BrokenDeclaration
+
+        rows = ArrowTableToRowsConversion.convert(pa.table(list(arrays), names=given.names), given)
+        values = [(call(*row),) for row in rows]
+        try:
+            return LocalDataToArrowConversion.convert(values, given_back, False).column(0)
+        except (pa.ArrowException, PySparkException, TypeError, ValueError) as error:
+            raise BrokenDeclaration(name, f"declared {returns.simpleString()}, gave another value: {error}") from error
+
+    return over_arrays
+
+
+def _over_series(name: str, call: Callable[..., Any], declared: Any, zone: str) -> Callable[..., Any]:
+    """A function of pandas Series (a DataFrame for a struct), over arrays, as in pyspark's pandas_udf."""
+
+    def series(array: Any) -> Any:
+        import pyarrow as pa
+
+        if pa.types.is_struct(array.type):
+            import pandas
+
+            parts = {f.name: series(part) for f, part in zip(array.type, array.flatten())}
+            return pandas.DataFrame(parts)
+        found = array.to_pandas(date_as_object=True)
+        if pa.types.is_timestamp(array.type) and array.type.tz:
+            return found.dt.tz_convert(zone).dt.tz_localize(None)
+        return found
+
+    def array(found: Any, wanted: Any) -> Any:
+        import pyarrow as pa
+
+        if pa.types.is_struct(wanted) and hasattr(found, "columns"):
+            return pa.StructArray.from_arrays([array(found[f.name], f.type) for f in wanted], fields=list(wanted))
+        if pa.types.is_timestamp(wanted) and wanted.tz and getattr(found.dtype, "tz", None) is None:
+            found = found.dt.tz_localize(zone, ambiguous=False, nonexistent="shift_forward")
+        return pa.Array.from_pandas(found, type=wanted)
+
+    def over_arrays(*arrays: Any) -> Any:
+        import pyarrow as pa
+
+        from planproof.arrow.lists import BrokenDeclaration
+
+        found = call(*(series(a) for a in arrays))
+        try:
+            return array(found, declared)
+        except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise BrokenDeclaration(name, f"declared {declared}, gave another value: {error}") from error
+
+    return over_arrays
