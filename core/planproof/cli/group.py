@@ -17,6 +17,7 @@ from planproof.cli.infer import infer
 from planproof.cli.recover import recover
 from planproof.cli.run import run
 from planproof.contract import ContractError
+from planproof.functions.declared import DeclarationError
 from planproof.project.errors import ProjectError
 from planproof.session.protocol import SparkFailure
 from planproof.settings import SettingsError
@@ -34,7 +35,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (ProjectError, ContractError, SettingsError) as error:
+        except (ProjectError, ContractError, SettingsError, DeclarationError) as error:
             raise CouldNotRun(str(error)) from error
         except SparkFailure as error:
             raise CouldNotRun(f"Spark: {error}") from error

@@ -52,6 +52,20 @@ def outcome(function: F) -> F:
     )
 
 
+def python_functions(function: F) -> F:
+    """--functions."""
+    return _with(
+        function,
+        click.option(
+            "--functions",
+            metavar="MODULE:NAME",
+            multiple=True,
+            help="Python functions for SQL, lambdas too: a mapping {name: planproof.Function or pyspark UDF}, or one "
+            "function. MODULE is looked for in the project's folder too. May be repeated.",
+        ),
+    )
+
+
 def _with(function: F, *decorators: Callable[[F], F]) -> F:
     for decorator in reversed(decorators):
         function = decorator(function)

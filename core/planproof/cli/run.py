@@ -13,6 +13,7 @@ import click
 
 from planproof.cli import options, output
 from planproof.project import Project, ProjectNode, selected
+from planproof.project.functions import Loaded
 from planproof.project.place import Place
 from planproof.project.run import run_project, runnable
 from planproof.report.model import Report
@@ -22,7 +23,7 @@ from planproof.report.text import line
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from planproof.session.protocol import Session
+    from planproof.guard import Guard
 
 RECORD = Path("target") / "planproof" / "report.json"
 
@@ -31,6 +32,7 @@ RECORD = Path("target") / "planproof" / "report.json"
 @options.place
 @options.selection
 @options.outcome
+@options.python_functions
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, as for `dbt run --vars`.")
 @click.option("--full-refresh", is_flag=True, help="Incremental models are built anew.")
 def run(
@@ -43,6 +45,7 @@ def run(
     fail_on: str | None,
     as_json: bool,
     html: Path | None,
+    functions: tuple[str, ...],
     given_vars: str | None,
     full_refresh: bool,
 ) -> None:
@@ -51,6 +54,7 @@ def run(
     Compiles the project first (`dbt compile`); with --manifest an older compile is taken, for tables and views only.
     """
     started = datetime.now(timezone.utc)
+    known = Loaded.of(functions, project_dir)
     variables = options.variables(given_vars)
     place = Place(project_dir, manifest, profiles_dir, target)
     if manifest is not None and (given_vars or full_refresh):
@@ -66,7 +70,13 @@ def run(
     with err.status("Spark starts") if err.is_terminal else nullcontext() as status:
         session = place.open_session()
         reports = _run(
-            project, nodes, session, options.settings(fail_on), None if as_json else (out, width), status, full_refresh
+            project,
+            nodes,
+            known.guard(session),
+            options.settings(fail_on),
+            None if as_json else (out, width),
+            status,
+            full_refresh,
         )
     report = run_report("run", reports, started, project=project.name, remarks=remarks)
     record = (project.directory or project_dir) / RECORD
@@ -76,14 +86,12 @@ def run(
 def _run(
     project: Project,
     nodes: Sequence[ProjectNode],
-    session: Session,
+    guard: Guard,
     overrides: dict[str, Any],
     shown: tuple[Any, int] | None,
     status: Status | None,
     full_refresh: bool,
 ) -> list[Report]:
-    from planproof.guard import Guard
-
     done = 0
 
     def starting(node: ProjectNode) -> None:
@@ -99,9 +107,9 @@ def _run(
     return run_project(
         project,
         nodes,
-        Guard(session),
+        guard,
         overrides=overrides,
-        session=session,
+        session=guard.session,
         full_refresh=full_refresh,
         starting=starting,
         finished=finished,

@@ -20,15 +20,17 @@ _EMBEDDED = {
 
 
 def open(spark: Any) -> Session:
-    """A session over a classic SparkSession; a planproof session is returned as it is. Raises `SparkFailure`."""
+    """A session over a classic or Connect SparkSession; a planproof session is returned as it is.
+
+    Raises `SparkFailure`.
+    """
     if hasattr(spark, "planes") and hasattr(spark, "capabilities"):
         opened: Session = spark
         return opened
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise SparkFailure(
-            "a Spark Connect session cannot be read yet: it gives no optimized or executed plan, no column origins and "
-            "no files; open a classic session (SparkSession.builder.master(...) without .remote(...))"
-        )
+        from planproof.session.connect import ConnectSession
+
+        return ConnectSession(spark)
     if not hasattr(spark, "_jsparkSession"):
         raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
     from planproof.session.classic import ClassicSession

@@ -145,6 +145,10 @@ class ClassicSession(FrameSession):
         except AnalysisError:
             return None
 
+    def ship(self, path: str) -> None:
+        with translated():
+            self.spark.sparkContext.addPyFile(path)
+
     def tag(self, tag: str) -> None:
         with translated():
             self.spark.sparkContext.addJobTag(tag)

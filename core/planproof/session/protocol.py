@@ -113,6 +113,9 @@ class Session(Protocol):
     def register_lists(self, call: ListCall, functions: Mapping[str, Function]) -> None:
         """Makes a call over whole lists known to SQL by its name. Raises `SparkFailure` where workers cannot run it."""
 
+    def ship(self, path: str) -> None:
+        """Gives the workers a Python module's file, so that functions of it can run there."""
+
     def unregister(self, name: str) -> None:
         """Forgets a function that `register` or `register_lists` made known."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.operators.place import place_of, words
@@ -31,6 +32,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     :param exclude: models to leave out.
     :param full_refresh: builds incremental models anew.
     :param vars: variables for dbt, as for `dbt run --vars`.
+    :param functions: Python functions for SQL, lambdas included, as `module:name`; as for `planproof run --functions`.
     :param outlets: assets; events go out only when the task succeeds and every selected model was published.
 
     The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
@@ -57,6 +59,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         exclude: str | Sequence[str] = (),
         full_refresh: bool = False,
         vars: Mapping[str, Any] | None = None,
+        functions: str | Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -67,6 +70,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self.exclude = exclude
         self.full_refresh = full_refresh
         self.vars = vars
+        self.functions = functions
 
     def conclude(self, context: Context, reports: Sequence[Report], started: datetime) -> dict[str, Any]:
         form = super().conclude(context, reports, started)
@@ -80,16 +84,17 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         return place_of(self)
 
     def work(self, session: Session, told: Callable[[Report], None]) -> list[Report]:
-        from planproof.guard import Guard
         from planproof.project import selected
+        from planproof.project.functions import Loaded
         from planproof.project.run import run_project, runnable
 
+        known = Loaded.of(words(self.functions), Path(self.project_dir))
         select, exclude = words(self.select), words(self.exclude)
         project = self.place().compiled(select, exclude, self.vars, self.full_refresh)
         return run_project(
             project,
             runnable(selected(project, select, exclude), fresh=True),
-            Guard(session),
+            known.guard(session),
             session=session,
             overrides=self.settings,
             full_refresh=self.full_refresh,

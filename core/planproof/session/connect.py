@@ -1,0 +1,103 @@
+"""A Spark Connect session: what a client without plan objects can read.
+
+Analyzed schemas have all flags. The optimized and executed plans are text to a client, without types or flags: they
+are reported as unreadable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from planproof.origin import AnalysisError, Origin, place
+from planproof.session.failures import translated
+from planproof.session.frames import FrameSession, quoted
+from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.schemas import declared_schema, physical_schema
+
+UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
+_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+_BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
+_PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource|LocalRelation")
+"""What Python may have fed. A client's own rows are a LocalRelation, and so are those of VALUES."""
+
+
+class ConnectSession(FrameSession):
+    """planproof's Session over a Connect SparkSession; see `planproof.session.protocol.Session`."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+
+    def __repr__(self) -> str:
+        return f"ConnectSession(Spark {self.spark.version})"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities("connect", optimized=False, executed=False, batches=True, files=True, reason=UNREADABLE)
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        with translated():
+            return (str(self.spark.catalog.currentCatalog()), str(self.spark.catalog.currentDatabase()))
+
+    def planes(self, sql: str) -> SparkPlanes:
+        # `spark.sql` runs a command at once. Between these parentheses only a query parses.
+        text = f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}"
+        with _within(sql), translated(text, analysing=True):
+            frame = self.spark.sql(text)
+            form = frame.schema.json()
+        unplanned, fed = UNREADABLE, True
+        try:
+            with translated():
+                fed = bool(_PYTHON.search(frame._explain_string(extended=True)))
+        except SparkFailure as failure:
+            if failure.transient:
+                raise
+            unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
+        analyzed = physical_schema(form)
+        unknown = (None,) * len(analyzed)
+        return SparkPlanes(analyzed, unknown, None, None, declared_schema(form), fed, unplanned)
+
+    def table(self, name: str) -> StoredTable | None:
+        try:
+            with translated():
+                form = self.spark.table(quoted(name)).schema.json()
+                found = self.described(name, declared_schema(form))
+        except AnalysisError as error:
+            if error.condition in _NOT_THERE:
+                return None
+            raise
+        temporary = found.kind == "view" and not found.properties and found.location is None
+        return replace(found, kind="temporary view") if temporary else found
+
+    def ship(self, path: str) -> None:
+        with translated():
+            self.spark.addArtifact(path, pyfile=True)
+
+    def tag(self, tag: str) -> None:
+        with translated():
+            self.spark.addTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        with translated():
+            self.spark.interruptTag(tag)
+
+
+@contextmanager
+def _within(sql: str) -> Iterator[None]:
+    """Moves the place of an error from the text that Spark got to the one that the caller wrote."""
+    try:
+        yield
+    except AnalysisError as error:
+        raise AnalysisError(error.condition, error.message, _moved(error.origin, sql)) from None
+
+
+def _moved(origin: Origin | None, sql: str) -> Origin | None:
+    if origin is None or origin.start is None:
+        return None
+    skipped = len(_BEFORE) - (len(sql) - len(sql.lstrip()))
+    start, stop = origin.start - skipped, (origin.stop or origin.start) - skipped
+    return place(sql, start, min(stop, len(sql))) if 0 <= start < len(sql) else None
