@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from planproof.analysis.binding import unresolved
 from planproof.analysis.checks import Subquery
 from planproof.analysis.context import Context
 from planproof.analysis.scope import Scope
@@ -138,8 +139,6 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
 
 def unresolved_over(column: Column, items: Sequence[Expr], node: exp.Expr, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
-    from planproof.analysis.expressions import unresolved
-
     output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
     for named in node.find_all(exp.Column, exp.Dot):
         parts = name_parts(named)

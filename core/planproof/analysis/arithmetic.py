@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planproof.analysis.calls import call
+from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr
 from planproof.functions.bind import cast, cast_unless_equal, unexpected
@@ -54,8 +54,6 @@ def tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
 
     None where the call is no plain one of two arguments, so that the ordinary way refuses it.
     """
-    from planproof.analysis.expressions import bind
-
     function = ctx.env.registry.find(name)
     plain = all(not isinstance(n, exp.Star | exp.Kwarg | exp.Lambda) for n in node.expressions)
     if function is None or len(node.expressions) != 2 or not plain or any(node.args.get(k) for k in _MODIFIERS):

@@ -9,11 +9,15 @@ from typing import Any
 from sqlglot import exp
 
 from planproof.analysis import routines, windows
+from planproof.analysis.arithmetic import tried
+from planproof.analysis.binding import bind, bind_item, call
+from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.modifiers import modified, ordered_arguments
 from planproof.analysis.scope import LambdaScope
-from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
+from planproof.analysis.stars import expand, is_star
+from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, coerced, with_span
 from planproof.functions.declared import calls_declared, is_declared
@@ -21,18 +25,7 @@ from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
 from planproof.origin import AnalysisError
 from planproof.sql.nodes import span
-from planproof.types import INT
-
-
-def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: str | None = None) -> Call:
-    """The function called `name` on bound arguments. Raises `Unknown` for one that planproof does not know."""
-    function = ctx.env.registry.find(name)
-    if function is None:
-        raise ctx.env.unknown(f"the function {name}", node)
-    try:
-        return apply(function, args, ctx.conf, shown)
-    except Mismatch as mismatch:
-        raise ctx.env.mismatch(mismatch, node) from None
+from planproof.types import INT, STRING
 
 
 def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
@@ -78,9 +71,15 @@ def plain_call(node: exp.Anonymous, ctx: Context) -> Call:
 
 
 def _time_window(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
-    from planproof.analysis.timewindows import column_of_window
+    return _column_of_window(plain_call(node, ctx), node, ctx)
 
-    return column_of_window(plain_call(node, ctx), node, ctx)
+
+def _column_of_window(call: Call, node: exp.Expr, ctx: Context) -> Column:
+    """The column that stands for a time window. Raises `Unknown` where the block made none."""
+    found = ctx.time_windows.get(call)
+    if found is None:
+        raise ctx.env.unknown("a time window here", node)
+    return found
 
 
 def _name(node: exp.Anonymous, ctx: Context) -> str:
@@ -124,8 +123,6 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
 
 def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx: Context) -> None:
     """An aggregate function does not take another one; over a window (which is bound later) it does."""
-    from planproof.analysis.checks import holds_aggregate
-
     if node.args.get("over") is None and any(holds_aggregate(a) for a in args):
         inner = next(
             e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
@@ -145,8 +142,6 @@ def _count(arguments: Sequence[exp.Expr | Expr]) -> int:
 
 def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
-    from planproof.analysis.stars import expand, is_star
-
     arguments: list[Any] = []
     named: dict[str, exp.Expr] = {}
     for argument in node.args["expressions"]:
@@ -213,8 +208,6 @@ def _placed(
 
 def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context) -> list[Expr]:
     """Bound arguments; a lambda is bound after the arguments before it, which tell its parameters' types."""
-    from planproof.analysis.expressions import bind_item
-
     bound: list[Expr] = []
     expected = function.expected(len(arguments))
     for at, argument in enumerate(arguments):
@@ -247,8 +240,6 @@ def _with_identity(function: Function, bound: list[Expr], ctx: Context) -> list[
 
 
 def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr], ctx: Context) -> Lambda:
-    from planproof.analysis.expressions import bind
-
     place = function.inputs[at]
     assert isinstance(place, LambdaOf)
     assert function.variables is not None
@@ -277,8 +268,6 @@ def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr]
 
 
 def _trim(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
-    from planproof.analysis.expressions import bind
-
     side = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "both_trim"}.get(node.args.get("side") or "BOTH", "trim")
     text, *pattern = (bind(n, ctx) for n in node.args["expressions"])
     function = "trim" if side == "both_trim" else side
@@ -286,28 +275,20 @@ def _trim(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
 
 
 def _extract(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
-    from planproof.analysis.expressions import bind
-
     part, source = node.args["expressions"]
     text = part.args["this"]
-    from planproof.types import STRING
 
     field = Literal(text, STRING, text)
     return with_span(call("extract", [field, bind(source, ctx)], ctx, node), span(node))
 
 
 def _unit_call(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
-    from planproof.analysis.expressions import bind
-    from planproof.types import STRING
-
     unit = node.args["written"]
     args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
     return with_span(call(node.args["form"], args, ctx, node), span(node))
 
 
 def _tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
-    from planproof.analysis.arithmetic import tried
-
     return tried(node, ctx, name)
 
 
@@ -325,8 +306,6 @@ def _written(form: str, function: str) -> Callable[[exp.Anonymous, Context, str]
     """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
 
     def bound(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
-        from planproof.analysis.expressions import bind
-
         if node.args.get("form") != form:
             return None
         return with_span(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), span(node))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
 from planproof.expr import Call, Cast, Expr, Literal
 from planproof.functions.bind import cast_unless_same
@@ -109,8 +110,6 @@ def _sql(literal: Literal) -> str | None:
 
 def text_of(node: exp.Expr, ctx: Context, what: str) -> str:
     """The text that a constant expression comes to."""
-    from planproof.analysis.expressions import bind
-
     found = folded(bind(node, ctx))
     value = getattr(found, "value", None)
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):

@@ -1,25 +1,24 @@
-"""Binds expressions: an SQL tree and a scope to a typed expression, in one pass from the leaves up."""
+"""The binders of expressions: an SQL tree and a scope to a typed expression, in one pass from the leaves up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
 from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
-from planproof.analysis.calls import bind_call, call
+from planproof.analysis.binding import Binder, bind, bind_item, call, unresolved
+from planproof.analysis.calls import bind_call
 from planproof.analysis.checks import SUBQUERY, WINDOW, content
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import guarded
 from planproof.analysis.quantified import quantified_like
 from planproof.analysis.scope import extract, fields_of, item, placed, resolve
+from planproof.analysis.stars import expand
 from planproof.catalog import split_name
 from planproof.expr import (
-    Alias,
     Call,
     Cast,
     Column,
@@ -34,29 +33,11 @@ from planproof.expr import (
     Window,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast
-from planproof.origin import AnalysisError, Unknown
+from planproof.origin import Unknown
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
 from planproof.types import BOOLEAN, STRING, VOID, Char, DataType, Varchar
 from planproof.types.coercion import wider
-
-Binder = Callable[[Any, Context], Expr]
-
-
-def bind(node: exp.Expr, ctx: Context) -> Expr:
-    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`.
-
-    An error that was raised without a place gets the place of the innermost expression around it.
-    """
-    binder = _BINDERS.get(type(node))
-    if binder is None:
-        raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
-    try:
-        return binder(node, ctx)
-    except (AnalysisError, Unknown) as error:
-        if error.origin is not None:
-            raise
-        raise error.at(ctx.env.error_origin(node)) from None
 
 
 def _paren(node: exp.Paren, ctx: Context) -> Expr:
@@ -147,19 +128,6 @@ def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
     if found is None:
         raise Unknown("a variable whose value is computed")
     return found
-
-
-def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError:
-    name = ".".join(f"`{p}`" for p in parts)
-    candidates = ctx.scope.candidates(parts[-1])
-    text = f"A column, variable, or function parameter with name {name} cannot be resolved."
-    if not candidates:
-        return ctx.env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
-    return ctx.env.rejected(
-        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-        f"{text} Did you mean one of the following? [{', '.join(candidates)}].",
-        node,
-    )
 
 
 _BARE = {
@@ -387,19 +355,8 @@ def _tuple(node: exp.Tuple, ctx: Context) -> Expr:
     return spanned(call("struct", members, ctx, node, "named_struct"), node)
 
 
-def bind_item(node: exp.Expr, ctx: Context) -> Expr:
-    """An expression that may carry an alias: in `struct(a AS x)`, in a row constructor, in SELECT."""
-    if isinstance(node, exp.Alias):
-        from planproof.expr import fresh_id
-
-        return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
-    return bind(node, ctx)
-
-
 def _starred(node: exp.Expr, ctx: Context) -> list[Expr]:
     if isinstance(node, exp.Star):
-        from planproof.analysis.stars import expand
-
         return list(expand(node, ctx))
     return [bind(node, ctx)]
 
@@ -432,7 +389,7 @@ def _typed_null(expr: Expr) -> bool:
     return isinstance(expr, Literal) and expr.type == VOID
 
 
-_BINDERS: dict[type, Binder] = {
+BINDERS: dict[type, Binder] = {
     exp.Paren: _paren,
     exp.Literal: _literal,
     exp.Boolean: _boolean,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from planproof.analysis.calls import bind_call
 from planproof.analysis.checks import refuse_nested_generator
 from planproof.analysis.context import Context
 from planproof.expr import Call, Column, fresh_id
@@ -42,8 +43,6 @@ def is_outer(call: Call) -> bool:
 
 def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, Outputs]:
     """A generator's call, and the name, type and nullability of each column that it makes."""
-    from planproof.analysis.calls import bind_call
-
     name = str(node.args["this"])
     function = ctx.env.registry.find(name)
     if function is None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Aliases, Context
-from planproof.analysis.expressions import bind
 from planproof.expr import Alias, Call, Column, Expr, Literal
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_up

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planproof.analysis.aggregated import Aggregated, Keys, plain_outer_columns
+from planproof.analysis.binding import bind
 from planproof.analysis.checks import correlated, first_window_in_aggregate, refuse_in_filter, refuse_outer
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import nulled, proved_by_groups
-from planproof.analysis.expressions import bind
 from planproof.analysis.groupby import Sets, aliases_of, group_expressions, unaliased
 from planproof.analysis.joins import boolean
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window

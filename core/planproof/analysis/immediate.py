@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.scope import Scope
 from planproof.expr import Expr
 from planproof.sql import commands as c

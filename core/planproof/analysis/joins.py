@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.checks import SUBQUERY, content, correlated, refuse_generator
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.modifiers import is_random
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id

@@ -11,7 +11,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
+from planproof.analysis.checks import holds_aggregate, holds_window
 from planproof.analysis.context import Context
+from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Expr, Sort
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category, Function
@@ -47,8 +50,6 @@ def _within_group(reason: str, function: Function, node: exp.Expr, ctx: Context)
 
 def modified(found: Call, node: exp.Anonymous, ctx: Context) -> Call:
     """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
-    from planproof.analysis.windows import sort_keys
-
     changes: dict[str, Any] = {}
     if node.args.get("distinct"):
         changes["distinct"] = True
@@ -73,9 +74,6 @@ def _nulls(found: Call, word: str) -> dict[str, Any]:
 
 
 def _filter(condition: exp.Expr, ctx: Context) -> Expr:
-    from planproof.analysis.checks import holds_aggregate, holds_window
-    from planproof.analysis.expressions import bind
-
     bound = bind(condition, ctx)
     reason = None
     if bound.type not in (BOOLEAN, VOID):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planproof.analysis.aggregated import unresolved_over
+from planproof.analysis.binding import bind
 from planproof.analysis.checks import (
     AGGREGATE,
     OUTER,
@@ -20,7 +21,6 @@ from planproof.analysis.checks import (
     refuse_outer,
 )
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.groupby import aliases_of, without_aliases
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block

@@ -11,9 +11,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planproof.analysis import joins, pivots
+from planproof.analysis.binding import bind, unresolved
 from planproof.analysis.checks import AGGREGATE, holds_aggregate, refuse_in_filter
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind, unresolved
 from planproof.analysis.groupby import analytic, group_expressions
 from planproof.analysis.grouping import check_grouped
 from planproof.analysis.joins import boolean

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from planproof.analysis import setops
+from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof.expr.pretty import pretty

@@ -6,7 +6,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from planproof.analysis.calls import call
+from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr, Literal
 from planproof.functions.bind import apply
@@ -28,8 +28,6 @@ _FUNCTIONS = {
 
 
 def quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
-    from planproof.analysis.expressions import bind
-
     operand = bind(node.args["this"], ctx)
     patterns = [bind(p, ctx) for p in node.expressions]
     negated, any_of = bool(node.args.get("negated")), node.args["quantifier"] == "ANY"

@@ -11,8 +11,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from planproof.analysis import expressions
+from planproof.analysis.binding import binders
 from planproof.analysis.context import Cte, Environment
 from planproof.analysis.ordering import organized
+from planproof.analysis.pipes import bind_pipe
 from planproof.analysis.recursion import recursive_cte
 from planproof.analysis.relations import bind_relation
 from planproof.analysis.scope import Scope
@@ -23,6 +26,8 @@ from planproof.plan.nodes import Named, Plan, Script
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
 from planproof.types import STRING, Char, DataType, Varchar
+
+binders(expressions.BINDERS)
 
 
 def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
@@ -86,8 +91,6 @@ def _set_operation(node: exp.SetOperation, env: Environment, outer: Scope | None
 
 
 def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:
-    from planproof.analysis.pipes import bind_pipe
-
     plan = bind_pipe(node, env, outer)
     return plan, None
 

@@ -12,10 +12,11 @@ from typing import Any
 from sqlglot import exp
 
 from planproof.analysis import joins, routines
+from planproof.analysis.binding import bind
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.generators import generator, is_outer, named_columns
+from planproof.analysis.pivots import pivot, unpivot
 from planproof.analysis.scope import Scope
 from planproof.catalog import split_name
 from planproof.expr import Call, Column, Expr, fresh_id
@@ -24,8 +25,8 @@ from planproof.functions.signature import NEVER, PURE, Category, Coerce, Functio
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
-from planproof.types import VOID, DataType, same_type
-from planproof.types.coercion import common
+from planproof.types import LONG, VOID, DataType, same_type
+from planproof.types.coercion import common, implicit
 from planproof.types.kinds import ANY
 
 From = tuple[Plan, Scope]
@@ -231,9 +232,6 @@ def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
 
 
 def _range(node: exp.Anonymous, ctx: Context) -> Plan:
-    from planproof.types import LONG
-    from planproof.types.coercion import implicit
-
     args = [bind(a.args["expression"] if isinstance(a, exp.Kwarg) else a, ctx) for a in node.args["expressions"]]
     if not 1 <= len(args) <= 4:
         raise ctx.env.rejected(
@@ -287,15 +285,11 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
 
 
 def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
-    from planproof.analysis.pivots import pivot
-
     plan, scope = bind_relation(node.args["this"], env, outer)
     return _aliased(pivot(node, plan, scope, env), node, env, outer)
 
 
 def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
-    from planproof.analysis.pivots import unpivot
-
     plan, scope = bind_relation(node.args["this"], env, outer)
     return _aliased(unpivot(node, plan, scope, env), node, env, outer)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.conf import Conf
@@ -74,8 +75,6 @@ def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
 
 
 def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
-    from planproof.analysis.expressions import bind
-
     env = replace(ctx.env, text=routine.text, ctes={})
     scope = Scope(columns, (), None, ctx.conf.case_sensitive)
     body = routine.node.args["body"]
@@ -123,8 +122,6 @@ def _misused(routine: Routine, condition: str, node: exp.Expr, ctx: Context) -> 
 
 def _arguments(routine: Routine, node: exp.Anonymous, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
     """The given arguments, and the parameters as columns that hold them."""
-    from planproof.analysis.expressions import bind
-
     parameters = routine.node.args.get("parameters") or ()
     names = [p.args["this"].args["this"] for p in parameters]
     given: dict[str, Expr] = {}

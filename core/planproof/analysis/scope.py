@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Outer, Variable
+from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin
-from planproof.types import VARIANT, Array, DataType, Map, String, Struct
+from planproof.types import STRING, VARIANT, Array, DataType, Map, String, Struct
 from planproof.types.nodes import quoted_if_needed
 
 
@@ -196,9 +196,6 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
 
 
 def _text(name: str) -> Expr:
-    from planproof.expr import Literal
-    from planproof.types import STRING
-
     return Literal(name, STRING, name)
 
 

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from planproof.analysis import generators, groupby, grouping
 from planproof.analysis.aggregated import Aggregated
+from planproof.analysis.binding import bind
 from planproof.analysis.checks import (
     AGGREGATE,
     GENERATOR,
@@ -26,7 +27,6 @@ from planproof.analysis.checks import (
     refuse_outer,
 )
 from planproof.analysis.context import Aliases, Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.generators import Generated
 from planproof.analysis.joins import boolean
 from planproof.analysis.relations import bind_from
@@ -49,6 +49,7 @@ from planproof.expr import (
     fresh_id,
 )
 from planproof.expr.pretty import pretty
+from planproof.expr.rewrite import transform_up
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
 from planproof.sql.nodes import name_parts
@@ -288,8 +289,6 @@ def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[exp.Expr], ctx: C
 
 def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     """The expression with columns of these ids replaced; an untouched expression comes back as the same object."""
-    from planproof.expr.rewrite import transform_up
-
     return transform_up(expr, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)
 
 

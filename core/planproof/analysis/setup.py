@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.constants import variable
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions import bind
 from planproof.analysis.queries import bind_query
 from planproof.analysis.routines import declared
 from planproof.analysis.scope import Scope

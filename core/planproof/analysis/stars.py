@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from planproof.analysis.binding import call, unresolved
 from planproof.analysis.context import Context
 from planproof.analysis.scope import Scope, ambiguous, ordinal, resolve
 from planproof.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
@@ -94,8 +95,6 @@ def _without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.E
     for parts in excluded:
         columns, rest = shown.matches(parts)
         if not columns:
-            from planproof.analysis.expressions import unresolved
-
             raise unresolved(parts, replace(ctx, scope=shown), star)
         if len(columns) > 1:
             raise ambiguous(parts, columns, ctx.env.origin(star))
@@ -122,8 +121,6 @@ def _whole(paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> bool:
 
 def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> Expr:
     """The struct built anew from the fields that are left."""
-    from planproof.analysis.calls import call
-
     data_type = struct.type
     if not isinstance(data_type, Struct):
         raise ctx.env.rejected(

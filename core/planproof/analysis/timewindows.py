@@ -11,8 +11,9 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from planproof.analysis.calls import plain_call
 from planproof.analysis.context import Context
-from planproof.expr import Alias, Call, Column, Expr, fresh_id
+from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.plan.nodes import Plan, Project
 
 NAMES = ("window", "session_window")
@@ -23,8 +24,6 @@ def with_time_windows(node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, 
 
     Spark puts the window below the block, so `window.start` names it in the items and in HAVING.
     """
-    from planproof.analysis.calls import plain_call
-
     if not _mentioned(ctx.env.text):
         return child, ctx
     made: dict[Expr, Column] = {}
@@ -70,11 +69,3 @@ def _inside(found: exp.Expr, part: exp.Expr) -> bool:
         if isinstance(at, exp.Query):
             return True
     return False
-
-
-def column_of_window(call: Call, node: exp.Expr, ctx: Context) -> Column:
-    """The column that stands for a time window. Raises `Unknown` where the block made none."""
-    found = ctx.time_windows.get(call)
-    if found is None:
-        raise ctx.env.unknown("a time window here", node)
-    return found

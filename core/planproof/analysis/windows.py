@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import never_null_over_rows
 from planproof.expr import Call, Expr, Literal, Sort, Window
@@ -23,8 +24,6 @@ _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
-    from planproof.analysis.expressions import bind
-
     definition = _named(window, ctx, node)
     partition = tuple(bind(n, ctx) for n in definition.args.get("partition_by") or ())
     order = tuple(sort_keys(definition.args.get("order") or (), ctx))
@@ -163,8 +162,6 @@ def _place(bound: exp.Expr | str, side: str | None) -> float | None:
 
 def sort_keys(nodes: Sequence[exp.Expr], ctx: Context) -> list[Sort]:
     """ORDER BY items: ascending puts nulls first unless said otherwise, descending last."""
-    from planproof.analysis.expressions import bind
-
     found = []
     for node in nodes:
         ordered = isinstance(node, exp.Ordered)
@@ -205,8 +202,6 @@ def _offset_frame(function: Call) -> str:
 
 
 def _bound(bound: exp.Expr | str, side: str | None, ctx: Context) -> tuple[str, tuple[Expr, ...]]:
-    from planproof.analysis.expressions import bind
-
     if isinstance(bound, str):
         return (f"{bound} {side}" if side else bound), ()
     found = bind(bound, ctx)

@@ -1,0 +1,73 @@
+"""Binding an expression: from a node of the SQL tree, by its class, to a typed expression.
+
+Binders hold each other (a call binds its arguments), so they meet in one table: `binders` fills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from planproof.analysis.context import Context
+from planproof.expr import Alias, Call, Expr, fresh_id
+from planproof.functions.bind import apply
+from planproof.functions.signature import Mismatch
+from planproof.origin import AnalysisError, Unknown
+
+Binder = Callable[[Any, Context], Expr]
+
+_BINDERS: dict[type, Binder] = {}
+
+
+def binders(table: Mapping[type, Binder]) -> None:
+    """Adds the binders of a family of nodes."""
+    _BINDERS.update(table)
+
+
+def bind(node: exp.Expr, ctx: Context) -> Expr:
+    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`.
+
+    An error that was raised without a place gets the place of the innermost expression around it.
+    """
+    binder = _BINDERS.get(type(node))
+    if binder is None:
+        raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
+    try:
+        return binder(node, ctx)
+    except (AnalysisError, Unknown) as error:
+        if error.origin is not None:
+            raise
+        raise error.at(ctx.env.error_origin(node)) from None
+
+
+def bind_item(node: exp.Expr, ctx: Context) -> Expr:
+    """An expression that may carry an alias: in `struct(a AS x)`, in a row constructor, in SELECT."""
+    if isinstance(node, exp.Alias):
+        return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
+    return bind(node, ctx)
+
+
+def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: str | None = None) -> Call:
+    """The function called `name` on bound arguments. Raises `Unknown` for one that planproof does not know."""
+    function = ctx.env.registry.find(name)
+    if function is None:
+        raise ctx.env.unknown(f"the function {name}", node)
+    try:
+        return apply(function, args, ctx.conf, shown)
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
+
+
+def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError:
+    name = ".".join(f"`{p}`" for p in parts)
+    candidates = ctx.scope.candidates(parts[-1])
+    text = f"A column, variable, or function parameter with name {name} cannot be resolved."
+    if not candidates:
+        return ctx.env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
+    return ctx.env.rejected(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"{text} Did you mean one of the following? [{', '.join(candidates)}].",
+        node,
+    )
