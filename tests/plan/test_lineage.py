@@ -96,6 +96,16 @@ def found(sql):
             [{"customers.id identity"}],
             set(),
         ),
+        (
+            "select * from (select customer, id from shop.orders) pivot (max(id) for customer in (1 as a, 2 as b))",
+            [{"orders.id aggregation"}, {"orders.id aggregation"}],
+            {"orders.customer filter"},
+        ),
+        (
+            "select id + 1 as k from shop.orders group by rollup(id + 1)",
+            [{"orders.id transformation"}],
+            {"orders.id group by"},
+        ),
         ("select * from (select id as a from shop.orders) t(b)", [{"orders.id identity"}], set()),
         ("select * from values (1, 2) as t(a, b)", [set(), set()], set()),
     ],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from planproof.expr.nodes import Alias, Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
+from planproof.expr.nodes import Alias, Call, Column, Exists, Expr, InSubquery, Nulled, Outer, ScalarSubquery, Window
 from planproof.functions.signature import Category
 from planproof.plan import nodes as p
 
@@ -126,8 +126,11 @@ def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
     """The ids that a node gives to new columns, and of what each is made; a set operation's of several."""
     if isinstance(node, (p.Project, p.Aggregate)):
         yield from ((item.id, item.child) for item in node.items if isinstance(item, Alias))
-    elif isinstance(node, p.Named):
+    elif isinstance(node, (p.Named, p.Recursion)):
         yield from _same(node.output, node.child.output)
+    elif isinstance(node, p.Pivot):
+        made = node.output[len(node.groups) :]
+        yield from ((c.id, node.aggregates[at % len(node.aggregates)]) for at, c in enumerate(made))
     elif isinstance(node, p.SetOperation):
         for plan in node.inputs:
             yield from _same(node.output, plan.output)
@@ -150,6 +153,8 @@ def _read(expr: Expr, does: str) -> Iterator[tuple[int, str]]:
         yield expr.column.id, does
     elif isinstance(expr, Alias):
         yield from _read(expr.child, does)
+    elif isinstance(expr, Nulled):
+        yield from _read(expr.expr, does)
     elif isinstance(expr, ScalarSubquery):
         yield expr.plan.output[0].id, max(does, TRANSFORMATION, key=_STRENGTH.index)
     elif isinstance(expr, Window):
@@ -170,6 +175,8 @@ def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:
         found.append((node.condition, JOIN))
     elif isinstance(node, p.Aggregate):
         found += [(group, GROUP_BY) for group in node.groups]
+    elif isinstance(node, p.Pivot):
+        found += [(group, GROUP_BY) for group in node.groups] + [(key, FILTER) for key in node.keys]
     elif isinstance(node, p.Ordered):
         found += [(key.child, SORT) for key in node.keys]
     for root in node.expressions:
