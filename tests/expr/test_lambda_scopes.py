@@ -17,7 +17,7 @@ from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, captured, column_indexes, column_of, scoped
 from planproof.expr.pretty import outer_references, pretty
 from planproof.expr.rewrite import transform_down, transform_up
-from planproof.expr.scopes import SCHEMAS
+from planproof.expr.scopes import SCHEMAS, ExprScope, index_mapping
 from planproof.optimizer import laws
 from planproof.plan import nodes as p
 from planproof.plan.rewrite import map_expressions
@@ -183,6 +183,28 @@ def test_a_field_of_a_parameter_is_no_field_of_a_column() -> None:
     assert captured(function)[0].type == INT
 
 
+@pytest.mark.parametrize(
+    ("text", "using", "expected"),
+    [
+        ("SELECT transform(xs, x -> x + ?) AS r FROM t", "5", "array<int>"),
+        ("SELECT transform(xs, x -> x + ?) AS r FROM t", "5L", "array<bigint>"),
+        ("SELECT transform(xs, x -> :x) AS r FROM t", "'a' AS x", "array<string>"),
+        ("SELECT transform(xs, (x, i) -> coalesce(:i, x)) AS r FROM t", "NULL AS i", "array<int>"),
+    ],
+)
+def test_a_marker_in_a_body_has_the_type_of_its_value_and_meets_the_parameter_s(
+    text: str, using: str, expected: str
+) -> None:
+    """[placeholder in a lambda's body]"""
+    marked = plan(f"EXECUTE IMMEDIATE '{text.replace(chr(39), chr(39) * 2)}' USING {using}", CATALOG)
+    assert marked.schema[0].type.simple == expected
+
+
+def test_a_marker_without_a_value_is_refused_in_a_body_too() -> None:
+    with pytest.raises(AnalysisError, match=r"UNBOUND_SQL_PARAMETER.*1:31"):
+        root("SELECT transform(xs, x -> x + :x) AS r FROM t")
+
+
 def test_grouping_sets_null_a_column_and_no_parameter_of_its_name() -> None:
     query = root("SELECT x, transform(array(1), x -> x + 1) AS r FROM t GROUP BY ROLLUP(x)")
     function = next(e for e in query.expressions[-1].walk() if isinstance(e, Lambda))
@@ -258,10 +280,18 @@ def four_levels(name: str) -> str:
     for e, scope in scoped(found):
         if isinstance(e, Lambda):
             shown = f"({', '.join(v.name for v in e.parameters)}) ->"
-            lines.append(f"{shown:<15} {SCHEMAS[name](scope.within(e), e.body)}")
+            lines.append(f"{shown:<15} {_seen(name, scope.within(e), e.body)}")
         if isinstance(e, Call) and pretty(e).startswith("(("):
-            lines.append(f"{'b + c + i':<15} {SCHEMAS[name](scope, e)}")
+            lines.append(f"{'b + c + i':<15} {_seen(name, scope, e)}")
     return "\n".join(lines) + "\n"
+
+
+def _seen(name: str, scope: ExprScope, body: Expr) -> str:
+    """The schema; where columns are removed, with the new index of each old one that stays."""
+    schema = str(SCHEMAS[name](scope, body))
+    if name != "uncaptured removed":
+        return schema
+    return schema + "".join(f" {old} -> {new}" for old, new in index_mapping(body, scope.columns).items())
 
 
 if __name__ == "__main__":

@@ -78,6 +78,11 @@ def column_indexes(expr: Expr, columns: tuple[Column, ...]) -> tuple[int, ...]:
     return tuple(i for i, c in enumerate(columns) if c.id in used)
 
 
+def index_mapping(expr: Expr, columns: tuple[Column, ...]) -> dict[int, int]:
+    """The new place of each column that stays where those that the expression does not read are removed, by its old."""
+    return {old: new for new, old in enumerate(column_indexes(expr, columns))}
+
+
 def _field(column: Column) -> LogicalField:
     return LogicalField(column.relation, column.name, column.type, column.nullable)
 
@@ -109,7 +114,7 @@ def renamed(scope: ExprScope, body: Expr) -> LogicalSchema:
 
 
 def without_uncaptured(scope: ExprScope, body: Expr) -> LogicalSchema:
-    """Only the columns (their old places: `column_indexes`) and the parameters that the body uses."""
+    """Only the columns (their places: `index_mapping`) and the parameters that the body uses."""
     used = {e.id for e in body.walk() if isinstance(e, Variable)}
     parameters = (_parameter(v) for of in scope.lambdas for v in of if v.id in used)
     return LogicalSchema((*(_field(scope.columns[at]) for at in column_indexes(body, scope.columns)), *parameters))
