@@ -107,7 +107,10 @@ def _parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:
         return env, parse(sql, env.conf)
     from planproof.analysis.immediate import executed
 
-    return executed(parse_statement(sql, env.conf), env)
+    statement = parse_statement(sql, env.conf)
+    if statement.args.get("into"):
+        raise env.unknown("EXECUTE IMMEDIATE .. INTO", statement)
+    return executed(statement, env)
 
 
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)

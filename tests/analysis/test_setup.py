@@ -65,14 +65,61 @@ def test_variables_keep_their_types_and_print_their_values() -> None:
     ]
 
 
-def test_a_variable_whose_value_is_computed_is_unknown() -> None:
-    assert answer(["DECLARE a DOUBLE", "SET VAR a = rand()"], "SELECT a") == "a variable whose value is computed"
+def test_a_variable_whose_value_is_computed_has_a_type_and_no_text() -> None:
+    setup = ["DECLARE a DOUBLE", "SET VAR a = rand()"]
+    assert answer(setup, "SELECT a, a + 1 AS b") == [("a", "double", False), ("b", "double", False)]
+    assert answer(setup, "SELECT a + 1") == "the value of the variable a"
+
+
+def test_a_variable_whose_value_a_query_tells_is_unknown() -> None:
+    setup = ["CREATE TABLE t (x INT)", "DECLARE a INT DEFAULT 5", "SET VAR a = (SELECT max(x) FROM t)"]
+    assert answer(setup, "SELECT a") == "the value of the variable a"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("EXECUTE IMMEDIATE 'SELECT 42' INTO a", "(variablereference(system.session.a=42) + 1)"),
+        ("EXECUTE IMMEDIATE 'SELECT ?' INTO a USING 7", "(variablereference(system.session.a=7) + 1)"),
+        ("SET VAR a = (SELECT 3)", "(variablereference(system.session.a=3) + 1)"),
+        ("SET VAR (a) = (SELECT 4)", "(variablereference(system.session.a=4) + 1)"),
+        ("SET VAR a = CAST('8' AS INT)", "(variablereference(system.session.a=8) + 1)"),
+    ],
+)
+def test_a_query_without_from_sets_a_variable(statement: str, expected: str) -> None:
+    assert answer(["DECLARE a INT DEFAULT 5", statement], "SELECT a + 1") == [(expected, "int", False)]
+
+
+@pytest.mark.parametrize(
+    ("view", "change", "expected"),
+    [
+        ("TEMPORARY VIEW v", "a BIGINT, b STRING", "CANNOT_UP_CAST_DATATYPE"),
+        ("TEMPORARY VIEW v", "a SMALLINT, b STRING", [("a", "int", True), ("b", "string", True)]),
+        ("VIEW v WITH SCHEMA BINDING", "a STRING, b STRING", "CANNOT_UP_CAST_DATATYPE"),
+        ("VIEW v", "a BIGINT, b STRING", [("a", "int", True), ("b", "string", True)]),
+        ("VIEW v", "a ARRAY<INT>, b STRING", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"),
+        ("VIEW v", "a INT", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ],
+)
+def test_a_view_over_a_table_that_was_made_again_with_other_types(view: str, change: str, expected: Any) -> None:
+    setup = [
+        "CREATE TABLE t (a INT, b STRING) USING parquet",
+        f"CREATE {view} AS SELECT a, b FROM t",
+        "DROP TABLE t",
+        f"CREATE TABLE t ({change}) USING parquet",
+    ]
+    assert answer(setup, "SELECT * FROM v") == expected
 
 
 @pytest.mark.parametrize(
     ("setting", "query", "expected"),
     [
         ("spark.sql.orderByOrdinal=false", "SELECT 1 AS a ORDER BY 9", [("a", "int", False)]),
+        (
+            "spark.sql.parser.escapedStringLiterals=true",
+            r"SELECT 'a\nb', r'\d' AS d",
+            [(r"a\nb", "string", False), ("d", "string", False)],
+        ),
         (
             "spark.sql.groupByAliases=false",
             "SELECT id AS k FROM range(3) GROUP BY k",

@@ -86,10 +86,26 @@ class Aggregated:
             inner = item.child if isinstance(item, Alias) else item
             self._computed.setdefault(canonical(inner), column_of(item))
 
-    def settled(self, expr: Expr, node: exp.Expr, ctx: Context) -> Expr:
-        """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show."""
+    def settled(self, expr: Expr, node: exp.Expr, operator: exp.Expr, ctx: Context) -> Expr:
+        """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show.
+
+        `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
+        """
         shown = {column_of(i).id for i in self.items}
+        self.refuse_computed(expr, operator, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
+
+    def refuse_computed(self, expr: Expr, operator: exp.Expr, ctx: Context) -> None:
+        """An aggregate function cannot take what the Aggregate itself computes."""
+        made = {i.id for i in self.items if isinstance(i, Alias)}
+        calls = (e for e in expr.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
+        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
+            namesake = bool(ctx.scope.matches((column.name,))[0])
+            raise ctx.env.rejected(
+                f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
+                f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
+                operator,
+            )
 
     def _change(self, e: Expr, shown: set[int], node: exp.Expr, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:

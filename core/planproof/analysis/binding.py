@@ -62,7 +62,7 @@ def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: s
 
 def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError:
     name = ".".join(f"`{p}`" for p in parts)
-    candidates = ctx.scope.candidates(parts[-1])
+    candidates = ctx.scope.candidates(parts)
     text = f"A column, variable, or function parameter with name {name} cannot be resolved."
     if not candidates:
         return ctx.env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)

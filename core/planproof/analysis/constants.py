@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
-from planproof.expr import Call, Cast, Expr, Literal
+from planproof.expr import Alias, Call, Cast, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof.functions.bind import cast_unless_same
+from planproof.plan.nodes import OneRow, Plan, Project
 from planproof.types import (
     BOOLEAN,
     BYTE,
@@ -29,6 +32,9 @@ _SUFFIXES: dict[DataType, str] = {BYTE: "Y", SHORT: "S", INT: "", LONG: "L", DOU
 
 def folded(expr: Expr) -> Expr:
     """The literal that simple arithmetic, concatenation and casts of literals come to; the expression itself else."""
+    if isinstance(expr, ScalarSubquery):
+        only = row(expr.plan)
+        return folded(only[0]) if only else expr
     if isinstance(expr, Cast):
         child = folded(expr.child)
         return _converted(child, expr.type) or expr if isinstance(child, Literal) else expr
@@ -43,6 +49,13 @@ def folded(expr: Expr) -> Expr:
         return expr
     value = compute(values)
     return expr if value is None else Literal(value, expr.type, str(value))
+
+
+def row(plan: Plan) -> tuple[Expr, ...] | None:
+    """The one row of a query without FROM; None of any other query, whose rows only a run tells."""
+    if not isinstance(plan, Project) or not isinstance(plan.child, OneRow):
+        return None
+    return tuple(item.child if isinstance(item, Alias) else item for item in plan.items)
 
 
 def _sum(values: list[object]) -> object:
@@ -64,6 +77,9 @@ def _joined(values: list[object]) -> object:
 _COMPUTED = {"+": _sum, "-": _difference, "*": _product, "concat": _joined, "||": _joined}
 
 
+_INTEGER = re.compile(r"\s*[+-]?\d{1,9}\s*")
+
+
 def _converted(literal: Literal, target: DataType) -> Literal | None:
     """The literal as a value of another type; None where that takes more than a change of the type."""
     value = literal.value
@@ -71,6 +87,8 @@ def _converted(literal: Literal, target: DataType) -> Literal | None:
         return Literal(value, target, literal.text)
     if is_integral(target) and is_integral(literal.type):
         return Literal(value, target, literal.text)
+    if is_integral(target) and is_string(literal.type) and _INTEGER.fullmatch(value):
+        return Literal(int(value), target, str(int(value)))
     if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
         return Literal(str(value), target, str(value))
     if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
@@ -78,21 +96,23 @@ def _converted(literal: Literal, target: DataType) -> Literal | None:
     return None
 
 
-def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr | None:
-    """A session variable of that type and value, as a literal that prints as Spark prints the variable.
-
-    None where the value is not known.
-    """
-    found = folded(cast_unless_same(value, target, ctx.conf))
+def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
+    """A session variable of that type and value; a literal, which prints as Spark prints it, where that is known."""
+    given = cast_unless_same(value, target, ctx.conf)
+    found = folded(given)
     if isinstance(found, Literal) and not same_type(found.type, target):
-        found = _converted(found, target) or value
+        found = _converted(found, target) or given
     if not isinstance(found, Literal):
-        return None
-    text = _sql(found)
-    return None if text is None else Literal(found.value, target, f"variablereference(system.session.{name}={text})")
+        return SessionVariable(name, target, False, known=not given.nullable)
+    return Literal(found.value, target, f"variablereference(system.session.{name}={_sql(found)})")
 
 
-def _sql(literal: Literal) -> str | None:
+def unset(name: str, declared: Expr) -> Expr:
+    """The variable where nothing is known of its new value."""
+    return SessionVariable(name, declared.type, True, known=False)
+
+
+def _sql(literal: Literal) -> str:
     """The literal as SQL (`Literal.sql`)."""
     value, data_type = literal.value, literal.type
     if value is None:

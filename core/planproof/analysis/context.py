@@ -25,18 +25,22 @@ QueryBinder = Callable[["exp.Expr", "Environment", "Scope | None"], Plan]
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns."""
+    """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns.
+
+    One that Spark rejects is told where it is referred to, as Spark checks it there.
+    """
 
     name: str
     plan: Plan
     recursive: bool = False
+    rejection: AnalysisError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here.
 
-    A variable is None where its value is not known. `parameters` are by name, those without by `?` and their offset;
+    `parameters` are by name, those without by `?` and their offset;
     `functions` are the `Routine`s and `views` the `View`s that a script declared, by name; `broken` says why some of
     these views cannot be read (condition and message).
     """
@@ -47,7 +51,7 @@ class Environment:
     registry: Registry
     bind_query: QueryBinder
     ctes: dict[str, Cte] = field(default_factory=dict)
-    variables: dict[str, Expr | None] = field(default_factory=dict)
+    variables: dict[str, Expr] = field(default_factory=dict)
     parameters: dict[str, Expr] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
     views: dict[str, Any] = field(default_factory=dict)

@@ -30,13 +30,14 @@ from planproof.expr import (
     Lambda,
     Literal,
     ScalarSubquery,
+    SessionVariable,
     Window,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast
-from planproof.origin import Unknown
+from planproof.origin import AnalysisError, Unknown
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
-from planproof.types import BOOLEAN, STRING, VOID, Char, DataType, Varchar
+from planproof.types import BOOLEAN, STRING, VARIANT, VOID, Char, DataType, Varchar
 from planproof.types.coercion import wider
 
 
@@ -125,8 +126,8 @@ def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
     if len(names) > 1 or key not in ctx.env.variables:
         return None
     found = ctx.env.variables[key]
-    if found is None:
-        raise Unknown("a variable whose value is computed")
+    if isinstance(found, SessionVariable) and not found.known:
+        raise Unknown(f"the value of the variable {found.name}")
     return found
 
 
@@ -377,7 +378,13 @@ def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
 
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
-    raise ctx.env.unknown("a variant path", node)
+    if bind(node.args["this"], ctx).type == VARIANT:
+        raise ctx.env.unknown("a variant path", node)
+    raise AnalysisError(
+        "COLUMN_IS_NOT_VARIANT_TYPE",
+        "The semi-structured extraction operator (`:`) can only be applied to a column of the VARIANT type.",
+        ctx.env.origin(node),
+    )
 
 
 def _collate(node: exp.Collate, ctx: Context) -> Expr:

@@ -84,7 +84,7 @@ def call_of(node: exp.Expr, ctx: Context) -> exp.Anonymous | None:
 
 def in_select(node: exp.Expr, call: exp.Anonymous, ctx: Context) -> Generated:
     """The generator that a select item is, with the names that the item gives to its columns."""
-    bound, outputs = generator(call, ctx)
+    bound, outputs = generator(call, replace(ctx, clause="GENERATOR"))
     if isinstance(node, exp.Alias):
         given = [node.args["alias"].args["this"]]
     elif isinstance(node, exp.Aliases):

@@ -70,7 +70,7 @@ def _having(
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls(bound, groups, node, ctx)
-    settled = over.settled(bound, node, ctx)
+    settled = over.settled(bound, node, block, ctx)
     if sets is not None:
         settled = nulled(settled, groups, sets, ctx.conf)
     if settled.type not in (BOOLEAN, VOID):

@@ -18,8 +18,8 @@ from planproof.sql.parse import parse
 
 def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:
     """The query's tree, and the environment that holds its text and parameters."""
-    if not isinstance(node, c.ExecuteImmediate) or node.args.get("into"):
-        raise env.unknown("EXECUTE IMMEDIATE .. INTO", node)
+    if not isinstance(node, c.ExecuteImmediate):
+        raise env.unknown(f"the statement {type(node).__name__}", node)
     ctx = Context(env, Scope(()))
     text = text_of(node.args["this"], ctx, "EXECUTE IMMEDIATE of a computed text")
     tree = parse(text, env.conf)

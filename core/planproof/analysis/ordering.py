@@ -144,6 +144,8 @@ class _Clause:
             key = sort_keys([node], ctx)[0]
             if block is None or block.over is None or not content(key) & AGGREGATE:
                 return key
+            if not out_of_reach:
+                block.over.refuse_computed(key, self.node, block.ctx)
         except AnalysisError as error:
             if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
                 raise
@@ -165,7 +167,7 @@ class _Clause:
             return replace(key, child=without_aliases(key.child, named))
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
-            return replace(key, child=over.settled(key.child, node, block.ctx))
+            return replace(key, child=over.settled(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = {c.id for c in self.plan.output}
         for column in key.child.walk():

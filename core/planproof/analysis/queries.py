@@ -22,7 +22,8 @@ from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select
 from planproof.analysis.setops import widened
 from planproof.expr import Column, fresh_id
-from planproof.plan.nodes import Named, Plan, Script
+from planproof.origin import AnalysisError
+from planproof.plan.nodes import Named, OneRow, Plan, Script
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
 from planproof.types import STRING, Char, DataType, Varchar
@@ -33,8 +34,36 @@ binders(expressions.BINDERS)
 def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
     """The plan of a query in any of its forms; `outer` is the scope of the query around it."""
     with_ = node.args.get("with_")
-    if with_ is not None:
-        env = env.with_ctes(_ctes(with_, env, outer))
+    if with_ is None:
+        return _bound(node, env, outer)
+    found = _ctes(with_, env, outer)
+    rejections = {key: cte.rejection for key, cte in found.items() if cte.rejection is not None}
+    try:
+        plan = _bound(node, env.with_ctes(found), outer)
+    except AnalysisError as error:
+        raise _first(rejections, node, error) from None
+    if rejections:
+        raise next(iter(rejections.values()))
+    return plan
+
+
+def _first(rejections: dict[str, AnalysisError], node: exp.Expr, error: AnalysisError) -> AnalysisError:
+    """The error that Spark tells: it checks the CTEs to which nothing leads first, and the others inside the query."""
+    if len(rejections) < 2:
+        return error
+    with_ = node.args["with_"]
+    bodies = {c.args["alias"].args["this"].args["this"].lower(): c.args["this"] for c in with_.expressions}
+    reached: set[str] = set()
+    ahead = [node]
+    while ahead:
+        tables = (n for n in ahead.pop().walk(prune=lambda n: n is with_) if isinstance(n, exp.Table))
+        named = {parts[0].lower() for parts in map(name_parts, tables) if len(parts) == 1}
+        ahead += [bodies[name] for name in named - reached if name in bodies]
+        reached |= named
+    return next((r for name, r in rejections.items() if name not in reached), error)
+
+
+def _bound(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the query {type(node).__name__}", node)
@@ -58,16 +87,16 @@ def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Foun
     if declared is None:
         typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]
     else:
-        typed = [(d.args["this"].args["this"], _declared_type(d)) for d in declared]
+        typed = [(d.args["this"].args["this"], _declared_type(d, env)) for d in declared]
     output = tuple(Column(fresh_id(), name, data_type, True) for name, data_type in typed)
     script = node.args["script"]
     return Script(script if isinstance(script, str) else script.name, child, output), None
 
 
-def _declared_type(column: exp.Expr) -> DataType:
+def _declared_type(column: exp.Expr, env: Environment) -> DataType:
     kind = column.args.get("kind")
     found: DataType = kind.args["data_type"] if kind is not None else STRING
-    return STRING if isinstance(found, Char | Varchar) else found
+    return STRING if isinstance(found, Char | Varchar) and not env.conf.preserve_char_varchar else found
 
 
 def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> Found:
@@ -117,11 +146,14 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
         if name.lower() in found:
             raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         inner = env.with_ctes(found)
-        if with_.args.get("recursive") and _names_itself(cte.args["this"], name):
-            plan = recursive_cte(cte, name, names, inner, outer, _ctes)
-        else:
-            plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
-        found[name.lower()] = Cte(name, plan)
+        try:
+            if with_.args.get("recursive") and _names_itself(cte.args["this"], name):
+                plan = recursive_cte(cte, name, names, inner, outer, _ctes)
+            else:
+                plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
+            found[name.lower()] = Cte(name, plan)
+        except AnalysisError as error:
+            found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found
 
 

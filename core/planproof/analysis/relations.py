@@ -54,12 +54,26 @@ def _scope(
 
 def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
     parts = name_parts(node) or _identified(node, env)
-    if node.args.get("version") is not None:
-        raise env.unknown("time travel", node)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
+    if node.args.get("version") is not None:
+        _travelled(parts, cte is not None, node, env)
+    if cte is not None and cte.rejection is not None:
+        raise cte.rejection
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
     plan = _sampled(plan, node, env)
     return _aliased(plan, node, env, outer)
+
+
+def _travelled(parts: tuple[str, ...], is_cte: bool, node: exp.Expr, env: Environment) -> None:
+    """Time travel: views and CTEs have no past; whether a table has one depends on its format, which is not known."""
+    relation = None if is_cte else env.catalog.find(parts)
+    if not is_cte and relation is None:
+        return
+    if relation is not None and "view" not in relation.kind:
+        raise env.unknown("time travel", node)
+    raise env.rejected(
+        "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
+    )
 
 
 def _identified(node: exp.Table, env: Environment) -> tuple[str, ...]:

@@ -24,6 +24,18 @@ from planproof.sql.nodes import name_parts, span
 from planproof.types import DataType
 from planproof.types.kinds import ANY
 
+_WITHOUT_ROUTINES = {
+    "ORDER BY": "Sort",
+    "SORT BY": "Sort",
+    "DISTRIBUTE BY": "RepartitionByExpression",
+    "CLUSTER BY": "RepartitionByExpression",
+    "LIMIT": "GlobalLimit",
+    "OFFSET": "Offset",
+    "LATERAL VIEW": "Generate",
+    "GENERATOR": "Generate",
+}
+"""Clauses, and the operators for them that Spark does not let call a SQL function (`ResolveSQLFunctions`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Routine:
@@ -58,6 +70,11 @@ def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
     """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
     if routine.makes_table or routine.node.args.get("body") is None:
         raise _misused(routine, "NOT_A_SCALAR_FUNCTION", node, ctx)
+    operator = _WITHOUT_ROUTINES.get(ctx.clause)
+    if operator is not None:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node
+        )
     if ctx.lambdas is not None:
         raise ctx.env.rejected(
             "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",

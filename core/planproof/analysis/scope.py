@@ -5,7 +5,6 @@ Source: `AttributeSeq.resolve`, `ResolveLambdaVariables`, `ColumnResolutionHelpe
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,20 +87,24 @@ class Scope:
             if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
         )
 
-    def candidates(self, name: str) -> list[str]:
+    def candidates(self, parts: Sequence[str]) -> list[str]:
         """The names of columns, the nearest first, as Spark proposes them."""
-        qualifiers = {c.qualifier for c in self.columns}
-        width = 0 if len(qualifiers) == 1 else 1
-        spelled = [
-            ".".join(f"`{p}`" for p in ((*c.qualifier[-width:], c.name) if width else (c.name,))) for c in self.columns
-        ]
-        ratio = difflib.SequenceMatcher(None, "", name.lower())
+        spelled = [(*c.qualifier, c.name) for c in self.columns]
+        shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
+        named = dict.fromkeys(".".join(f"`{p}`" for p in s[-shared:]) for s in spelled)
+        wanted = ".".join(parts)
+        return sorted(named, key=lambda c: (_distance(c, wanted), c.replace("`", "")))[:5]
 
-        def distance(text: str) -> float:
-            ratio.set_seq1(text.replace("`", "").lower())
-            return -ratio.ratio()
 
-        return sorted(dict.fromkeys(spelled), key=distance)[:5]
+def _distance(a: str, b: str) -> int:
+    """How many letters must be put in, taken out or changed to make the one text the other (Levenshtein)."""
+    above = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+        above = row
+    return above[-1]
 
 
 def _distinct(columns: Iterable[Column]) -> list[Column]:

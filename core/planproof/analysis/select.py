@@ -43,6 +43,7 @@ from planproof.expr import (
     GetFieldOfElements,
     Literal,
     Outer,
+    SessionVariable,
     Variable,
     Window,
     column_of,
@@ -95,6 +96,8 @@ class Items:
 def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     """The block's plan. Raises `AnalysisError` where Spark rejects it."""
     from_ = node.args.get("from_")
+    if from_ is None:
+        _refuse_trailing_comma(node, env)
     child, scope = bind_from(from_.args["this"] if from_ is not None else None, env, outer)
     ctx = Context(env, scope, windows=_windows(node, scope))
     where = node.args.get("where")
@@ -121,6 +124,18 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
         plan = Project(tuple(items.exprs), items.below(child))
     plan = _refined(node, plan, items, ctx, found, over)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.args.get("distinct")))
+
+
+def _refuse_trailing_comma(node: exp.Expr, env: Environment) -> None:
+    """`SELECT a, FROM t` reads as a column called FROM under the name t."""
+    items = node.expressions
+    last = items[-1] if len(items) > 1 else None
+    if isinstance(last, exp.Alias) and [p.lower() for p in name_parts(last.args["this"])] == ["from"]:
+        raise env.rejected(
+            "TRAILING_COMMA_IN_SELECT",
+            "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
+            node,
+        )
 
 
 def _window_columns(items: Sequence[Expr]) -> list[Expr]:
@@ -211,7 +226,7 @@ def _offer(item: Alias, node: exp.Expr, aliases: Aliases, ctx: Context) -> None:
 
 
 def _is_variable(item: Alias) -> bool:
-    return not item.explicit and isinstance(item.child, Literal)
+    return not item.explicit and isinstance(item.child, Literal | SessionVariable)
 
 
 def named_item(node: exp.Expr, ctx: Context) -> Expr:
@@ -235,13 +250,16 @@ def _auto_name(bound: Expr, node: exp.Expr) -> str:
     while isinstance(inner, exp.Paren):
         inner = inner.args["this"]
     parts = name_parts(inner)
-    if parts and isinstance(bound, Column | GetField | GetFieldOfElements | Outer | Variable | Call | Literal):
+    if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
     if isinstance(inner, exp.Cast) and isinstance(bound, Cast):
         operand = inner.args["this"]
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
     return pretty(bound)
+
+
+_NAMED = (Column, GetField, GetFieldOfElements, Outer, Variable, SessionVariable, Call, Literal)
 
 
 def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:

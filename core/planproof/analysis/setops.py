@@ -72,12 +72,18 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
 
 
 def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
-    """The columns of a union; a column that both inputs show twice stays one column."""
+    """The columns of a union; a column that both inputs show twice stays one column.
+
+    Spark computes a repeated column of the first input anew, which then has no relation.
+    """
     ids: dict[tuple[int, int], int] = {}
+    seen: set[int] = set()
     output = []
     for a, b in pairs:
         column = union_column(a, b)
-        output.append(replace(column, id=ids.setdefault((a.id, b.id), column.id)))
+        column = replace(column, id=ids.setdefault((a.id, b.id), column.id))
+        output.append(replace(column, qualifier=()) if a.id in seen else column)
+        seen.add(a.id)
     return tuple(output)
 
 

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
 
 from planproof.analysis.binding import bind
-from planproof.analysis.constants import variable
+from planproof.analysis.constants import row, unset, variable
 from planproof.analysis.context import Context, Environment
+from planproof.analysis.immediate import executed
 from planproof.analysis.queries import bind_query
 from planproof.analysis.routines import declared
 from planproof.analysis.scope import Scope
 from planproof.analysis.views import View, broken
 from planproof.catalog import Catalog, Relation, joined, split_name
 from planproof.conf import Conf
-from planproof.expr import Literal
+from planproof.expr import Expr, Literal
 from planproof.functions.registry import Registry, builtin
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Plan
@@ -42,12 +44,13 @@ def apply(
     word about names, types and top-level flags; nested flags, which it does not carry, come from the statements.
     """
     env = Environment("", Catalog(), conf, registry or builtin(), bind_query)
-    known = {name.lower(): columns for name, columns in relations.items()}
-    dropped = False
-    for text in setup:
+    statements = list(setup)
+    dropped = any("drop" in text.lower() for text in statements)
+    # What is reported of a relation that was made twice tells nothing of the first one.
+    known = {} if dropped else {name.lower(): columns for name, columns in relations.items()}
+    for text in statements:
         try:
             statement = parse_statement(text, env.conf)
-            dropped = dropped or isinstance(statement, c.Drop)
             binder = _STATEMENTS.get(type(statement))
             if binder is not None:
                 env = binder(statement, replace(env, text=text), known)
@@ -129,16 +132,40 @@ def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environ
 
 
 def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
-    variables = dict(env.variables)
     for assignment in node.args.get("expressions") or ():
-        name = name_parts(assignment.args["this"])[-1].lower()
-        old = variables.get(name)
-        variables[name] = None
-        if old is not None:
-            ctx = Context(replace(env, variables={**variables, name: old}), Scope(()))
-            variables[name] = variable(name, bind(assignment.args["expression"], ctx), old.type, ctx)
-    for target in node.args.get("names") or ():
-        variables[name_parts(target)[-1].lower()] = None
+        env = _assigned([assignment.args["this"]], env, partial(_one, assignment.args["expression"]))
+    return _assigned(node.args.get("names") or (), env, lambda env: row(bind_query(node.args["query"], env, None)))
+
+
+def _one(value: exp.Expr, env: Environment) -> tuple[Expr, ...]:
+    return (bind(value, Context(env, Scope(()))),)
+
+
+def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Environment:
+    """The variables that INTO names."""
+
+    def values(env: Environment) -> tuple[Expr, ...] | None:
+        inner, tree = executed(node, env)
+        return row(bind_query(tree, inner, None))
+
+    return _assigned(node.args.get("into") or (), env, values)
+
+
+Values = Callable[[Environment], "tuple[Expr, ...] | None"]
+
+
+def _assigned(targets: Sequence[exp.Expr], env: Environment, values: Values) -> Environment:
+    """The environment with these variables set; a value that only a run tells leaves its variable's value unknown."""
+    keys = [key for key in (name_parts(target)[-1].lower() for target in targets) if key in env.variables]
+    try:
+        found = values(env) if keys else None
+    except (AnalysisError, Unknown):
+        found = None
+    ctx = Context(env, Scope(()))
+    variables = dict(env.variables)
+    for at, key in enumerate(keys):
+        old = env.variables[key]
+        variables[key] = variable(key, found[at], old.type, ctx) if found and at < len(found) else unset(key, old)
     return replace(env, variables=variables)
 
 
@@ -160,9 +187,14 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         return env
     _register(parts, plan, names, kind, env)
     name = _view_name(parts, kind, env)
-    columns = tuple(c.name for c in plan.output)
-    view = View(name, node.args["query"], env.text, columns, env.catalog.namespace)
+    columns = tuple((c.name, c.type) for c in plan.output)
+    view = View(name, node.args["query"], env.text, columns, env.catalog.namespace, _binding(node, kind))
     return replace(env, views={**env.views, name: view})
+
+
+def _binding(node: c.CreateView, kind: str) -> str:
+    """How the view takes later changes below it; `spark.sql.legacy.viewSchemaCompensation` is on unless set."""
+    return str(node.args.get("schema_binding") or ("BINDING" if "temporary" in kind else "COMPENSATION"))
 
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
@@ -231,6 +263,7 @@ _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
     c.Use: _use,
     c.DeclareVariable: _declare,
     c.SetVariable: _set_variable,
+    c.ExecuteImmediate: _execute,
     c.CreateView: _create_view,
     c.CreateTable: _create_table,
     c.Drop: _drop,

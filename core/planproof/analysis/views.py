@@ -12,17 +12,24 @@ from sqlglot import exp
 
 from planproof.analysis.context import Environment
 from planproof.origin import AnalysisError, Unknown
+from planproof.types import DataType
+from planproof.types.casts import can_cast, can_up_cast
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view as it was created: its name, its query and the text that this stands in, and the query's column names."""
+    """A view as it was created: its name, its query and the text that this stands in, and the query's columns.
+
+    `binding` says what may happen to a column's type later: BINDING (also of temporary views) lets it become narrower
+    only, COMPENSATION casts it back, and the rest takes what comes.
+    """
 
     name: str
     query: exp.Expr
     text: str
-    columns: tuple[str, ...]
+    columns: tuple[tuple[str, DataType], ...]
     namespace: tuple[str, ...]
+    binding: str
 
 
 def broken(views: Iterable[View], env: Environment) -> dict[str, tuple[str, str]]:
@@ -45,12 +52,28 @@ def _problem(view: View, env: Environment) -> tuple[str, str] | None:
         return None
     finally:
         env.catalog.namespace = namespace
-    names = {c.name.lower() for c in output}
-    missing = next((c for c in view.columns if c.lower() not in names), None)
-    if missing is None:
+    found = {c.name.lower(): c.type for c in output}
+    if view.binding == "EVOLUTION":
         return None
-    return (
-        "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
-        f"The SQL query of view `{view.name}` has an incompatible schema change and column {missing} cannot be "
-        f"resolved. Expected {len(view.columns)} columns named {', '.join(view.columns)}.",
-    )
+    names = [name for name, _ in view.columns]
+    missing = next((name for name in names if name.lower() not in found), None)
+    if missing is not None:
+        return (
+            "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
+            f"The SQL query of view `{view.name}` has an incompatible schema change and column {missing} cannot be "
+            f"resolved. Expected {len(names)} columns named {', '.join(names)}.",
+        )
+    changes = ((name, found[name.lower()], stored) for name, stored in view.columns)
+    return next(filter(None, (_changed(view, *change, env) for change in changes)), None)
+
+
+def _changed(view: View, name: str, found: DataType, stored: DataType, env: Environment) -> tuple[str, str] | None:
+    """Why a column's new type does not do for the view."""
+    if view.binding == "BINDING" and not can_up_cast(found, stored):
+        return "CANNOT_UP_CAST_DATATYPE", f'Cannot up cast {view.name}.{name} from "{found.sql}" to "{stored.sql}".'
+    if view.binding == "COMPENSATION" and not can_cast(found, stored, ansi=env.conf.ansi):
+        return (
+            "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION",
+            f'Cannot resolve "{name}" due to data type mismatch: cannot cast "{found.sql}" to "{stored.sql}".',
+        )
+    return None

@@ -92,6 +92,16 @@ class Literal(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class SessionVariable(Expr):
+    """A session variable whose value only a run tells. `known` is False where nothing is known of its nullability."""
+
+    name: str
+    type: DataType
+    nullable: bool
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Expr):
     """A column of a plan's schema. Two columns are the same column where their ids are equal.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.expr import nodes as x
+from planproof.origin import Unknown
 from planproof.types import Array, Map, Struct
 
 _Printer = Callable[[Any], str]
@@ -85,10 +86,16 @@ def outer_references(plan: Any) -> list[x.Outer]:
     return [e for node in plan.walk() for root in node.expressions for e in root.walk() if isinstance(e, x.Outer)]
 
 
+def _session_variable(variable: x.SessionVariable) -> str:
+    """Spark prints a session variable with its value."""
+    raise Unknown(f"the value of the variable {variable.name}")
+
+
 _PRINTERS: dict[type, _Printer] = {
     x.Literal: lambda e: e.text,
     x.Column: lambda e: e.name,
     x.Outer: lambda e: f"outer({'.'.join((*e.column.qualifier, e.column.name))})",
+    x.SessionVariable: _session_variable,
     x.Variable: lambda e: "namedlambdavariable()",
     x.Lambda: _lambda,
     x.Call: _call,

@@ -59,6 +59,8 @@ class AliasGrammar(ExpressionGrammar):
     def _clause_likely(self) -> bool:
         kind, following = self.kind, self.peek()
         openers = _CLAUSES.get(kind)
+        if kind == "FROM" and following == "FROM" and self.peek(2) in _CLAUSES["FROM"]:
+            return False
         if openers is not None:
             return following in openers
         if kind in _BEFORE_EXPRESSION:

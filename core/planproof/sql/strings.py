@@ -40,5 +40,8 @@ def _code_point(code: int) -> str:
 
 
 def verbatim(token: str) -> str:
-    """The value of a string token while `spark.sql.parser.escapedStringLiterals` is on: nothing is unescaped."""
-    return token[2:-1] if token[0] in "rR" else token[1:-1]
+    """The value of a string token while `spark.sql.parser.escapedStringLiterals` is on: nothing is unescaped.
+
+    Spark then takes the `r` of a raw string for its opening quote, and the quote for text.
+    """
+    return token[1:-1]
