@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.catalog import Catalog
+from planproof.catalog import Catalog, split_name
 from planproof.conf import SETTINGS, Conf
 from planproof.contract import Contract
 from planproof.origin import AnalysisError, Unknown
@@ -85,6 +85,12 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
     return check.plan(node)
 
 
+def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
+    """Whether the error is that the parent's relation is not there."""
+    name = split_name(parent.relation)[-1].lower()
+    return error.condition == "TABLE_OR_VIEW_NOT_FOUND" and f"`{name}` cannot be found" in error.message.lower()
+
+
 @dataclass(slots=True)
 class OfflineCheck:
     """The state of one check: the catalog grows by every node that was visited."""
@@ -114,13 +120,17 @@ class OfflineCheck:
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
-        conf = self._conf(node)
-        for parent in self.project.stored_parents(node):
-            if parent.unique_id in self.unread:
-                raise Unknown(f"the schema of {parent.relation}: {self.unread[parent.unique_id]}")
         from planproof.api import plan
 
-        return plan(node.sql or "", self.catalog, conf=conf)
+        try:
+            return plan(node.sql or "", self.catalog, conf=self._conf(node))
+        except AnalysisError as error:
+            # A parent that only a macro names, and the text does not read, need not be known.
+            for parent in self.project.stored_parents(node):
+                if parent.unique_id in self.unread and _says_missing(error, parent):
+                    reason = self.unread[parent.unique_id]
+                    raise Unknown(f"the schema of {parent.relation}: {reason}", error.origin) from None
+            raise
 
     # --- one model --------------------------------------------------------------------------------------------------
 
