@@ -442,3 +442,24 @@ def test_rewritings_are_suggested_and_none_is_called_applied(check):
     assert [(r.rule, r.applied) for r in reports["mart"].rewrites] == [("hoist_invariants", False)]
     assert reports["off"].rewrites == ()
     assert {p.plane: p.status for p in reports["off"].planes}["rewritten"] == "not present"
+
+
+def test_a_parent_of_unknown_schema_that_the_text_does_not_read_does_no_harm(check):
+    model = {"sql": "select cast(null as int) as id", "parents": ["raw.unknown"], "config": VIEW}
+    reader = {"sql": "select id from raw.unknown", "parents": ["raw.unknown"], "config": VIEW}
+    reports = check({"empty": model, "reader": reader}, {"raw.unknown": {}})
+    assert reports["empty"].verdict is Verdict.PROVED
+    assert found(reports["reader"], Verdict.UNPROVED) == [("PP111", None)]
+    assert "raw.unknown" in reports["reader"].findings[0].message
+
+
+def test_an_incremental_model_reads_itself_as_the_freeze_file_has_it(check, tmp_path):
+    model = {
+        "sql": "select id from raw.orders where id > (select max(id) from shop.inc)",
+        "parents": ["raw.orders"],
+        "config": {"materialized": "incremental"},
+    }
+    assert found(check({"inc": model})["inc"], Verdict.UNPROVED) == [("PP111", None)]
+    frozen = tmp_path / "planproof_sources.json"
+    frozen.write_text('{"sources": {"shop.inc": {"columns": [{"name": "id", "type": "bigint"}]}}}', "utf-8")
+    assert check({"inc": model}, frozen=frozen)["inc"].verdict is Verdict.PROVED

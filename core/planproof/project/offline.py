@@ -162,9 +162,13 @@ class OfflineCheck:
         if node.is_python:
             made.unproved("a Python model, whose schema only its run shows")
             return self._stand_in(node, contract)
-        if node.materialized == "incremental" and contract is not None:
+        if node.materialized == "incremental":
             # A compile against an existing table reads the table itself (`{{ this }}`).
-            self._register(node, stored_contract(node, contract, "its own contract"))
+            stored = self.frozen.find(node.relation)
+            if stored is not None:
+                self._register(node, stored)
+            elif contract is not None:
+                self._register(node, stored_contract(node, contract, "its own contract"))
         try:
             plan = self.plan(node)
         except Unknown as unknown:
