@@ -10,6 +10,7 @@ from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
 from planproof.expr import Alias, Call, Cast, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof.functions.bind import cast_unless_same
+from planproof.functions.constants import COMPUTED
 from planproof.plan.nodes import OneRow, Plan, Project
 from planproof.types import (
     BOOLEAN,
@@ -43,11 +44,10 @@ def folded(expr: Expr) -> Expr:
     args = [folded(a) for a in expr.args]
     if not all(isinstance(a, Literal) for a in args):
         return expr
-    values = [getattr(a, "value", None) for a in args]
-    compute = _COMPUTED.get(expr.function.name)
-    if compute is None or not all(type(v) is type(values[0]) and isinstance(v, int | str) for v in values):
+    compute = COMPUTED.get(expr.function.name)
+    if compute is None:
         return expr
-    value = compute(values)
+    value = compute([getattr(a, "value", None) for a in args])
     return expr if value is None else Literal(value, expr.type, str(value))
 
 
@@ -56,25 +56,6 @@ def row(plan: Plan) -> tuple[Expr, ...] | None:
     if not isinstance(plan, Project) or not isinstance(plan.child, OneRow):
         return None
     return tuple(item.child if isinstance(item, Alias) else item for item in plan.items)
-
-
-def _sum(values: list[object]) -> object:
-    return values[0] + values[1] if isinstance(values[0], int) else None  # type: ignore[operator]
-
-
-def _difference(values: list[object]) -> object:
-    return values[0] - values[1] if isinstance(values[0], int) else None  # type: ignore[operator]
-
-
-def _product(values: list[object]) -> object:
-    return values[0] * values[1] if isinstance(values[0], int) else None  # type: ignore[operator]
-
-
-def _joined(values: list[object]) -> object:
-    return "".join(values) if isinstance(values[0], str) else None  # type: ignore[arg-type]
-
-
-_COMPUTED = {"+": _sum, "-": _difference, "*": _product, "concat": _joined, "||": _joined}
 
 
 _INTEGER = re.compile(r"\s*[+-]?\d{1,9}\s*")

@@ -8,8 +8,9 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, Literal
 from planproof.functions.bind import cast, different_types, met, unexpected
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import accepted, checks, constant, foldable, implicitly, is_foldable
+from planproof.functions.families.rules import accepted, checks, foldable, implicitly, is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,

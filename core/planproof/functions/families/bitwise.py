@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planproof.conf import Conf
+from planproof.expr.nodes import Call
 from planproof.functions.families.line import Table, fn, lines, same
-from planproof.functions.families.rules import accepted
+from planproof.functions.families.rules import Pretty, accepted
 from planproof.functions.signature import EITHER, PURE, RAISES, Args, Coerce, Mismatch
 from planproof.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof.types.kinds import INTEGRAL, OneOf
@@ -16,12 +19,23 @@ def _binary_only(args: Args, conf: Conf) -> Mismatch | None:
 
 _SHIFTED = OneOf((INT, LONG))
 
+
+def _shift(name: str, symbol: str) -> Table:
+    """A shift is printed as it was written: by its name, or by its symbol."""
+
+    def show(call: Call, pretty: Pretty) -> str:
+        left, right = (pretty(a) for a in call.args)
+        return f"({left} {symbol} {right})" if call.shown == symbol else f"{call.shown}({left}, {right})"
+
+    own: dict[str, Any] = {"alias": True, "show": show, "effects": PURE}
+    return fn(f"{name} {symbol}", (_SHIFTED, INT), same(0), EITHER, **own)
+
 TABLE: Table = lines(
     fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("bit_get getbit", (INTEGRAL, INT), BYTE, EITHER, alias=True, effects=RAISES),
-    fn("shiftleft", (_SHIFTED, INT), same(0), EITHER, effects=PURE),
-    fn("shiftright", (_SHIFTED, INT), same(0), EITHER, effects=PURE),
-    fn("shiftrightunsigned", (_SHIFTED, INT), same(0), EITHER, effects=PURE),
+    _shift("shiftleft", "<<"),
+    _shift("shiftright", ">>"),
+    _shift("shiftrightunsigned", ">>>"),
     fn("bitmap_bit_position", (LONG,), LONG, EITHER, effects=PURE),
     fn("bitmap_bucket_number", (LONG,), LONG, EITHER, effects=PURE),
     fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_binary_only, effects=PURE),

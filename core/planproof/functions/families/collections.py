@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.nodes import Expr, Literal
 from planproof.functions.bind import cast_unless_same, unexpected
 from planproof.functions.families.line import Table, element, fn, lines, same
-from planproof.functions.families.rules import checks, foldable, implicitly, is_foldable
+from planproof.functions.families.rules import checks, foldable, implicitly
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -23,10 +23,8 @@ from planproof.functions.signature import (
 )
 from planproof.types import (
     BOOLEAN,
-    BYTE,
     INT,
     LONG,
-    SHORT,
     STRING,
     VOID,
     Array,
@@ -223,55 +221,6 @@ def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
-    found, key = args[0].type, args[1]
-    if isinstance(found, Map) and not same_type(found.key, key.type):
-        target = _tightest(found.key, key.type)
-        if target is None:
-            return args
-        whole = Map(target, found.value, found.value_contains_null)
-        return [cast_unless_same(args[0], whole, conf), cast_unless_same(key, target, conf)]
-    if isinstance(found, Array) and key.type in (BYTE, SHORT):
-        return [args[0], cast_unless_same(key, INT, conf)]
-    return args
-
-
-def element_at_check(args: Args, conf: Conf) -> Mismatch | None:
-    found, key = args[0].type, args[1].type
-    if isinstance(found, Array):
-        return None if key == INT else unexpected(1, args[1], "INT")
-    if not isinstance(found, Map):
-        return unexpected(0, args[0], '("ARRAY" or "MAP")')
-    if same_type(found.key, key):
-        return None
-    return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
-
-
-def element_at_type(args: Args, conf: Conf) -> DataType:
-    found = args[0].type
-    return found.element if isinstance(found, Array) else _map_of(args).value
-
-
-def _element_at_nullable(args: Args, conf: Conf) -> bool:
-    """`ElementAt.nullable` reads the flags of an array that is written out; any other one may be null at a foldable place.
-
-    A place that is not foldable fails outside the array in ANSI mode, and is null without it.
-    """
-    array, index = args
-    if isinstance(array.type, Map):
-        return True
-    if not is_foldable(index) or index.nullable:
-        return not conf.ansi or EITHER(args, conf) or _item_of(args).contains_null
-    value = index.value if isinstance(index, Literal) else None
-    if not isinstance(value, int) or not isinstance(array, Call) or array.function.name != "array":
-        return True
-    if value == 0:
-        return False
-    outside = abs(value) > len(array.args)
-    return not conf.ansi if outside else array.args[value - 1 if value > 0 else value].nullable
-
-
 def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
     """`array_join` casts the items to strings, but no separator."""
     return [*implicitly(args[:1], (_STRINGS,), conf), *args[1:]] if isinstance(args[0].type, Array) else args
@@ -299,7 +248,6 @@ TABLE: Table = lines(
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
     fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("element_at", (_COLLECTION, ANY), element_at_type, _element_at_nullable, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, effects=RAISES),
     fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, effects=RAISES),
     fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), FIRST, coerce=Coerce.EXPECTS, check=checks(_sorted_check, foldable(1)), effects=PURE),

@@ -10,8 +10,9 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import accepted, constant, implicitly, is_foldable
+from planproof.functions.families.rules import accepted, implicitly, is_foldable
 from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Many, Mismatch
 from planproof.types import (
     BYTE,

@@ -11,8 +11,9 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import cast
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit
-from planproof.functions.families.rules import constant, is_foldable
+from planproof.functions.families.rules import is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,

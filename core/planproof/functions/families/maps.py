@@ -5,12 +5,7 @@ from __future__ import annotations
 from planproof.conf import Conf
 from planproof.expr.nodes import Column, Expr, GetField, GetFieldOfElements, Literal
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof.functions.families.collections import (
-    element_at_check,
-    element_at_type,
-    key_operands,
-)
-from planproof.functions.families.line import Table, element, fn, lines, lit, same
+from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import merged
 from planproof.functions.families.rules import is_foldable
 from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, VOLATILE, Args, Coerce, Many, Mismatch, Optional
@@ -205,7 +200,5 @@ TABLE: Table = lines(
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
     fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), EITHER, coerces=_seeded, coerce=Coerce.EXPECTS, effects=VOLATILE),
-    fn("get", (ANY_ARRAY, INT), element(0), ALWAYS, effects=PURE),
-    fn("try_element_at", (ANY, ANY), element_at_type, ALWAYS, coerces=key_operands, coerce=Coerce.NONE, check=element_at_check, effects=RAISES),
 )
 

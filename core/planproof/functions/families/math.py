@@ -8,6 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import arithmetic_type, same_operands
 from planproof.functions.families.rules import (
@@ -15,7 +16,6 @@ from planproof.functions.families.rules import (
     accepted,
     by_name,
     checks,
-    constant,
     foldable,
     implicitly,
     is_foldable,

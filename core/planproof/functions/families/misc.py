@@ -5,8 +5,9 @@ from __future__ import annotations
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions.bind import cast_unless_same, met
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import Pretty, accepted, constant, foldable, implicitly, is_foldable
+from planproof.functions.families.rules import Pretty, accepted, foldable, implicitly, is_foldable
 from planproof.functions.signature import (
     ALWAYS,
     NEVER,

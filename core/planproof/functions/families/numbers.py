@@ -8,9 +8,10 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import arithmetic_type, same_operands
-from planproof.functions.families.rules import Pretty, accepted, by_name, constant, foldable, implicitly, is_foldable
+from planproof.functions.families.rules import Pretty, accepted, by_name, foldable, implicitly, is_foldable
 from planproof.functions.signature import ALWAYS, ANSI_RAISES, EITHER, PURE, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import (
@@ -74,7 +75,7 @@ def _written(args: list[Expr], conf: Conf) -> list[Expr]:
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "to_char needs a constant format for bytes.")
     if constant(pattern, "to_char") is None:
         raise Mismatch("INVALID_PARAMETER_VALUE.NULL", "to_char needs a format for bytes.")
-    if str(constant(pattern, "to_char")).lower() not in _BYTES_AS:
+    if str(constant(pattern, "to_char")).strip().lower() not in _BYTES_AS:
         raise Mismatch("INVALID_PARAMETER_VALUE.BINARY_FORMAT", "to_char knows hex, base64 and utf-8.")
     return args
 
@@ -95,7 +96,7 @@ def _writing(call: Call, pretty: Pretty) -> str:
     if _is_moment(value.type):
         return f"date_format({pretty(value)}, {pretty(pattern)})"
     if value.type == BINARY:
-        way = _BYTES_AS[str(constant(pattern, "to_char")).lower()]
+        way = _BYTES_AS[str(constant(pattern, "to_char")).strip().lower()]
         return f"{way}({pretty(value)}{', ' + pretty(pattern) if way == 'decode' else ''})"
     return f"to_char({pretty(value)}, {pretty(pattern)})"
 

@@ -9,7 +9,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions import arithmetic as a
-from planproof.functions.bind import cast, cast_unless_same, different_types, to_common, unexpected
+from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.collation import collated
 from planproof.functions.families.line import Table, binary, fn, lines
 from planproof.functions.signature import (
@@ -31,7 +31,6 @@ from planproof.types import (
     DOUBLE,
     LONG,
     VOID,
-    Array,
     DataType,
     Decimal,
     Interval,
@@ -337,58 +336,6 @@ def _like(word: str) -> Callable[[Call, Pretty], str]:
     return show
 
 
-def _item_type(args: Args, conf: Conf) -> DataType:
-    found = args[0].type
-    assert isinstance(found, Array)
-    return found.element
-
-
-def _item(call: Call, pretty: Pretty) -> str:
-    return f"{pretty(call.args[0])}[{pretty(call.args[1])}]"
-
-
-def item_nullable(args: Args, conf: Conf) -> bool:
-    """`GetArrayItem.nullable`: certain only for a literal index inside a literal array."""
-    array, index = args
-    if isinstance(array, Call) and array.function.name == "array" and _literal_int(index) is not None:
-        at = _literal_int(index)
-        assert at is not None
-        return at < 0 or at >= len(array.args) or array.args[at].nullable
-    return True
-
-
-def _literal_int(arg: Expr) -> int | None:
-    value = getattr(arg, "value", None)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
-    found, key = args
-    if isinstance(found.type, Map) and key.type != found.type.key:
-        if same_type(key.type, found.type.key):
-            return args
-        return [found, cast(key, found.type.key, conf)] if _key_fits(key, found.type, conf) else args
-    return args
-
-
-def _key_fits(key: Expr, found: Map, conf: Conf) -> bool:
-    from planproof.types.coercion import implicit
-
-    return implicit(key.type, found.key, ansi=conf.ansi) is not None
-
-
-def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    assert isinstance(found, Map)
-    return None if same_type(args[1].type, found.key) else unexpected(1, args[1], found.key.sql)
-
-
-def _value_type(args: Args, conf: Conf) -> DataType:
-    found = args[0].type
-    assert isinstance(found, Map)
-    return found.value
-
-
 _NUMBERS = "a numeric or interval type"
 _PAIR = (ANY, ANY)
 
@@ -424,6 +371,4 @@ TABLE: Table = lines(
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True),
     fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, lazy=(1, 2), effects=PURE),
     fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, lazy=(1,), effects=PURE),
-    fn("getarrayitem", (ANY, INTEGRAL), _item_type, item_nullable, show=_item, effects=ANSI_RAISES),
-    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_item, effects=PURE),
 )

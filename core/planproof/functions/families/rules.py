@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal as Number
-from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof.functions.bind import different_types, met, unexpected
 from planproof.functions.signature import Args, Check, Coerce, Mismatch, TypeRule
-from planproof.origin import Unknown
-from planproof.types import STRING, DataType, is_integral, is_numeric, is_string, same_type
+from planproof.types import STRING, DataType, is_string, same_type
 from planproof.types.coercion import merged_flags
 from planproof.types.kinds import Expected, accepts, is_orderable, spelling
 
@@ -28,38 +25,6 @@ def is_foldable(expr: Expr) -> bool:
         fixed = expr.function.foldable and not expr.function.effects.volatile
         return fixed and all(is_foldable(arg) for arg in expr.args)
     return False
-
-
-def constant(expr: Expr, function: str) -> Any:
-    """The value of a foldable argument. Raises `Unknown` where it would have to be computed."""
-    if isinstance(expr, Literal):
-        return expr.value
-    if isinstance(expr, Cast) and isinstance(expr.child, Literal):
-        return _converted(expr.child.value, expr, function)
-    raise Unknown(f"a computed constant as argument of {function}")
-
-
-def _converted(value: Any, cast: Cast, function: str) -> Any:
-    """What Spark folds a cast of a literal to."""
-    target = cast.type
-    if value is None or (is_string(target) and isinstance(value, str)):
-        return value
-    if is_numeric(target) and isinstance(value, str | int | float | Number) and not isinstance(value, bool):
-        number = _number(value, cast)
-        return int(number) if number is not None and is_integral(target) else number
-    raise Unknown(f"a computed constant as argument of {function}")
-
-
-def _number(value: str | int | float | Number, cast: Cast) -> int | float | Number | None:
-    if not isinstance(value, str):
-        return value
-    try:
-        return int(value) if is_integral(cast.type) else float(value)
-    except ValueError:
-        if cast.mode == "ansi":
-            text = f"The value '{value}' cannot be cast to \"{cast.type.sql}\"."
-            raise Mismatch("CAST_INVALID_INPUT", text, whole=True) from None
-        return None
 
 
 def not_null(*places: int) -> Check:

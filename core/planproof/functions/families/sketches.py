@@ -10,8 +10,9 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Expr, Literal
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit
-from planproof.functions.families.rules import accepted, checks, constant, foldable, is_foldable
+from planproof.functions.families.rules import accepted, checks, foldable, is_foldable
 from planproof.functions.signature import (
     EITHER,
     NEVER,

@@ -12,9 +12,10 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, Sort
+from planproof.functions.constants import constant
 from planproof.functions.families.aggregates import average_type
 from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import checks, constant, foldable, is_foldable, not_null
+from planproof.functions.families.rules import checks, foldable, is_foldable, not_null
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,

@@ -8,12 +8,12 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import cast_unless_same, different_types
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import (
     Pretty,
     accepted,
     checks,
-    constant,
     foldable,
     implicitly,
     is_foldable,
