@@ -33,6 +33,8 @@ class Conf:
     group_by_ordinal: bool = True
     having_as_where: bool = False
     ordinals_first: bool = True
+    time_type: bool = False
+    timestamp_nanos: bool = False
     create_table_provider: str = "parquet"
     spark: str = "4.3"
 
@@ -79,6 +81,8 @@ SETTINGS = {
     "spark.sql.prioritizeordinalresolutioninsort.enabled": "ordinals_first",
     "spark.sql.groupbyordinal": "group_by_ordinal",
     "spark.sql.legacy.parser.havingwithoutgroupbyaswhere": "having_as_where",
+    "spark.sql.timestampnanostypes.enabled": "timestamp_nanos",
+    "spark.sql.timetype.enabled": "time_type",
     "spark.sql.lateralcolumnalias.enableimplicitresolution": "lateral_column_alias",
 }
 """Spark's setting, in lower case, to the field of `Conf` that it sets."""

@@ -167,7 +167,7 @@ def compared(spark: Spark, lines: Iterable[Line], *, deep: bool = False) -> Iter
         total = 0
         for ansi in (True, False):
             spark.ansi(ansi)
-            conf = Conf(ansi=ansi)
+            conf = Conf(ansi=ansi, time_type=True)
             ours = {args: derive(name, function, args, conf) for args in matrix(name, function, deep=deep)}
             answers = answered(spark, name, function, ours)
             total += len(ours)
@@ -220,7 +220,7 @@ def golden(spark: Spark, lines: Iterable[Line]) -> list[str]:
     for name, function in lines:
         for ansi in (True, False):
             spark.ansi(ansi)
-            ours = {args: derive(name, function, args, Conf(ansi=ansi)) for args in few(name, function)}
+            ours = {args: derive(name, function, args, Conf(ansi=ansi, time_type=True)) for args in few(name, function)}
             ours = {args: mine for args, mine in ours.items() if not mine.unknown}
             for args, answer in zip(ours, answered(spark, name, function, ours)):
                 case: dict[str, Any] = {"function": name, "args": args, "ansi": ansi}

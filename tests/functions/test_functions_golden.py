@@ -27,7 +27,7 @@ def test_golden(path: Path) -> None:
         name, args = case["function"], tuple(case["args"])
         function = builtin().find(name)
         assert function is not None, f"{name} is no longer registered"
-        ours = derive(name, function, args, Conf(ansi=case["ansi"]))
+        ours = derive(name, function, args, Conf(ansi=case["ansi"], time_type=True))
         wanted = Answer(tuple(tuple(c) for c in case.get("columns", ())), case.get("error"))
         if function.category is Category.WINDOW and ours.columns and wanted.columns:
             same = ours.columns[0][1:] == wanted.columns[0][1:]

@@ -71,8 +71,13 @@ def test_two_columns_of_different_collations_do_not_compare() -> None:
     with pytest.raises(Mismatch) as refused:
         call("contains", column(String("UTF8_LCASE")), column(STRING))
     assert refused.value.full_condition == "INDETERMINATE_COLLATION_IN_EXPRESSION"
+    joined = call("concat", column(String("UTF8_LCASE")), column(STRING))
+    assert joined.type.simple == "string collate null"
+    with pytest.raises(Mismatch) as refused:
+        call("contains", joined, text("x"))
+    assert refused.value.full_condition == "INDETERMINATE_COLLATION_IN_EXPRESSION"
     with pytest.raises(Unknown):
-        call("concat", column(String("UTF8_LCASE")), column(STRING))
+        call("upper", joined)
 
 
 def test_two_explicit_collations_clash() -> None:
@@ -84,8 +89,27 @@ def test_two_explicit_collations_clash() -> None:
 
 def test_to_number_reads_its_type_from_the_format() -> None:
     assert call("to_number", column(STRING), text("S$9,999.90")).type == Decimal(6, 2)
-    with pytest.raises(Unknown):
-        call("to_number", column(STRING), text("9$9"))
+    assert call("to_number", column(STRING), text("S$9,999.90PR")).type == Decimal(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "condition"),
+    [
+        ("", "EMPTY"),
+        ("S", "WRONG_NUM_DIGIT"),
+        ("9$9", "CUR_MUST_BEFORE_DIGIT"),
+        (",999", "CONT_THOUSANDS_SEPS"),
+        ("9.9,9", "THOUSANDS_SEPS_MUST_BEFORE_DEC"),
+        ("SS999", "WRONG_NUM_TOKEN"),
+        ("9.9.9", "WRONG_NUM_TOKEN"),
+        ("PR999", "UNEXPECTED_TOKEN"),
+        ("99x", "UNEXPECTED_TOKEN"),
+    ],
+)
+def test_a_malformed_number_format_is_refused(pattern: str, condition: str) -> None:
+    with pytest.raises(Mismatch) as refused:
+        call("to_number", column(STRING), text(pattern))
+    assert refused.value.full_condition == f"INVALID_FORMAT.{condition}"
 
 
 def test_to_char_of_bytes_is_an_encoding() -> None:

@@ -55,7 +55,7 @@ def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: s
     if function is None:
         raise ctx.env.unknown(f"the function {name}", node)
     try:
-        return apply(function, args, ctx.conf, shown)
+        return apply(function, args, ctx.conf, shown or (name if function.alias else None))
     except Mismatch as mismatch:
         raise ctx.env.mismatch(mismatch, node) from None
 

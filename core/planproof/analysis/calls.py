@@ -43,6 +43,10 @@ def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
         if routine is not None:
             return routines.scalar(routine, node, ctx)
         raise _missing(name, node, ctx)
+    if function.category is Category.TABLE:
+        raise ctx.env.rejected(
+            "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
+        )
     bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
     over = node.args.get("over")
     if over is None and function.category is Category.WINDOW:
@@ -96,7 +100,8 @@ def _name(node: exp.Anonymous, ctx: Context) -> str:
 def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
     # A live catalog may hold functions of its own, which are not read.
     live = ctx.env.catalog.source is not None
-    if live or name.lower() in SPARK_FUNCTIONS:
+    known = ctx.env.registry.find(name) is None and name.lower() in SPARK_FUNCTIONS
+    if live or known:
         return ctx.env.unknown(f"the function {name.lower()}", node)
     parts = ".".join(f"`{p}`" for p in name.split("."))
     return ctx.env.rejected(

@@ -33,11 +33,11 @@ from planproof.expr import (
     SessionVariable,
     Window,
 )
-from planproof.functions.bind import cast, cast_unless_equal, refused_cast
-from planproof.origin import AnalysisError, Unknown
+from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
+from planproof.origin import Unknown
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
-from planproof.types import BOOLEAN, STRING, VARIANT, VOID, Char, DataType, Varchar
+from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Time, Varchar
 from planproof.types.coercion import wider
 
 
@@ -172,6 +172,8 @@ def _cast(node: exp.Cast, ctx: Context) -> Expr:
     child = bind(node.args["this"], ctx)
     given = node.args["to"].args["data_type"]
     target = _without_lengths(given, ctx)
+    if isinstance(target, Time) and not ctx.conf.time_type:
+        raise ctx.env.mismatch(time_type_off(), node)
     mode = "try" if isinstance(node, exp.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
     refused = refused_cast(child.type, target, mode)
     if refused is not None:
@@ -378,22 +380,20 @@ def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
 
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
-    if bind(node.args["this"], ctx).type == VARIANT:
-        raise ctx.env.unknown("a variant path", node)
-    raise AnalysisError(
-        "COLUMN_IS_NOT_VARIANT_TYPE",
-        "The semi-structured extraction operator (`:`) can only be applied to a column of the VARIANT type.",
-        ctx.env.origin(node),
-    )
+    """`v:a.b[0]`: what `variant_get` reads at that path."""
+    child = bind(node.args["this"], ctx)
+    if child.type != VARIANT:
+        raise ctx.env.rejected(
+            "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
+        )
+    path = node.args["path"]
+    text = f"${path}" if path.startswith("[") else f"$.{path}"
+    return spanned(call("variant_get", [child, Literal(text, STRING, text)], ctx, node), node)
 
 
 def _collate(node: exp.Collate, ctx: Context) -> Expr:
     name = node.expression.sql() if not isinstance(node.expression, exp.Column) else node.expression.name
     return call("collate", [bind(node.this, ctx), Literal(name, STRING, name)], ctx, node)
-
-
-def _typed_null(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type == VOID
 
 
 BINDERS: dict[type, Binder] = {

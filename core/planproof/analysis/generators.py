@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planproof.analysis.calls import bind_call
+from planproof.analysis.calls import bind_call, plain_call
 from planproof.analysis.checks import refuse_nested_generator
 from planproof.analysis.context import Context
 from planproof.expr import Call, Column, fresh_id
@@ -41,8 +41,11 @@ def is_outer(call: Call) -> bool:
     return call.shown.endswith("_outer")
 
 
-def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, Outputs]:
-    """A generator's call, and the name, type and nullability of each column that it makes."""
+def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
+    """A generator's call, and the name, type and nullability of each column that it makes.
+
+    `in_from`: in FROM, where functions stand that are no expressions (`range`).
+    """
     name = str(node.args["this"])
     function = ctx.env.registry.find(name)
     if function is None:
@@ -51,15 +54,17 @@ def generator(node: exp.Anonymous, ctx: Context) -> tuple[Call, Outputs]:
         raise ctx.env.rejected(
             "UNRESOLVABLE_TABLE_VALUED_FUNCTION", f"Could not resolve `{name}` to a table-valued function.", node
         )
-    if function.category is not Category.GENERATOR or function.columns is None:
+    table = in_from and function.category is Category.TABLE
+    if not table and (function.category is not Category.GENERATOR or function.columns is None):
         raise ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
     _refuse_nested(node, ctx)
-    bound = bind_call(node, ctx)
+    bound = plain_call(node, ctx) if table else bind_call(node, ctx)
     if not isinstance(bound, Call):
         refuse_nested_generator(bound, node, ctx.env)
     assert isinstance(bound, Call)
     for argument in bound.args:
         refuse_nested_generator(argument, node, ctx.env)
+    assert function.columns is not None
     return bound, list(function.columns(bound.args, ctx.conf))
 
 

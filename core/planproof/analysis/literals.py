@@ -15,6 +15,7 @@ from sqlglot import exp
 from planproof.analysis import intervals
 from planproof.conf import Conf
 from planproof.expr import Literal
+from planproof.functions.bind import time_type_off
 from planproof.origin import AnalysisError, Origin, Unknown
 from planproof.sql.nodes import IntervalLiteral, TypedLiteral
 from planproof.types import (
@@ -218,9 +219,9 @@ def _stamp_word(data_type: DataType, conf: Conf) -> str:
 def _stamp(kind: str, text: str, found: re.Match[str], conf: Conf, origin: Origin | None = None) -> Literal:
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
     hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
-    if len(found[7] or "") > 6:
+    if len(found[7] or "") > 6 and conf.timestamp_nanos:
         raise Unknown(f"the nanoseconds of the literal {kind} '{text}'", origin)
-    fraction, zone = (found[7] or "").ljust(6, "0"), found[8]
+    fraction, zone = (found[7] or "")[:6].ljust(6, "0"), found[8]
     if not _valid_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
         raise _invalid(kind, text, origin)
     data_type = _plain_timestamp(kind, conf)
@@ -256,7 +257,7 @@ def _in_session_zone(
     try:
         moved = naive.replace(tzinfo=source).astimezone(dt.timezone.utc).astimezone(target)
     except OverflowError:
-        return None
+        return None if zone else (naive.date().isoformat(), clock, fraction)
     return moved.date().isoformat(), moved.strftime("%H:%M:%S"), fraction
 
 
@@ -281,6 +282,9 @@ _SHORT_ZONES |= {"EST": "America/Panama", "CET": "CET", "IST": "Asia/Kolkata", "
 
 
 def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    if not conf.time_type:
+        refused = time_type_off()
+        raise AnalysisError(refused.full_condition, refused.message, origin)
     found = re.fullmatch(rf"\s*[Tt]?{_CLOCK}\s*([AaPp][Mm])?\s*", text)
     if not found or found[2] is None:
         raise _invalid("TIME", text, origin)

@@ -19,15 +19,13 @@ from planproof.analysis.generators import generator, is_outer, named_columns
 from planproof.analysis.pivots import pivot, unpivot
 from planproof.analysis.scope import Scope
 from planproof.catalog import split_name
-from planproof.expr import Call, Column, Expr, fresh_id
+from planproof.expr import Column, Expr, fresh_id
 from planproof.functions.bind import cast_unless_same
-from planproof.functions.signature import NEVER, PURE, Category, Coerce, Function, Many
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts
-from planproof.types import LONG, VOID, DataType, same_type
-from planproof.types.coercion import common, implicit
-from planproof.types.kinds import ANY
+from planproof.types import DataType, same_type
+from planproof.types.coercion import common
 
 From = tuple[Plan, Scope]
 
@@ -232,35 +230,15 @@ def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> F
 
 
 def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
-    """A table-valued function: `range`, or a generator."""
+    """A table-valued function, or a generator."""
     name = str(node.args["this"]).lower()
     ctx = Context(env, scope, clause="FROM")
-    if name == "range":
-        return _range(node, ctx)
     routine = routines.find(name, env)
     if routine is not None:
         return routines.table(routine, node, ctx)
-    call, outputs = generator(node, ctx)
+    call, outputs = generator(node, ctx, in_from=True)
     columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
     return Values((), columns, call)
-
-
-def _range(node: exp.Anonymous, ctx: Context) -> Plan:
-    args = [bind(a.args["expression"] if isinstance(a, exp.Kwarg) else a, ctx) for a in node.args["expressions"]]
-    if not 1 <= len(args) <= 4:
-        raise ctx.env.rejected(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `range` requires [1, 2, 3, 4] parameters but the actual number is {len(args)}.",
-            node,
-        )
-    for arg in args:
-        if arg.nullable or implicit(arg.type, LONG, ansi=ctx.conf.ansi) is None:
-            raise ctx.env.rejected("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}".', node)
-    call = Call(_RANGE, tuple(args), VOID, False, "range")
-    return Values((), (Column(fresh_id(), "id", LONG, False),), call)
-
-
-_RANGE = Function("range", (Many(ANY, 1),), VOID, NEVER, PURE, Coerce.NONE, Category.GENERATOR)
 
 
 def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:

@@ -51,6 +51,16 @@ def _lambda(node: x.Lambda) -> str:
     return f"lambdafunction({', '.join(parts)})"
 
 
+def _field_of_elements(node: x.GetFieldOfElements) -> str:
+    """Below a field of its structs `arrays_zip` prints the names of its fields, too, which are its arguments' texts."""
+    child = node.child
+    if isinstance(child, x.Call) and child.function.name == "arrays_zip" and isinstance(child.type, Array):
+        assert isinstance(child.type.element, Struct)
+        texts = [*(pretty(a) for a in child.args), *child.type.element.names]
+        return f"arrays_zip({', '.join(texts)}).{node.name}"
+    return f"{pretty(child)}.{node.name}"
+
+
 def _sort(sort: x.Sort) -> str:
     order = "ASC" if sort.ascending else "DESC"
     return f"{pretty(sort.child)} {order} NULLS {'FIRST' if sort.nulls_first else 'LAST'}"
@@ -101,7 +111,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.Call: _call,
     x.Cast: _cast,
     x.GetField: lambda e: f"{pretty(e.child)}.{e.name}",
-    x.GetFieldOfElements: lambda e: f"{pretty(e.child)}.{e.name}",
+    x.GetFieldOfElements: _field_of_elements,
     x.Alias: lambda e: f"{pretty(e.child)} AS {e.name}",
     x.Nulled: lambda e: pretty(e.expr),
     x.Sort: _sort,

@@ -9,7 +9,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
 from planproof.functions.collation import collated
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
-from planproof.types import DATE, VOID, DataType, is_numeric, same_type
+from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import accepts, concrete, spelling
@@ -169,11 +169,18 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
     ready = tuple(coerced(function, args, conf))
     _check(function, ready, conf)
     data_type = function.returns(ready, conf) if callable(function.returns) else function.returns
+    if not conf.time_type and (isinstance(data_type, Time) or any(isinstance(a.type, Time) for a in ready)):
+        raise time_type_off()
     nullable = function.nullable(ready, conf)
     known = None
     if nullable:
         known = inherited(function, ready, conf)
     return Call(function, ready, data_type, nullable, shown or function.name, known=known)
+
+
+def time_type_off() -> Mismatch:
+    """UNSUPPORTED_TIME_TYPE: the setting `spark.sql.timeType.enabled` is off."""
+    return Mismatch("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", whole=True)
 
 
 def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:

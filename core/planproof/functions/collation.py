@@ -17,6 +17,9 @@ from planproof.types import STRING, Array, DataType, String
 
 DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
 
+OPEN = String("null")
+"""A string that took part in two implicit collations: neither of them is its own."""
+
 Places = Callable[[int], Sequence[int]]
 
 
@@ -34,7 +37,7 @@ def _case_values(count: int) -> Sequence[int]:
 
 MERGING: dict[str, Places] = {
     **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), _all),
-    **dict.fromkeys(("mask", "nvl", "overlay", "split_part", "to_number", "try_to_number"), _all),
+    **dict.fromkeys(("mask", "nvl", "overlay", "split_part", "str_to_map", "to_number", "try_to_number"), _all),
     "if": _at(1, 2),
     "nvl2": _at(1, 2),
     "when": _case_values,
@@ -44,7 +47,7 @@ MERGING: dict[str, Places] = {
 COMPARING: dict[str, Places] = dict.fromkeys(
     (
         *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
-        *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace", "str_to_map"),
+        *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace", "levenshtein"),
         *("array_append", "array_contains", "array_except", "array_intersect", "array_join", "array_position"),
         *("array_prepend", "array_remove", "array_union", "arrays_overlap", "instr", "locate", "substring_index"),
     ),
@@ -96,9 +99,13 @@ def _winner(strings: Sequence[Expr], function: str) -> String:
     if level == EXPLICIT:
         raise Mismatch("COLLATION_MISMATCH.EXPLICIT", f"explicit collations clash: {', '.join(found)}.")
     if function in MERGING:
-        raise Unknown("a string of indeterminate collation")
+        return OPEN
+    raise _open(function)
+
+
+def _open(function: str) -> Mismatch:
     condition = "UNEXPECTED_INPUT_TYPE" if function == "regexp_replace" else "INDETERMINATE_COLLATION_IN_EXPRESSION"
-    raise Mismatch(condition, f"implicit collations clash: {', '.join(found)}.")
+    return Mismatch(condition, f"`{function}` takes no strings whose collations differ.")
 
 
 def _recollated(t: DataType, target: String) -> DataType:
@@ -119,9 +126,13 @@ def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
 def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
-    Raises `Mismatch` where collations clash, `Unknown` where the result's collation stays open.
+    Raises `Mismatch` where collations clash, `Unknown` where a string of open collation meets another function.
     """
     places = MERGING.get(function) or COMPARING.get(function)
+    if any(string_of(a.type) == OPEN for a in args) and function not in MERGING:
+        if function in COMPARING:
+            raise _open(function)
+        raise Unknown("a string of indeterminate collation as an argument")
     if places is None or not any(kind and kind.collation for kind in map(string_of, (a.type for a in args))):
         return list(args)
     meeting = [p for p in places(len(args)) if string_of(args[p].type)]

@@ -101,10 +101,13 @@ class Coerce(Enum):
 
 
 class Category(Enum):
+    """What a function is. TABLE stands in FROM only; OPERATOR is called by the grammar, never by its name."""
+
     SCALAR = "scalar"
     AGGREGATE = "aggregate"
     WINDOW = "window"
     GENERATOR = "generator"
+    TABLE = "table"
     OPERATOR = "operator"
 
 

@@ -169,11 +169,18 @@ def can_cast(source: n.DataType, target: n.DataType, *, ansi: bool) -> bool:
         return _to_variant(source) if target == n.VARIANT else _from_variant(target)
     if n.is_string(target):
         return not isinstance(source, n.Geo)
+    if isinstance(source, n.Geo) and isinstance(target, n.Geo):
+        return _same_system(source, target)
     nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=ansi))
     if nested is not None:
         return nested
     origin, aim = _group(source), _group(target)
     return aim in _ANSI.get(origin, frozenset()) or (not ansi and aim in _LEGACY_ONLY.get(origin, frozenset()))
+
+
+def _same_system(source: n.Geo, target: n.Geo) -> bool:
+    """Geometries and geographies cast where they share the reference system, and to their own kind's ANY."""
+    return source.srid == target.srid if source.kind != target.kind else target.srid == n.ANY_SYSTEM
 
 
 def can_store_assign(source: n.DataType, target: n.DataType) -> bool:

@@ -103,6 +103,8 @@ def tightest(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
         return n.TIMESTAMP if n.TIMESTAMP in (a, b) else n.TIMESTAMP_NTZ
     if isinstance(a, n.Time) and isinstance(b, n.Time):
         return n.Time(max(a.precision, b.precision))
+    if isinstance(a, n.Geo) and isinstance(b, n.Geo):
+        return n.Geo(a.kind, n.ANY_SYSTEM) if a.kind == b.kind else None
     if isinstance(a, n.Interval) and isinstance(b, n.Interval):
         return _wider_interval(a, b) if a.year_month == b.year_month else None
     return _complex(a, b, lambda x, y: tightest(x, y, ansi=ansi))

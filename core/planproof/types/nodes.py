@@ -132,6 +132,10 @@ class Interval(DataType):
         return f"interval {self.start}" if self.start == self.end else f"interval {self.start} to {self.end}"
 
 
+ANY_SYSTEM = -1
+"""The reference system of a geometry or geography that may hold any."""
+
+
 @dataclass(frozen=True, slots=True)
 class Geo(DataType):
     """`geometry(srid)` or `geography(srid)`; the reference system -1 stands for ANY."""

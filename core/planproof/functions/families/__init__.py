@@ -28,6 +28,7 @@ from planproof.functions.families import (
     strings,
     times,
     timewindows,
+    variants,
     vectors,
 )
 from planproof.functions.families.line import Table
@@ -40,6 +41,7 @@ FAMILIES: tuple[Table, ...] = (
     items.TABLE,
     maps.TABLE,
     semistructured.TABLE,
+    variants.TABLE,
     aggregates.TABLE,
     datetime.TABLE,
     times.TABLE,

@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Expr, Literal
 from planproof.functions.bind import cast_unless_same, unexpected
 from planproof.functions.families.line import Table, element, fn, lines, same
-from planproof.functions.families.rules import checks, foldable, implicitly
+from planproof.functions.families.rules import foldable, implicitly
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -25,13 +25,13 @@ from planproof.types import (
     BOOLEAN,
     INT,
     LONG,
-    STRING,
     VOID,
     Array,
     DataType,
     Map,
     Struct,
     StructField,
+    as_nullable,
     same_type,
 )
 from planproof.types.coercion import merged_flags, tightest, wider_without_strings
@@ -168,7 +168,8 @@ def _compacted(args: Args, conf: Conf) -> DataType:
 
 
 def _with_value(args: Args, conf: Conf) -> DataType:
-    return Array(_item_of(args).element, True)
+    """`ArrayAppend` and its kin forget every flag below the array's own."""
+    return Array(as_nullable(_item_of(args).element), True)
 
 
 def _repeated(args: Args, conf: Conf) -> DataType:
@@ -221,6 +222,18 @@ def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
+def _direction(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark looks whether the direction is a constant before it looks at its type."""
+    refused = foldable(1)(args, conf)
+    if refused is not None and isinstance(args[0].type, Array):
+        raise refused
+    return args
+
+
+def _joined_type(args: Args, conf: Conf) -> DataType:
+    return _item_of(args).element
+
+
 def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
     """`array_join` casts the items to strings, but no separator."""
     return [*implicitly(args[:1], (_STRINGS,), conf), *args[1:]] if isinstance(args[0].type, Array) else args
@@ -247,10 +260,10 @@ TABLE: Table = lines(
     fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
     fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), STRING, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _joined_type, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, effects=PURE),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, effects=RAISES),
     fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, effects=RAISES),
-    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), FIRST, coerce=Coerce.EXPECTS, check=checks(_sorted_check, foldable(1)), effects=PURE),
+    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, effects=PURE),
     fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, effects=PURE),

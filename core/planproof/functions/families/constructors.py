@@ -11,7 +11,7 @@ from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import merged
 from planproof.functions.signature import NEVER, PURE, RAISES, Args, Coerce, Many, Mismatch
 from planproof.origin import Unknown
-from planproof.types import VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
+from planproof.types import VARIANT, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type, walk
 from planproof.types.coercion import common
 from planproof.types.kinds import ANY
 
@@ -55,8 +55,8 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
             return Mismatch(
                 f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
             )
-    if any(isinstance(k.type, Map) for k in keys):
-        return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map.")
+    if any(isinstance(t, Map) or t == VARIANT for k in keys for t in walk(k.type)):
+        return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
     return None
 
 

@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr, Literal
-from planproof.functions.bind import cast_unless_same
+from planproof.expr.nodes import Expr
+from planproof.functions.bind import cast, cast_unless_same
+from planproof.functions.constants import constant, is_computable
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.signature import NEVER, PURE, Args, Category, Coerce, Many, Mismatch
+from planproof.functions.families.rules import is_foldable
+from planproof.functions.signature import NEVER, PURE, VOLATILE, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof.origin import Unknown
-from planproof.types import BOOLEAN, INT, STRING, VOID, Array, DataType, Map, Struct, same_type
-from planproof.types.coercion import common
-from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, OneOf
+from planproof.types import BOOLEAN, INT, LONG, STRING, VOID, Array, DataType, Map, Struct, is_string, same_type
+from planproof.types.coercion import common, implicit
+from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
 Columns = Sequence[tuple[str, DataType, bool]]
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
@@ -53,10 +55,12 @@ def _structs(args: Args, conf: Conf) -> Mismatch | None:
 
 def _width(args: Args) -> tuple[int, int]:
     """Rows and columns of `stack(n, ...)`."""
-    rows = args[0]
-    if not isinstance(rows, Literal) or not isinstance(rows.value, int):
-        raise Unknown("stack of a number of rows that is no literal")
-    return rows.value, -(-(len(args) - 1) // max(rows.value, 1))
+    if not is_foldable(args[0]):
+        raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
+    rows = constant(args[0], "stack")
+    if not isinstance(rows, int):
+        raise Unknown("stack of a number of rows that is no integer")
+    return rows, -(-(len(args) - 1) // max(rows, 1))
 
 
 def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -98,21 +102,63 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
+def _all_strings(args: Args, conf: Conf) -> Mismatch | None:
+    if all(is_string(a.type) for a in args):
+        return None
+    return Mismatch("NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings.")
+
+
 def _tuple(args: Args, conf: Conf) -> Columns:
     return [(f"c{i}", STRING, True) for i in range(len(args) - 1)]
 
 
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
+_TABLE: dict[str, Any] = {"category": Category.TABLE, "foldable": False}
 
 def _keywords(args: Args, conf: Conf) -> Columns:
     return [("keyword", STRING, False), ("reserved", BOOLEAN, False)]
 
 
+def _collations(args: Args, conf: Conf) -> Columns:
+    names = ("CATALOG", "SCHEMA", "NAME", "LANGUAGE", "COUNTRY")
+    more = ("ACCENT_SENSITIVITY", "CASE_SENSITIVITY", "PAD_ATTRIBUTE", "ICU_VERSION")
+    return [(n, STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
+
+
+def _logs(args: Args, conf: Conf) -> Columns:
+    raise Unknown("the logs of Python workers")
+
+
+def _ids(args: Args, conf: Conf) -> Columns:
+    return [("id", LONG, False)]
+
+
+_BOUNDS = {1: ("end",), 2: ("start", "end"), 3: ("start", "end", "step"), 4: ("start", "end", "step", "numSlices")}
+
+
+def _range_check(args: Args, conf: Conf) -> Mismatch | None:
+    """`Range`: constants that come to numbers. Spark computes them when it resolves the call."""
+    for place, (name, arg) in enumerate(zip(_BOUNDS[len(args)], args)):
+        if not is_foldable(arg):
+            return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
+        target = INT if place == 3 else LONG
+        fits = arg.type != VOID and implicit(arg.type, target, ansi=conf.ansi) is not None
+        whole = cast(arg, target, conf)
+        if not fits or (is_computable(arg) and constant(whole, "range") is None):
+            return Mismatch("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}" as its `{name}`.', whole=True)
+        if name == "step" and is_computable(whole) and constant(whole, "range") == 0:
+            return Mismatch("FAILED_FUNCTION_CALL", "the step of `range` must not be 0.", whole=True)
+    return None
+
+
 TABLE: Table = lines(
     fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_items, effects=PURE, **_MAKES),
     fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_placed_items, effects=PURE, **_MAKES),
-    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, effects=PURE, **_MAKES),
+    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, effects=PURE, **_TABLE),
+    fn("collations", (), VOID, NEVER, columns=_collations, effects=PURE, **_TABLE),
+    fn("python_worker_logs", (), VOID, NEVER, columns=_logs, effects=VOLATILE, **_TABLE),
+    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, effects=PURE, **_TABLE),
     fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
     fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, effects=PURE, **_MAKES),
-    fn("json_tuple", (ANY_STRING, Many(ANY_STRING, 1)), VOID, NEVER, coerce=Coerce.EXPECTS, columns=_tuple, effects=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_all_strings, columns=_tuple, effects=PURE, **_MAKES),
 )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Column, Expr, GetField, GetFieldOfElements, Literal
+from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElements, Literal
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import merged
-from planproof.functions.families.rules import is_foldable
+from planproof.functions.families.rules import Pretty, is_foldable
 from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, VOLATILE, Args, Coerce, Many, Mismatch, Optional
-from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,
     BYTE,
@@ -25,7 +24,9 @@ from planproof.types import (
     Map,
     Struct,
     StructField,
+    as_nullable,
     is_integral,
+    is_string,
     same_type,
 )
 from planproof.types.coercion import common, tightest, wider_without_strings
@@ -138,17 +139,17 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
 
 
 def _null_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
-    if any(a.type == VOID and not isinstance(a, Literal) for a in args):
-        raise Unknown("arrays_zip of a void column")
     return [Literal(None, Array(VOID, True), "NULL") if a.type == VOID else a for a in args]
 
 
 def _seeded(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) > 1 and not is_foldable(args[1]):
         raise Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of `shuffle` must be a constant.")
-    if len(args) > 1:
-        raise Unknown("shuffle with a seed")
     return args
+
+
+def _unseeded(call: Call, pretty: Pretty) -> str:
+    return f"shuffle({pretty(call.args[0])})"
 
 
 def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -172,7 +173,7 @@ def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 def _inserted(args: Args, conf: Conf) -> DataType:
     found = args[0].type
     assert isinstance(found, Array)
-    return Array(found.element, True)
+    return Array(as_nullable(found.element), True)
 
 
 def _insert_nullable(args: Args, conf: Conf) -> bool:
@@ -188,17 +189,19 @@ def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("ARRAY_FUNCTION_DIFF_TYPES", f'`array_insert` takes an "ARRAY", an "INT" and an element, not "{item.sql}".')
 
 
-_TEXT = Map(STRING, STRING, True)
+def _texts(args: Args, conf: Conf) -> DataType:
+    return Map(args[0].type, args[0].type, True) if is_string(args[0].type) else Map(STRING, STRING, True)
+
 
 TABLE: Table = lines(
     fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
     fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=_to_common_map, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
     fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
-    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _TEXT, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _texts, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), EITHER, coerces=_seeded, coerce=Coerce.EXPECTS, effects=VOLATILE),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), EITHER, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, effects=VOLATILE),
 )
 

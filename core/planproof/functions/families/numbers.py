@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
+from planproof.functions import numberformat
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import arithmetic_type, same_operands
@@ -30,18 +30,16 @@ from planproof.types import (
 )
 from planproof.types.kinds import ANY, ANY_STRING, DECIMAL, Expected
 
-_DIGITS = r"\$?([09]+([,G][09]+)*)?([.D][09]*)?"
-_PLAIN = re.compile(rf"(S|MI)?{_DIGITS}|{_DIGITS}(S|MI|PR)")
-
 
 def _shape(pattern: Expr) -> str | None:
-    """A number format in upper case; None for NULL. Raises `Unknown` for one that is not plain."""
+    """A number format in upper case; None for NULL. Raises `Mismatch` for one that is malformed."""
     text = constant(pattern, "to_number")
     if text is None:
         return None
     shape = str(text).upper()
-    if not set(shape) & {"0", "9"} or not _PLAIN.fullmatch(shape):
-        raise Unknown("an unusual number format")
+    condition = numberformat.refused(shape)
+    if condition is not None:
+        raise Mismatch(f"INVALID_FORMAT.{condition}", f"The format is invalid: '{shape}'.")
     return shape
 
 
@@ -97,7 +95,8 @@ def _writing(call: Call, pretty: Pretty) -> str:
         return f"date_format({pretty(value)}, {pretty(pattern)})"
     if value.type == BINARY:
         way = _BYTES_AS[str(constant(pattern, "to_char")).strip().lower()]
-        return f"{way}({pretty(value)}{', ' + pretty(pattern) if way == 'decode' else ''})"
+        name = "to_varchar" if call.shown == "to_varchar" else way
+        return f"{name}({pretty(value)}{', ' + pretty(pattern) if way == 'decode' else ''})"
     return f"to_char({pretty(value)}, {pretty(pattern)})"
 
 

@@ -1,24 +1,24 @@
-"""JSON, CSV, XML and variants. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`, `variant/`."""
+"""JSON, CSV and XML. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import unexpected
+from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import foldable, is_foldable
+from planproof.functions.families.rules import is_foldable
+from planproof.functions.inference import inferred
 from planproof.functions.signature import (
     ALWAYS,
-    EITHER,
     FIRST,
     NEVER,
     PURE,
     RAISES,
     Args,
-    Category,
     Coerce,
     Mismatch,
     Optional,
@@ -40,6 +40,7 @@ from planproof.types import (
     Struct,
     TypeSyntaxError,
     as_nullable,
+    from_json,
     is_string,
     parse_fields,
     parse_type,
@@ -48,7 +49,6 @@ from planproof.types.kinds import ANY, ANY_STRING, ANY_STRUCT, MapOf, accepts
 
 Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
-_TRUE = Literal(True, BOOLEAN, "true")
 _STRINGS = Array(STRING, True)
 
 
@@ -60,16 +60,18 @@ def _first_only(call: Call, pretty: Pretty) -> str:
 
 
 def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
-    """The type that a literal schema names: a column list, else a type (`DataType.fromDDL`)."""
-    if not isinstance(arg, Literal) or not isinstance(arg.value, str):
-        raise Unknown(f"{what} with a schema that is no literal")
+    """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`)."""
+    text = inferred(arg) or constant(arg, what)
     ntz = conf.timestamp_type == "TIMESTAMP_NTZ"
     for read in (parse_fields, parse_type):
         try:
-            return read(arg.value, timestamp_ntz=ntz)
+            return read(str(text), timestamp_ntz=ntz)
         except TypeSyntaxError:
             continue
-    raise Unknown(f"{what} with the schema {arg.value!r}")
+    try:
+        return from_json(str(text))
+    except (TypeSyntaxError, ValueError, KeyError, TypeError):
+        raise Unknown(f"{what} with the schema {text!r}") from None
 
 
 def _parsed(args: Args, conf: Conf) -> DataType:
@@ -126,30 +128,10 @@ def _record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
     return None if isinstance(found, Struct) or found in (VARIANT, VOID) else unexpected(0, args[0], "STRUCT")
 
 
-def _nested(args: Args, conf: Conf) -> Mismatch | None:
-    """Only containers become variant objects; a map needs keys that are strings."""
-    found = args[0].type
-    if isinstance(found, Array | Struct) or (isinstance(found, Map) and is_string(found.key)):
-        return None
-    return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{found.sql}" to "VARIANT".')
-
-
 def _some_literal(args: Args, conf: Conf) -> Mismatch | None:
     if isinstance(args[0], Literal) and args[0].value is None:
         return Mismatch("UNEXPECTED_NULL", "The first argument must not be null.")
     return None
-
-
-def _variant_type(args: Args, conf: Conf) -> DataType:
-    return as_nullable(written_type(args[2], conf, "variant_get")) if len(args) > 2 else VARIANT
-
-
-def _exploded(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
-    return [("pos", INT, False), ("key", STRING, True), ("value", VARIANT, False)]
-
-
-def _without_type(call: Call, pretty: Callable[[Expr], str]) -> str:
-    return f"{call.function.name}({', '.join(pretty(a) for a in call.args[:2])})"
 
 
 def _xpath(names: str, returns: DataType) -> Table:
@@ -163,9 +145,6 @@ def _xpath(names: str, returns: DataType) -> Table:
     own: dict[str, Any] = {"coerces": path, "coerce": Coerce.EXPECTS, "alias": True, "effects": RAISES}
     return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, **own)
 
-
-_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
-_MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 
 TABLE: Table = lines(
     fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
@@ -188,16 +167,4 @@ TABLE: Table = lines(
     _xpath("xpath_float", FLOAT),
     _xpath("xpath_double xpath_number", DOUBLE),
     _xpath("xpath", _STRINGS),
-    fn("parse_json", (ANY_STRING,), VARIANT, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, check=foldable(2), show=_without_type, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("try_variant_get", (VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, check=foldable(2), show=_without_type, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("schema_of_variant", (VARIANT,), STRING, FIRST, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
-    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, check=_nested, effects=RAISES),
-    fn("variant_set", (VARIANT, ANY_STRING, ANY, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(3), coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, check=foldable(1), coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, columns=_exploded, coerce=Coerce.EXPECTS, effects=PURE, **_MAKES),
 )
-

@@ -152,8 +152,8 @@ def _one_or_many(item: DataType) -> TypeRule:
 
 def _kll(kind: str, item: DataType, taken: Expected) -> Table:
     """The functions of KLL sketches whose items are of one type."""
-    ranks = OneOf((DOUBLE, Array(DOUBLE, True)))
-    items = OneOf((item, Array(item, True)))
+    ranks = OneOf((DOUBLE, Array(DOUBLE, False)))
+    items = OneOf((item, Array(item, False)))
     own: dict[str, Any] = {"effects": RAISES}
     size = Optional(INT)
     fits = checks(_fixed(1), _k)

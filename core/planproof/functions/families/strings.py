@@ -171,7 +171,13 @@ def _found(name: str) -> Table:
         "check": lambda args, conf: accepted(args, kinds(args)),
         "coerce": Coerce.NONE,
     }
-    return fn(name, (ANY, ANY), BOOLEAN, EITHER, effects=PURE, **own)
+
+
+    def nullable(args: Args, conf: Conf) -> bool:
+        """Static code looks at bytes, and Spark takes its result for nullable."""
+        return EITHER(args, conf) or all(x.type == BINARY for x in args)
+
+    return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=null_for_null, effects=PURE, **own)
 
 
 def _same_text(args: Args, conf: Conf) -> Mismatch | None:
