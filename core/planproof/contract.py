@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +73,17 @@ class Contract:
         object.__setattr__(self, "schema", PhysicalSchema(fields))
         object.__setattr__(self, "constraints", tuple(c for c in declared if c.kind != "not_null"))
         object.__setattr__(self, "places", dict(places or {}))
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of the columns, in order, and of the constraints: what changes it, changes the promise."""
+        columns = [[f.name, f.type.json, f.nullable] for f in self.schema]
+        return fingerprint([columns, sorted([c.kind, list(c.columns), c.expression or ""] for c in self.constraints)])
+
+
+def fingerprint(form: Any) -> str:
+    """A short hash of a form in JSON's types."""
+    return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _type(name: str, given: Any) -> DataType:

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
-from airflow.providers.common.compat.sdk import BaseHook
+from airflow.providers.common.compat.sdk import BaseHook, mask_secret
 
 from airflow_planproof.errors import PlanproofCannotRun
 
 _EXTRAS = {"queue": "spark.yarn.queue", "namespace": "spark.kubernetes.namespace", "yarn_queue": "spark.yarn.queue"}
+_THRIFT = ("hive_cli", "hiveserver2", "hive_metastore", "spark_sql", "spark_jdbc")
+# Spark's own default of spark.redaction.regex.
+_SECRET = re.compile(r"secret|password|token|access[.]?key", re.I)
 
 
 def spark_settings(conn_id: str | None) -> dict[str, str]:
-    """The settings of a `spark` connection: its host is the master, extras named `spark.*` are taken as they are.
+    """The settings of a connection of type `spark` or `spark_connect`.
 
-    None stands for Spark inside the task's process, as the dbt profile sets it up. Raises `PlanproofCannotRun` for a
-    connection that this process cannot be the driver of.
+    `spark`: its host is the master, extras named `spark.*` are taken as they are, `queue` and `namespace` as
+    spark-submit's. `spark_connect`: `spark.remote`, with the login as user and the password as token. None stands for
+    Spark inside the task's process, as the dbt profile sets it up. Raises `PlanproofCannotRun` for a connection that
+    this process cannot be the driver of.
     """
     if conn_id is None:
         return {}
     connection = BaseHook.get_connection(conn_id)
+    if connection.conn_type == "spark_connect":
+        return {"spark.remote": _remote(connection)}
+    if connection.conn_type in _THRIFT:
+        raise PlanproofCannotRun(
+            f"connection {conn_id!r} is of type {connection.conn_type!r}: a thrift server shows neither plans nor "
+            "files, and planproof cannot publish through it; give a connection of type 'spark'"
+        )
     if connection.conn_type not in ("spark", "generic"):
         raise PlanproofCannotRun(
             f"connection {conn_id!r} is of type {connection.conn_type!r}; planproof reaches Spark through a connection "
@@ -37,6 +51,28 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
     if connection.host:
         settings["spark.master"] = connection.host + (f":{connection.port}" if connection.port else "")
     return settings
+
+
+def mask(settings: Mapping[str, str]) -> None:
+    """Has Airflow mask the values that Spark itself would redact, in logs and in the report."""
+    for key, value in settings.items():
+        if value and _SECRET.search(key):
+            mask_secret(value)
+
+
+def _remote(connection: Any) -> str:
+    extra: Mapping[str, Any] = connection.extra_dejson
+    parameters = {key: _text(value) for key, value in extra.items() if key != "use_ssl"}
+    if str(extra.get("use_ssl") or "").lower() in ("true", "1"):
+        parameters["use_ssl"] = "true"
+    if connection.login:
+        parameters["user_id"] = connection.login
+    if connection.password:
+        mask_secret(connection.password)
+        parameters["token"] = connection.password
+    given = ";".join(f"{key}={quote(value, safe='')}" for key, value in parameters.items())
+    host = str(connection.host or "").removeprefix("sc://")
+    return f"sc://{host}:{connection.port or 15002}/;{given}".rstrip(";")
 
 
 def _text(value: Any) -> str:

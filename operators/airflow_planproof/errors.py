@@ -30,6 +30,10 @@ class PlanproofViolation(AirflowFailException):
 class PlanproofCannotRun(AirflowFailException):
     """The arguments, the project or the environment are wrong; a retry would find them so again."""
 
+    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
+        super().__init__(message)
+        self.reports = tuple(reports)
+
 
 class PlanproofRunFailed(AirflowException):
     """Spark failed, and no contract is known to be broken: Airflow retries as the task says."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.common.compat.sdk import redact
+
 if TYPE_CHECKING:
     from planproof.report import Finding, Report
 
@@ -12,21 +14,21 @@ MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""
 
 
-def violation(failing: Sequence[Report], reports: Sequence[Report]) -> str:
+def violation(failing: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which `failing`, a part of `reports`, broke their contracts."""
     lines = [f"planproof: {len(failing)} of {_count(len(reports), 'model')} failed"]
     for report in failing:
         lines += ["", f"{report.model}: {_fate(report)}", *_findings(report)]
-    lines += _skipped(reports)
+    lines += [*_skipped(reports), *_link(url)]
     return "\n".join(lines)
 
 
-def failure(failed: Sequence[Report], reports: Sequence[Report]) -> str:
+def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which Spark failed and no contract is known to be broken."""
     lines = [f"planproof: {len(failed)} of {_count(len(reports), 'model')} could not run"]
     for report in failed:
         lines += ["", f"{report.model}: {report.error or 'no reason given'}", *_findings(report)]
-    lines += _skipped(reports)
+    lines += [*_skipped(reports), *_link(url)]
     return "\n".join(lines)
 
 
@@ -83,14 +85,28 @@ def _skipped(reports: Iterable[Report]) -> list[str]:
     return ["", f"skipped, because a parent was stopped: {', '.join(names)}"] if names else []
 
 
+def _link(url: str | None) -> list[str]:
+    return ["", f"report: {url}"] if url else []
+
+
 def _count(n: int, word: str) -> str:
     return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
+def statements(named: Iterable[tuple[str, str | None]]) -> str:
+    """SQL of several models as one text, each under its model's name."""
+    return "\n\n".join(f"-- {model}\n{sql.strip()}" for model, sql in named if sql)
+
+
 def as_xcom(form: Any) -> Any:
-    """`form` with JSON's types only: tuples as lists, everything else that JSON does not know as text."""
+    """`form` with JSON's types only: tuples as lists, everything else that JSON does not know as text.
+
+    Secrets that Airflow knows of are masked in every text.
+    """
     if isinstance(form, dict):
         return {str(key): as_xcom(value) for key, value in form.items()}
     if isinstance(form, (list, tuple, set, frozenset)):
         return [as_xcom(item) for item in form]
-    return form if form is None or isinstance(form, (bool, int, float, str)) else str(form)
+    if form is None or isinstance(form, (bool, int, float)):
+        return form
+    return redact(str(form))

@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import importlib.util
 import io
+import logging
 import os
 import re
 import shutil
@@ -50,6 +51,7 @@ class Ran:
     tries: dict[str, int]
     xcoms: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
+    extras: dict[str, Any] = field(default_factory=dict)
     log: str = ""
 
     @property
@@ -96,31 +98,61 @@ def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[
 
 
 def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]) -> Ran:
-    from airflow.models.asset import AssetEvent
-    from airflow.models.xcom import XComModel
     from airflow.settings import Session
     from sqlalchemy import select
 
+    Xcom, Event, value_of, uri_of = _models()
     module = _loaded(file)
     dag = next(d for d in vars(module).values() if getattr(d, "dag_id", None) == dag_id and hasattr(d, "test"))
     capsys.readouterr()
-    run = dag.test(run_conf=conf)
-    log = _ANSI.sub("", "".join(capsys.readouterr()))
+    with _logged() as lines:
+        run = dag.test(run_conf=conf)
+    log = _ANSI.sub("", "".join([*capsys.readouterr(), lines.getvalue()]))
     with Session() as db:
         tasks = run.get_task_instances(session=db)
         xcoms: dict[str, dict[str, Any]] = {}
-        for row in db.scalars(select(XComModel).where(XComModel.run_id == run.run_id, XComModel.dag_id == dag_id)):
-            xcoms.setdefault(row.task_id, {})[row.key] = XComModel.deserialize_value(row)
-        events = db.scalars(select(AssetEvent).where(AssetEvent.source_run_id == run.run_id))
-        uris = [event.asset.uri for event in events if event.source_dag_id == dag_id]
+        for row in db.scalars(select(Xcom).where(Xcom.run_id == run.run_id, Xcom.dag_id == dag_id)):
+            xcoms.setdefault(row.task_id, {})[row.key] = value_of(row)
+        events = db.scalars(select(Event).where(Event.source_run_id == run.run_id))
+        extras = {uri_of(event): event.extra for event in events if event.source_dag_id == dag_id}
     return Ran(
         str(run.state),
         {t.task_id: str(t.state) if t.state else None for t in tasks},
         {t.task_id: t.try_number for t in tasks},
         xcoms,
-        uris,
+        list(extras),
+        extras,
         log,
     )
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[io.StringIO]:
+    """What Airflow 2 logs in the block; Airflow 3 writes it to standard output instead."""
+    lines = io.StringIO()
+    if importlib.util.find_spec("airflow.sdk") is not None:
+        yield lines
+        return
+    handler = logging.StreamHandler(lines)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield lines
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def _models() -> tuple[Any, Any, Callable[[Any], Any], Callable[[Any], str]]:
+    """The database's classes of XComs and asset events, an XCom's value, and how an event names its asset."""
+    try:
+        from airflow.models.asset import AssetEvent
+        from airflow.models.xcom import XComModel
+    except ImportError:  # Airflow 2
+        from airflow.models.dataset import DatasetEvent
+        from airflow.models.xcom import BaseXCom
+
+        return BaseXCom, DatasetEvent, lambda row: row.value, lambda event: event.dataset.uri
+    return XComModel, AssetEvent, XComModel.deserialize_value, lambda event: event.asset.uri
 
 
 def _loaded(file: Path) -> Any:

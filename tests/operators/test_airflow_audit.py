@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CHECK = """
 from datetime import datetime, timedelta
-from airflow.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG
 from airflow_planproof import PlanproofCheckOperator
 
 again = {"retries": 3, "retry_delay": timedelta(0)}
@@ -27,7 +27,7 @@ with DAG("tested", schedule=None, start_date=datetime(2026, 1, 1), default_args=
 
 AUDIT = """
 from datetime import datetime, timedelta
-from airflow.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG
 from airflow_planproof import PlanproofAuditOperator
 from planproof import Contract
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN = """
-from airflow.sdk import DAG, Asset
+from airflow.providers.common.compat.sdk import DAG, Asset
 from airflow_planproof import PlanproofRunOperator
 
 GIVEN = {"retries": 3, "retry_delay": datetime.timedelta(0), **GIVEN}
@@ -48,6 +48,11 @@ def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, da
     assert green.xcoms["run"]["return_value"]["verdict"] == "proved"
     assert set(outcomes(green.xcoms["run"]["return_value"]).values()) == {"published"}
     assert [uri.rstrip("/") for uri in green.events] == ["x-shop://totals"]
+    (extra,) = green.extras.values()
+    totals = extra["models"][f"{database}.customer_orders"]
+    assert (totals["rows"], totals["verdict"]) == (3, "proved")
+    assert totals["contract_hash"]
+    assert totals["schema_hash"]
     rows = sorted(spark.table(f"{database}.customer_orders").collect())
     assert rows == [(1, 10), (1, 11), (2, 12)]
     assert spark.conf.get("spark.sql.ansi.enabled") == ansi
@@ -55,7 +60,7 @@ def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, da
     red = run(vars={"join": "left"})
     assert red.states == {"run": "failed"}, red.failures
     assert red.tries == {"run": 1}
-    assert set(red.xcoms["run"]) == {"planproof_report"}
+    assert set(red.xcoms["run"]) == {"planproof_report", "planproof_report_url"}
     assert outcomes(red.xcoms["run"]["planproof_report"]) == {
         "customers": "published",
         "orders": "published",
@@ -70,6 +75,10 @@ def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, da
     assert "at models/customer_orders.sql:3:5" in said
     assert "next: " in said
     assert "skipped, because a parent was stopped: " in said
+    url = red.xcoms["run"]["planproof_report"]["url"]
+    assert url == red.xcoms["run"]["planproof_report_url"]
+    assert "/planproof/report/tested/" in url
+    assert f"report: {url}" in said
 
     never = run(vars={"join": "left"}, fail_on="never")
     assert never.states == {"run": "success"}, never.failures

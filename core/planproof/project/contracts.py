@@ -45,6 +45,17 @@ def contract_from(form: Mapping[str, Any], where: str) -> Contract:
         raise ProjectError(f"{where}: {error}") from error
 
 
+def contract_form(contract: Contract) -> dict[str, Any]:
+    """What `contract_from` reads back, in JSON's types."""
+    return {
+        "columns": [{"name": f.name, "type": f.type.json, "nullable": f.nullable} for f in contract.schema],
+        "constraints": [
+            {"type": c.kind, "columns": list(c.columns), "expression": c.expression, "name": c.name}
+            for c in contract.constraints
+        ],
+    }
+
+
 def column_of(form: Any, where: str) -> tuple[str, Any, bool]:
     """(name, type, nullable) of one column. Raises `ProjectError`."""
     if not isinstance(form, Mapping):

@@ -195,6 +195,7 @@ def _told(report: Report, node: ProjectNode, model: Model, project: Project, ses
         "materialized": node.materialized,
         "fail_on": model.settings.fail_on,
         "contract": model.contract is not None,
+        "contract_hash": model.contract.fingerprint if model.contract is not None else None,
     }
     return relocate(replace(report, details=details), node.raw, project.directory)
 

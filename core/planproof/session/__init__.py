@@ -9,7 +9,17 @@ from typing import Any
 
 from planproof.session.protocol import Capabilities, Session, SparkFailure, SparkPlanes, StoredTable
 
-__all__ = ["Capabilities", "Session", "SparkFailure", "SparkPlanes", "StoredTable", "embedded", "open", "running"]
+__all__ = [
+    "Capabilities",
+    "Session",
+    "SparkFailure",
+    "SparkPlanes",
+    "StoredTable",
+    "connected",
+    "embedded",
+    "open",
+    "running",
+]
 
 _EMBEDDED = {
     "spark.ui.enabled": "false",
@@ -59,6 +69,22 @@ def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof")
     except PySparkException as error:
         raise SparkFailure(f"Spark did not start ({error}); it needs Java 17 or 21 on the PATH or JAVA_HOME") from error
     return open(spark)
+
+
+def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
+    """A session on the Spark Connect server that `conf["spark.remote"]` names. Raises `SparkFailure`."""
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
+    builder = SparkSession.builder.appName(app_name).remote(conf["spark.remote"])
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    try:
+        return open(builder.getOrCreate())
+    except PySparkException as error:
+        raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", transient=True) from error
 
 
 def running() -> Session | None:

@@ -1,19 +1,24 @@
-"""The scheduled audit: what is stored now against what was promised."""
+"""The scheduled audit: what is stored now against what was promised, and what changed since the last audit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof.operators.place import place_of, words
+from airflow_planproof.drift import Last, changed
+from airflow_planproof.operators.place import words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
     from planproof.contract import Contract
-    from planproof.project.audit import Promise
-    from planproof.project.place import Place
+    from planproof.project.work import Work
     from planproof.report import Report
-    from planproof.session import Session
+
+ContractForm = Any
+"""`planproof.Contract`; `[(column, type, nullable), ...]`; or a mapping as in a contract file."""
 
 
 class PlanproofAuditOperator(PlanproofSparkOperator):
@@ -32,6 +37,11 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
     :param target: the profile's target.
     :param select: models, as for `planproof audit --select`.
     :param exclude: models to leave out.
+    :param state: a file that keeps what was seen, for the drift since the last audit. By default the last audit is the
+        one in the XCom of this task's last run.
+
+    Drift (columns that came, went or changed; how many rows more or fewer) stands in the report under `drift` and in
+    the log. It fails nothing: what the contract does not promise may change.
 
     The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
     """
@@ -45,6 +55,7 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         "target",
         "select",
         "exclude",
+        "state",
         *PlanproofSparkOperator.template_fields,
     )
 
@@ -60,6 +71,7 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         target: str | None = None,
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        state: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -78,36 +90,45 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         self.target = target
         self.select = select
         self.exclude = exclude
+        self.state = state
 
-    def place(self) -> Place:
-        return place_of(self)
+    def conclude(
+        self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        last = Last(context["ti"], self.state)
+        seen, drifted = last.seen(), []
+        for report in reports:
+            report, found = changed(report, seen)
+            drifted.append(report)
+            remarks = [*remarks, *(f"{report.model}: {line}" for line in found)]
+        last.keep(drifted)
+        return super().conclude(context, drifted, started, remarks)
 
-    def spark_defaults(self) -> Mapping[str, str]:
-        # Files need no metastore, and an embedded one would be made in the worker's current directory.
-        only_files = self.project_dir is None and not self.tables and bool(self.paths)
-        return {"spark.sql.catalogImplementation": "in-memory"} if only_files else {}
+    def work(self) -> Work:
+        from planproof.project.contracts import contract_form
+        from planproof.project.work import Work
 
-    def work(self, session: Session, told: Callable[[Report], None]) -> list[Report]:
-        from planproof.project.audit import audit_all
+        contract = inline_contract(self.contract, f"contract of task {self.task_id}") if self.contract else None
+        settings = self.spark_settings()
+        if self.project_dir is None and not self.tables and self.paths:
+            # Files need no metastore, and an embedded one would be made in the worker's current directory.
+            settings = {"spark.sql.catalogImplementation": "in-memory", **settings}
+        return Work(
+            "audit",
+            self.project_dir,
+            self.manifest,
+            self.profiles_dir,
+            self.target,
+            words(self.select),
+            words(self.exclude),
+            self.settings,
+            settings,
+            names=(*_names(self.tables), *_names(self.paths)),
+            contract=contract_form(contract) if contract is not None else None,
+        )
 
-        return audit_all(session, self.promises(), told)
 
-    def promises(self) -> list[Promise]:
-        """What is audited against which contract. Raises `ProjectError` and `ContractError`."""
-        from planproof.project.audit import Promise, promises
-        from planproof.settings import Settings
-
-        tables = _names(self.tables)
-        if self.contract is None:
-            place = place_of(self)
-            chosen = words(self.select), words(self.exclude)
-            return promises(place.project(), tables, *chosen, self.settings, place.conf())
-        contract = inline_contract(self.contract, f"contract of task {self.task_id}")
-        settings = Settings.of(self.settings)
-        return [Promise(name, contract, settings) for name in (*tables, *_names(self.paths))]
-
-
-def inline_contract(given: Contract | Mapping[str, Any] | Iterable[tuple[str, Any, bool]], where: str) -> Contract:
+def inline_contract(given: ContractForm, where: str) -> Contract:
     """The contract that a DAG file wrote down. Raises `ProjectError` and `ContractError`."""
     from planproof.contract import Contract
     from planproof.project.contracts import contract_from

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -11,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
+from airflow_planproof import outcome
+from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.links import PlanproofReportLink, report_url
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from planproof.report import Report
+    from planproof.report.run import RunReport
 
 XCOM_KEY = "planproof_report"
 
@@ -24,7 +26,8 @@ XCOM_KEY = "planproof_report"
 class PlanproofOperator(BaseOperator):
     """Checks models and ends as their contracts say; a subclass says how to obtain the reports.
 
-    The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success.
+    The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success;
+    its `url` is the page that shows it, which the task's link opens.
 
     :param fail_on: the least verdict that fails the task: `violated`, `unproved`, `warning` or `never`. Where it is not
         given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
@@ -41,7 +44,11 @@ class PlanproofOperator(BaseOperator):
     """
 
     ui_color = "#dfe8f3"
-    template_fields: Sequence[str] = ("env",)
+    template_fields: Sequence[str] = ("env", "compiled_sql", "rewritten_sql")
+    template_fields_renderers = {"env": "json", "compiled_sql": "sql", "rewritten_sql": "sql"}
+    operator_extra_links = (PlanproofReportLink(),)
+    # What the models were compiled and rewritten to is known only after they ran.
+    overwrite_rtif_after_execution = True
 
     def __init__(
         self,
@@ -70,6 +77,9 @@ class PlanproofOperator(BaseOperator):
         }
         self.settings = {key: value for key, value in given.items() if value is not None}
         self.env = dict(env or {})
+        self.compiled_sql = ""
+        self.rewritten_sql = ""
+        self.report: RunReport | None = None
         _validate(self.settings, self.task_id)
 
     def reports(self, context: Context) -> list[Report]:
@@ -78,31 +88,49 @@ class PlanproofOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         started = datetime.now(timezone.utc)
-        with _environment(self.env), _failing_at_once():
+        with environment(self.env), failing_at_once():
             reports = self.reports(context)
         return self.conclude(context, reports, started)
 
-    def conclude(self, context: Context, reports: Sequence[Report], started: datetime) -> dict[str, Any]:
+    def conclude(
+        self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """Pushes the report, then returns it, or raises what the verdict asks for."""
+        form = self.publish_report(context, reports, started, remarks)
+        assert self.report is not None
+        outcome.settle(self.report, self.settings.get("fail_on"), form["url"])
+        return form
+
+    def publish_report(
+        self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Logs the reports and pushes them, with the page's address, to XCom; returns what was pushed."""
         from airflow_planproof import message
         from planproof.report.run import run_report
 
-        report = run_report(
-            type(self).__name__, reports, started, project=str(getattr(self, "project_dir", None) or "")
-        )
-        form: dict[str, Any] = message.as_xcom(report.to_dict())
+        project = str(getattr(self, "project_dir", None) or "")
+        self.report = run_report(type(self).__name__, reports, started, project=project, remarks=remarks)
+        form: dict[str, Any] = message.as_xcom(self.report.to_dict())
+        form["url"] = report_url(context["ti"])
         for line in message.summary(reports):
             self.log.info(line)
+        for remark in remarks:
+            self.log.info("note: %s", remark)
+        self.compiled_sql = message.statements((r.model, r.sql) for r in reports)
+        self.rewritten_sql = message.statements((r.model, r.executed_sql) for r in reports if r.executed_sql != r.sql)
         if self.do_xcom_push:
             context["ti"].xcom_push(key=XCOM_KEY, value=form)
-        fail_on = self.settings.get("fail_on")
-        failing = report.failing(fail_on)
-        if failing:
-            raise PlanproofViolation(message.violation(failing, reports), reports)
-        failed = [r for r in reports if r.outcome == "failed"]
-        if failed:
-            raise PlanproofRunFailed(message.failure(failed, reports), reports)
+            context["ti"].xcom_push(key=PlanproofReportLink.key, value=form["url"])
         return form
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """What OpenLineage's listener asks for: schemas, column lineage and assertions of this task's models."""
+        from airflow_planproof.openlineage import lineage_of
+
+        return lineage_of(self.report)
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        return self.get_openlineage_facets_on_complete(task_instance)
 
 
 def _validate(settings: Mapping[str, Any], task_id: str) -> None:
@@ -113,7 +141,8 @@ def _validate(settings: Mapping[str, Any], task_id: str) -> None:
 
 
 @contextmanager
-def _environment(env: Mapping[str, str]) -> Iterator[None]:
+def environment(env: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables for the length of a block."""
     before = {key: os.environ.get(key) for key in env}
     os.environ.update({key: str(value) for key, value in env.items()})
     try:
@@ -127,23 +156,13 @@ def _environment(env: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _failing_at_once() -> Iterator[None]:
+def failing_at_once() -> Iterator[None]:
     """Turns what a retry cannot mend into `PlanproofCannotRun`; everything else passes and is Airflow's to retry."""
-    from planproof.contract import ContractError
-    from planproof.project.errors import ProjectError
-    from planproof.settings import SettingsError
+    from planproof.project.work import is_lasting
 
     try:
         yield
-    except (ProjectError, ContractError, SettingsError) as error:
-        raise PlanproofCannotRun(f"planproof could not run: {error}") from error
     except Exception as error:
-        if _is_dbts_refusal(error):
-            raise PlanproofCannotRun(f"planproof could not run, because dbt compile failed: {error}") from error
+        if is_lasting(error):
+            raise PlanproofCannotRun(f"planproof could not run: {error}") from error
         raise
-
-
-def _is_dbts_refusal(error: Exception) -> bool:
-    """True where dbt could not compile for a reason that stays: anything but trouble with the warehouse."""
-    invoke = sys.modules.get("dbt_planproof.invoke")
-    return invoke is not None and isinstance(error, invoke.CompileFailed) and "Database Error" not in str(error)

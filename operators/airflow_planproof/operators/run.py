@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof.operators.place import place_of, words
+from airflow_planproof.events import announce
+from airflow_planproof.operators.place import words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project.place import Place
-    from planproof.report import Report
-    from planproof.session import Session
+    from planproof.project.work import Work
 
 
 class PlanproofRunOperator(PlanproofSparkOperator):
@@ -23,7 +20,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
 
     The project is compiled in the target when the task starts (`dbt compile`), and the compiled models run in DAG
     order. A model that breaks its contract leaves its table as it was; its children are skipped, other models run. The
-    task then fails with `PlanproofViolation`, which Airflow does not retry. What Spark could not do is retried.
+    task then fails with `PlanproofViolation`, which Airflow does not retry. What Spark could not do is retried. A model
+    that asks for what only dbt does (hooks, grants, comments of columns) is refused before anything runs.
 
     :param project_dir: the dbt project.
     :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
@@ -32,8 +30,12 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     :param exclude: models to leave out.
     :param full_refresh: builds incremental models anew.
     :param vars: variables for dbt, as for `dbt run --vars`.
-    :param functions: Python functions for SQL, lambdas included, as `module:name`; as for `planproof run --functions`.
-    :param outlets: assets; events go out only when the task succeeds and every selected model was published.
+    :param functions: Python functions for SQL, as `module:name`; `name` holds functions by their names in SQL, or is
+        one.
+    :param threads: how many models that do not depend on each other run beside each other, in one Spark session.
+    :param outlets: assets. The event of an asset that names a model (`shop.totals`, `x-shop://host/shop/totals`) goes
+        out when that model was published; of any other, when every selected model was. Their `extra` says which
+        contract, schema, rows and verdict.
 
     The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
     """
@@ -47,7 +49,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         "vars",
         *PlanproofSparkOperator.template_fields,
     )
-    template_fields_renderers = {"vars": "json", "spark_conf": "json", "env": "json"}
+    template_fields_renderers = {**PlanproofSparkOperator.template_fields_renderers, "vars": "json"}
 
     def __init__(
         self,
@@ -60,9 +62,12 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         full_refresh: bool = False,
         vars: Mapping[str, Any] | None = None,
         functions: str | Sequence[str] = (),
+        threads: int = 4,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if threads < 1:
+            raise ValueError(f"task {self.task_id}: threads is {threads}; it takes at least one")
         self.project_dir = project_dir
         self.profiles_dir = profiles_dir
         self.target = target
@@ -71,32 +76,28 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self.full_refresh = full_refresh
         self.vars = vars
         self.functions = functions
+        self.threads = threads
 
-    def conclude(self, context: Context, reports: Sequence[Report], started: datetime) -> dict[str, Any]:
-        form = super().conclude(context, reports, started)
-        missing = [report.model for report in reports if report.outcome != "published"]
-        if missing and self.outlets:
-            self.log.warning("no asset event goes out, because these were not published: %s", ", ".join(missing))
-            self.outlets = []
+    def conclude(self, context: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        form = super().conclude(context, *args, **kwargs)
+        announce(self, context)
         return form
 
-    def place(self) -> Place:
-        return place_of(self)
+    def work(self) -> Work:
+        from planproof.project.work import Work
 
-    def work(self, session: Session, told: Callable[[Report], None]) -> list[Report]:
-        from planproof.project import selected
-        from planproof.project.functions import Loaded
-        from planproof.project.run import run_project, runnable
-
-        known = Loaded.of(words(self.functions), Path(self.project_dir))
-        select, exclude = words(self.select), words(self.exclude)
-        project = self.place().compiled(select, exclude, self.vars, self.full_refresh)
-        return run_project(
-            project,
-            runnable(selected(project, select, exclude), fresh=True),
-            known.guard(session),
-            session=session,
-            overrides=self.settings,
-            full_refresh=self.full_refresh,
-            finished=told,
+        return Work(
+            "run",
+            self.project_dir,
+            None,
+            self.profiles_dir,
+            self.target,
+            words(self.select),
+            words(self.exclude),
+            self.settings,
+            self.spark_settings(),
+            self.vars,
+            self.full_refresh,
+            self.threads,
+            functions=words(self.functions),
         )

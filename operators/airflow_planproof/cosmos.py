@@ -1,0 +1,124 @@
+"""Astronomer Cosmos: every model of a DbtDag or DbtTaskGroup through planproof's guard."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_planproof import outcome
+from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.links import PlanproofReportLink, report_url
+
+if TYPE_CHECKING:
+    from planproof.report.run import RunReport
+
+FULL = ("local", "virtualenv", "watcher")
+"""Modes in which dbt runs on the worker, whose files Cosmos hands over afterwards."""
+
+IN_AN_IMAGE = (
+    "docker",
+    "kubernetes",
+    "aws_eks",
+    "aws_ecs",
+    "azure_container_instance",
+    "gcp_cloud_run_job",
+    "gcp_gke",
+    "watcher_kubernetes",
+    "watcher_gcp_gke",
+)
+
+
+class GuardedInPart(UserWarning):
+    """What planproof cannot do in the chosen execution mode of Cosmos."""
+
+
+def guarded(
+    operator_args: Mapping[str, Any] | None = None, *, execution_mode: Any = "local", fail_on: str | None = None
+) -> dict[str, Any]:
+    """`operator_args` with which every model is gated and audited by planproof, and its report brought home.
+
+    Before a task's dbt command it is made sure that planproof is in the environment that dbt runs in. After it, the
+    report goes to XCom (`planproof_report`, with its page's address), and a broken contract fails the task without a
+    retry. `execution_mode` is the one of the ExecutionConfig: what it cannot do is said when the DAG file is parsed, by
+    the warning `GuardedInPart`, or ValueError where nothing would be guarded.
+    """
+    args = dict(operator_args or {})
+    mode = str(getattr(execution_mode, "value", execution_mode)).lower()
+    _say_limits(mode, args)
+    if mode not in FULL:
+        return args
+    args["interceptors"] = [*(args.get("interceptors") or ()), refuse_unguarded]
+    before = args.get("callback") or []
+    own = bring_home(fail_on)
+    # The last one may fail the task: what the user's own callbacks keep is kept by then.
+    args["callback"] = [*(before if isinstance(before, list) else [before]), own]
+    return args
+
+
+def _say_limits(mode: str, args: Mapping[str, Any]) -> None:
+    if str((args.get("env") or {}).get("PLANPROOF", "")).lower() in ("off", "0", "false", "no"):
+        raise ValueError("guarded(): operator_args switch planproof off by env: {'PLANPROOF': 'off'}")
+    if mode not in FULL + IN_AN_IMAGE:
+        raise ValueError(f"guarded(): planproof guards nothing in the execution mode {mode!r}; use one of {FULL}")
+    if mode == "virtualenv" and not any("planproof" in str(given) for given in args.get("py_requirements") or ()):
+        raise ValueError("guarded(): the virtual environment lacks planproof; add 'planproof' to py_requirements")
+    if mode in IN_AN_IMAGE:
+        _warn(
+            f"in the execution mode {mode!r} models are gated only where planproof is installed in the image; their "
+            "reports stay there, and a broken contract is retried like any failure"
+        )
+    if mode == "watcher":
+        _warn(
+            "in the execution mode 'watcher' the producer fails without a retry on a broken contract; the model's own "
+            "task follows dbt's status, and is retried"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(f"planproof: {message}", GuardedInPart, stacklevel=4)
+
+
+def refuse_unguarded(context: Any, operator: Any) -> None:
+    """Cosmos calls this before the dbt command. Raises `PlanproofCannotRun` where dbt would run without planproof."""
+    python = Path(str(operator.dbt_executable_path or "dbt")).parent / "python"
+    mode = str(getattr(operator.invocation_mode, "value", operator.invocation_mode))
+    if mode == "dbt_runner" or hasattr(operator, "py_requirements") or not python.exists():
+        return
+    found = subprocess.run([str(python), "-c", "import dbt_planproof"], capture_output=True, check=False)
+    if found.returncode:
+        raise PlanproofCannotRun(
+            f"{operator.dbt_executable_path}: planproof is not installed in its environment, so that nothing would be "
+            f"guarded; install it there: {python} -m pip install planproof"
+        )
+
+
+def bring_home(fail_on: str | None = None) -> Callable[..., None]:
+    """What Cosmos calls after the dbt command, with the directory in which it ran."""
+
+    def after(project_dir: str, **given: Any) -> None:
+        report = _written(Path(project_dir) / "target" / "planproof" / "report.json")
+        ti = given["context"]["ti"]
+        if report is None:
+            return
+        url = report_url(ti)
+        from airflow_planproof import message
+        from airflow_planproof.operators.operator import XCOM_KEY
+
+        form = {**message.as_xcom(report.to_dict()), "url": url}
+        ti.xcom_push(key=XCOM_KEY, value=form)
+        ti.xcom_push(key=PlanproofReportLink.key, value=url)
+        outcome.settle(report, fail_on, url)
+
+    return after
+
+
+def _written(file: Path) -> RunReport | None:
+    from planproof.report.run import RunReport
+
+    try:
+        return RunReport.from_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError):
+        return None

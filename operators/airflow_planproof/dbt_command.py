@@ -1,0 +1,161 @@
+"""dbt for Airflow: one command in this process or in another environment, and the report that it left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.work import CANCEL_SECONDS
+
+if TYPE_CHECKING:
+    from planproof.report.run import RunReport
+
+GUARDED = ("build", "run", "retry")
+_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How dbt ended; `lasting` where it would end so again: wrong arguments, a project that does not compile."""
+
+    success: bool
+    message: str = ""
+    lasting: bool = False
+
+
+def guarded_run(arguments: Sequence[str]) -> bool:
+    """Whether the command is one that publishes models."""
+    return bool(arguments) and arguments[0] in GUARDED
+
+
+def in_process(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
+    """Runs dbt in this process; `told` gets each of its events, in the thread that fires it."""
+    try:
+        from dbt.cli.main import dbtRunner
+    except ImportError as error:
+        raise PlanproofCannotRun(
+            f"dbt is not installed here ({error}): install planproof[dbt], or give dbt_executable_path"
+        ) from error
+    import planproof.session
+
+    with ExitStack() as stack:
+        found = planproof.session.running()
+        if found is not None:
+            stack.enter_context(found.unchanged())
+        result = dbtRunner(callbacks=[told]).invoke(list(arguments))
+        if found is None and (own := planproof.session.running()) is not None:
+            stack.callback(own.stop)
+    if result.success:
+        return Ended(True)
+    if result.exception is not None:
+        return Ended(False, str(result.exception), _is_lasting(result.exception))
+    return Ended(False, _failed_nodes(result.result))
+
+
+def _is_lasting(error: BaseException) -> bool:
+    """dbt raises for usage, parsing and compiling; trouble with the warehouse is told apart by its words."""
+    return "Database Error" not in str(error) and type(error).__name__ != "DbtDatabaseError"
+
+
+def _failed_nodes(result: Any) -> str:
+    failed = [r for r in getattr(result, "results", ()) if str(r.status) in ("error", "fail", "runtime error")]
+    said = [f"{r.node.unique_id}: {str(r.message).strip()}" for r in failed[:_LINES]]
+    return "\n".join(said) or "see dbt's log above"
+
+
+def recorded(project_dir: str, since: datetime) -> RunReport | None:
+    """The report that dbt's plugin wrote since then, or None."""
+    from planproof.report.run import RunReport
+
+    file = target_path(Path(project_dir).expanduser()) / "planproof" / "report.json"
+    try:
+        report = RunReport.from_json(file.read_text(encoding="utf-8"))
+        began = datetime.fromisoformat(report.started)
+    except (OSError, ValueError, KeyError):
+        return None
+    # It is written with whole seconds.
+    return report if began >= since - timedelta(seconds=1) else None
+
+
+def target_path(project_dir: Path) -> Path:
+    """dbt's target directory: $DBT_TARGET_PATH, else the project file's `target-path`, else `target`."""
+    import yaml
+
+    given = os.environ.get("DBT_TARGET_PATH")
+    if not given:
+        with suppress(OSError, yaml.YAMLError, AttributeError):
+            given = yaml.safe_load((project_dir / "dbt_project.yml").read_text(encoding="utf-8")).get("target-path")
+    return project_dir / str(given or "target")
+
+
+class DbtProcess:
+    """dbt of another environment; the main thread reads its output and stays open for a timeout or a kill."""
+
+    def __init__(self, executable: str, log: Any) -> None:
+        self._executable, self._log = executable, log
+        self._child: subprocess.Popen[str] | None = None
+
+    def run(self, arguments: Sequence[str]) -> Ended:
+        """Raises `PlanproofCannotRun` where there is no such dbt, or where it would publish without planproof."""
+        if guarded_run(arguments):
+            self._refuse_unguarded()
+        try:
+            child = self._child = subprocess.Popen(
+                [self._executable, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise PlanproofCannotRun(f"{self._executable} cannot be started: {error}") from error
+        last: list[str] = []
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                self._log.info("%s", line.rstrip())
+                last = [*last[1 - _LINES :], line.rstrip()]
+            code = child.wait()
+        finally:
+            self.cancel()
+        # dbt: 1 nodes failed, 2 could not run.
+        said = "\n".join(last)
+        return Ended(code == 0, said, code == 2 and "Database Error" not in said)
+
+    def _refuse_unguarded(self) -> None:
+        python = Path(self._executable).parent / "python"
+        if not python.exists():
+            return
+        found = subprocess.run([str(python), "-c", "import dbt_planproof"], capture_output=True, check=False)
+        if found.returncode:
+            raise PlanproofCannotRun(
+                f"{self._executable}: planproof is not installed in its environment, so that nothing would be guarded; "
+                f"install it there: {python} -m pip install planproof"
+            )
+
+    def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
+        """Asks dbt to end, which takes its Spark with it; after `seconds` it is killed. True where it ended."""
+        child = self._child
+        if child is None or child.poll() is not None:
+            return True
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        end = time.monotonic() + seconds
+        while child.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        ended = child.poll() is not None
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return ended

@@ -1,0 +1,1 @@
+"""Task decorators, one per file."""

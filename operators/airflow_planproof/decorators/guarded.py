@@ -1,0 +1,144 @@
+"""`@task.planproof`: a Python function that returns a DataFrame, which is published only when its contract holds."""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import (
+    DecoratedOperator,
+    context_merge,
+    determine_kwargs,
+    task_decorator_factory,
+)
+
+from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.events import announce
+from airflow_planproof.operators.audit import inline_contract
+from airflow_planproof.operators.spark import PlanproofSparkOperator, opened
+from airflow_planproof.work import SparkWork
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context, TaskDecorator
+
+    from planproof.contract import Model
+    from planproof.project.work import Work
+    from planproof.report import Report
+
+SPARK = "spark"
+
+
+class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
+    """Calls the function with `spark`, and publishes the DataFrame that it returns as `table`.
+
+    :param table: the dotted name of the table.
+    :param contract: as for `PlanproofAuditOperator`; None publishes without one.
+    :param materialized: `table` or `incremental`.
+    :param incremental_strategy: `append` or `insert_overwrite`.
+    :param partition_by: the columns by which the table is partitioned.
+
+    The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
+    """
+
+    custom_operator_name = "@task.planproof"
+    template_fields: Sequence[str] = ("table", "op_args", "op_kwargs", *PlanproofSparkOperator.template_fields)
+    template_fields_renderers = {
+        **DecoratedOperator.template_fields_renderers,
+        **PlanproofSparkOperator.template_fields_renderers,
+    }
+
+    def __init__(
+        self,
+        *,
+        python_callable: Callable[..., Any],
+        op_args: Collection[Any] | None = None,
+        op_kwargs: Mapping[str, Any] | None = None,
+        table: str,
+        contract: Any = None,
+        materialized: str = "table",
+        incremental_strategy: str = "append",
+        partition_by: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        given = dict(op_kwargs or {})
+        if SPARK in inspect.signature(python_callable).parameters:
+            # The session is there only while the task runs; until then the parameter is bound to nothing.
+            given.setdefault(SPARK, None)
+        super().__init__(python_callable=python_callable, op_args=op_args, op_kwargs=given, **kwargs)
+        if self.python:
+            raise ValueError(f"task {self.task_id}: the function runs in its own process; leave out python")
+        self.table = table
+        self.contract = contract
+        self.materialized = materialized
+        self.incremental_strategy = incremental_strategy
+        self.partition_by = tuple(partition_by)
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        form = PlanproofSparkOperator.execute(self, context)
+        announce(self, context)
+        return form
+
+    def reports(self, context: Context) -> list[Report]:
+        from planproof.project.work import Work
+
+        work = Work("run", settings=self.settings, spark=self.spark_settings())
+        model = self.model()
+        thread = self._running = SparkWork(lambda spark: [self._published(spark, work, model, context)])
+        return thread.run()
+
+    def model(self) -> Model:
+        """The table as a model without a query. Raises `ProjectError` and `ContractError`."""
+        from planproof.contract import Model
+        from planproof.settings import Settings
+
+        where = f"contract of task {self.task_id}"
+        return Model(
+            self.table,
+            "",
+            contract=inline_contract(self.contract, where) if self.contract is not None else None,
+            materialized=self.materialized,
+            incremental_strategy=self.incremental_strategy,
+            partition_by=self.partition_by,
+            settings=Settings.of(self.settings),
+        )
+
+    def _published(self, work: SparkWork[list[Report]], place: Work, model: Model, context: Context) -> Report:
+        from dataclasses import replace
+
+        from planproof.guard import Guard
+
+        with opened(place) as session:
+            work.watch(session)
+            spark = getattr(session, "spark")  # noqa: B009  (a session need not have one)
+            context_merge(context, self.op_kwargs, {SPARK: spark})
+            given = determine_kwargs(self.python_callable, self.op_args, context)
+            frame = self.python_callable(*self.op_args, **given)
+            if not hasattr(frame, "createOrReplaceTempView"):
+                raise PlanproofCannotRun(
+                    f"{self.python_callable.__name__} returned {type(frame).__name__}; "
+                    "@task.planproof publishes a Spark DataFrame"
+                )
+            work.check()
+            view = f"planproof_{uuid.uuid4().hex[:12]}"
+            frame.createOrReplaceTempView(view)
+            try:
+                report = Guard(session).publish(replace(model, sql=f"select * from {view}"))
+            finally:
+                spark.catalog.dropTempView(view)
+        fingerprint = model.contract.fingerprint if model.contract is not None else None
+        details = {**report.details, "fail_on": model.settings.fail_on, "contract_hash": fingerprint}
+        return replace(report, details=details)
+
+
+def planproof_task(
+    python_callable: Callable[..., Any] | None = None, multiple_outputs: bool | None = None, **kwargs: Any
+) -> TaskDecorator:
+    """The decorator; its arguments are those of `PlanproofDecoratedOperator`."""
+    return task_decorator_factory(
+        python_callable=python_callable,
+        multiple_outputs=multiple_outputs,
+        decorated_operator_class=PlanproofDecoratedOperator,
+        **kwargs,
+    )

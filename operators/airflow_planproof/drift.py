@@ -1,0 +1,87 @@
+"""What changed in a stored table since it was audited last."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_planproof.errors import PlanproofCannotRun
+
+if TYPE_CHECKING:
+    from planproof.report import Report
+
+KEY = "planproof_seen"
+Seen = dict[str, Any]
+
+
+class Last:
+    """What the last audit saw, per table: its columns and its rows. Kept in a file, else in the task's XCom."""
+
+    def __init__(self, ti: Any, file: str | None) -> None:
+        self._ti, self._file = ti, Path(file).expanduser() if file else None
+
+    def seen(self) -> Seen:
+        """Nothing where there was no audit before. Raises `PlanproofCannotRun` for a file of another kind."""
+        if self._file is None:
+            found = self._ti.xcom_pull(task_ids=self._ti.task_id, key=KEY, include_prior_dates=True, **self._mapped())
+            return found if isinstance(found, dict) else {}
+        if not self._file.exists():
+            return {}
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PlanproofCannotRun(f"the state file {self._file} cannot be read: {error}") from error
+        if not isinstance(found, dict):
+            raise PlanproofCannotRun(f"the state file {self._file} is not one that planproof wrote")
+        return found
+
+    def keep(self, reports: Sequence[Report]) -> None:
+        """Remembers what could be read now; of other tables what was known before stays."""
+        now = {**self.seen(), **{report.model: _seen(report) for report in reports if _schema(report) is not None}}
+        if self._file is None:
+            self._ti.xcom_push(key=KEY, value=now)
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}.tmp")
+        draft.write_text(json.dumps(now, indent=1), encoding="utf-8")
+        os.replace(draft, self._file)
+
+    def _mapped(self) -> dict[str, Any]:
+        mapped = getattr(self._ti, "map_index", -1)
+        return {"map_indexes": mapped} if mapped is not None and mapped >= 0 else {}
+
+
+def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]:
+    """The report with its drift under `details["drift"]`, and the drift in words."""
+    before, now = seen.get(report.model), _schema(report)
+    if now is None or not isinstance(before, Mapping):
+        return report, []
+    old = dict(before.get("columns") or ())
+    new = dict(now)
+    drift = {
+        "came": {name: new[name] for name in new if name not in old},
+        "went": {name: old[name] for name in old if name not in new},
+        "changed": {name: [old[name], new[name]] for name in new if name in old and old[name] != new[name]},
+        "rows": [before.get("rows"), report.rows],
+    }
+    said = [f"column {name} {kind} came" for name, kind in drift["came"].items()]
+    said += [f"column {name} {kind} went" for name, kind in drift["went"].items()]
+    said += [f"column {name} was {was}, is {now_is}" for name, (was, now_is) in drift["changed"].items()]
+    if None not in drift["rows"] and drift["rows"][0] != drift["rows"][1]:
+        said.append(f"{drift['rows'][0]:,} rows at the last audit, {drift['rows'][1]:,} now")
+    return replace(report, details={**report.details, "drift": drift}), said
+
+
+def _seen(report: Report) -> Seen:
+    return {"columns": [list(column) for column in _schema(report) or ()], "rows": report.rows}
+
+
+def _schema(report: Report) -> list[tuple[str, str]] | None:
+    """What is stored, by the catalog, else by the files."""
+    schemas = {reading.plane: reading.schema for reading in report.planes if reading.schema is not None}
+    found = schemas.get("catalog") or schemas.get("files")
+    return [(name, kind) for name, kind, _ in found] if found else None

@@ -1,0 +1,87 @@
+"""Spark work in another interpreter, over pipes: one line of JSON to it, one line per report back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.work import CANCEL_SECONDS
+
+if TYPE_CHECKING:
+    from planproof.project.work import Work
+    from planproof.report import Report
+
+
+class Interpreter:
+    """A process of another Python; the main thread reads its answers and stays open for a timeout or a kill."""
+
+    def __init__(self, python: str, log: Any) -> None:
+        self._python, self._log = python, log
+        self._child: subprocess.Popen[str] | None = None
+
+    def run(self, work: Work, told: Callable[[Report], None]) -> list[Report]:
+        """The reports of the work. Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend."""
+        command = [self._python, "-m", "planproof.piped"]
+        try:
+            child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            )
+        except OSError as error:
+            raise PlanproofCannotRun(f"the interpreter {self._python} cannot be started: {error}") from error
+        self._child = child
+        try:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            with suppress(BrokenPipeError):
+                child.stdin.write(json.dumps({"work": work.to_dict()}) + "\n")
+                child.stdin.flush()
+            return self._answers(child.stdout, told)
+        finally:
+            self.cancel()
+
+    def _answers(self, lines: IO[str], told: Callable[[Report], None]) -> list[Report]:
+        from planproof.report import Report
+
+        reports = []
+        for line in lines:
+            answer = json.loads(line)
+            if "report" in answer:
+                reports.append(Report.from_dict(answer["report"]))
+                told(reports[-1])
+            elif answer["end"] == "done":
+                return reports
+            elif answer["end"] == "cannot run":
+                raise PlanproofCannotRun(f"planproof could not run: {answer['message']}", reports)
+            else:
+                raise AirflowException(f"{self._python}: {answer['message']}")
+        assert self._child is not None
+        code = self._child.wait()
+        if code == 1 and not reports:
+            raise PlanproofCannotRun(f"{self._python} -m planproof.piped did not start; see its output above")
+        raise AirflowException(f"the interpreter {self._python} ended with code {code} before its work was done")
+
+    def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
+        """Ends the process, which cancels its Spark job first; after `seconds` it is killed. True where it ended."""
+        child = self._child
+        if child is None or child.poll() is not None:
+            return True
+        with suppress(OSError):
+            assert child.stdin is not None
+            child.stdin.close()
+        end = time.monotonic() + seconds
+        while child.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        ended = child.poll() is not None
+        with suppress(ProcessLookupError):  # Spark's JVM is in the same process group.
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return ended

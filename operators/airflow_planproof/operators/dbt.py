@@ -1,0 +1,143 @@
+"""Any dbt command with planproof's plugin active, in this process or in another environment."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_planproof import outcome
+from airflow_planproof.dbt_command import DbtProcess, Ended, guarded_run, in_process, recorded
+from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
+from airflow_planproof.events import announce
+from airflow_planproof.operators.operator import PlanproofOperator, environment
+from airflow_planproof.operators.place import words
+from airflow_planproof.work import SparkWork
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+
+class PlanproofDbtOperator(PlanproofOperator):
+    """Runs a dbt command under planproof's guard, and brings the report home.
+
+    `dbt build` and `dbt run` publish each model only when its contract holds. A broken contract fails the task with
+    `PlanproofViolation`, which Airflow does not retry; whatever else fails is retried.
+
+    :param command: `build`, `run`, `test`, ...: one text with blanks, or a list of words.
+    :param project_dir: the dbt project.
+    :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
+    :param target: the profile's target.
+    :param select: as for dbt's `--select`.
+    :param exclude: as for dbt's `--exclude`.
+    :param full_refresh: builds incremental models anew.
+    :param vars: variables, as for dbt's `--vars`.
+    :param dbt_executable_path: the `dbt` of another environment, which has planproof too; by default dbt runs in the
+        task's process.
+    :param outlets: assets; see `PlanproofRunOperator`.
+
+    Of planproof's settings, `fail_on` decides how the task ends; all of them are the models' own while dbt runs. The
+    other arguments are those of `PlanproofOperator`.
+    """
+
+    template_fields: Sequence[str] = (
+        "command",
+        "project_dir",
+        "profiles_dir",
+        "target",
+        "select",
+        "exclude",
+        "vars",
+        "dbt_executable_path",
+        *PlanproofOperator.template_fields,
+    )
+    template_fields_renderers = {**PlanproofOperator.template_fields_renderers, "vars": "json"}
+
+    def __init__(
+        self,
+        *,
+        command: str | Sequence[str] = "build",
+        project_dir: str,
+        profiles_dir: str | None = None,
+        target: str | None = None,
+        select: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        full_refresh: bool = False,
+        vars: Mapping[str, Any] | None = None,
+        dbt_executable_path: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.command = command
+        self.project_dir = project_dir
+        self.profiles_dir = profiles_dir
+        self.target = target
+        self.select = select
+        self.exclude = exclude
+        self.full_refresh = full_refresh
+        self.vars = vars
+        self.dbt_executable_path = dbt_executable_path
+        self._running: SparkWork[Ended] | DbtProcess | None = None
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        started = datetime.now(timezone.utc)
+        if not (Path(self.project_dir).expanduser() / "dbt_project.yml").is_file():
+            raise PlanproofCannotRun(f"{self.project_dir} is no dbt project: it has no dbt_project.yml")
+        with environment(self.env):
+            ended = self._dbt()
+            report = recorded(self.project_dir, started)
+        reports = report.reports if report is not None else ()
+        remarks = [] if reports or not guarded_run(self.arguments()) else ["no model went through planproof"]
+        form = self.publish_report(context, reports, started, remarks)
+        assert self.report is not None
+        outcome.settle(self.report, self.settings.get("fail_on"), form["url"])
+        if not ended.success:
+            kind = PlanproofCannotRun if ended.lasting else PlanproofRunFailed
+            raise kind(f"dbt {self.arguments()[0]} failed: {ended.message}\n\nreport: {form['url']}", reports)
+        announce(self, context)
+        return form
+
+    def arguments(self) -> list[str]:
+        """The words after `dbt`."""
+        found = words(self.command)
+        flags = [*found, "--project-dir", str(Path(self.project_dir).expanduser())]
+        flags += ["--profiles-dir", self.profiles_dir] if self.profiles_dir else []
+        flags += ["--target", self.target] if self.target else []
+        flags += ["--vars", json.dumps(dict(self.vars))] if self.vars else []
+        flags += ["--full-refresh"] if self.full_refresh else []
+        flags += [word for name in words(self.select) for word in ("--select", name)]
+        flags += [word for name in words(self.exclude) for word in ("--exclude", name)]
+        return flags
+
+    def on_kill(self) -> None:
+        """Ends dbt and the Spark jobs of its models."""
+        if self._running is not None:
+            ended = self._running.cancel()
+            self.log.info("dbt was cancelled%s", "" if ended else " and has not ended yet")
+
+    def _dbt(self) -> Ended:
+        if self.dbt_executable_path:
+            outside = self._running = DbtProcess(self.dbt_executable_path, self.log)
+            return outside.run(self.arguments())
+        inside = self._running = SparkWork(lambda work: in_process(self.arguments(), _tagging(work)))
+        return inside.run()
+
+
+def _tagging(work: SparkWork[Ended]) -> Callable[[Any], None]:
+    """Called by dbt with each event, in the thread that runs the node: puts that thread's jobs under the work's tag."""
+    tagged: set[int] = set()
+
+    def told(event: Any) -> None:
+        import planproof.session
+
+        work.check()
+        thread = threading.get_ident()
+        session = planproof.session.running() if thread not in tagged else None
+        if session is not None:
+            tagged.add(thread)
+            work.watch(session)
+
+    return told

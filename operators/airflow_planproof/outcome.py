@@ -1,0 +1,30 @@
+"""From what was found out to how the task ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_planproof import message
+from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
+
+if TYPE_CHECKING:
+    from planproof.report import Report
+    from planproof.report.run import RunReport
+
+
+def settle(report: RunReport, fail_on: str | None, url: str | None) -> None:
+    """Raises `PlanproofViolation` for a broken contract, else `PlanproofCannotRun` or `PlanproofRunFailed` for a model
+    that could not run; returns where nothing failed."""
+    reports = report.reports
+    failing = report.failing(fail_on)
+    if failing:
+        raise PlanproofViolation(message.violation(failing, reports, url), reports)
+    failed = [r for r in reports if r.outcome == "failed"]
+    if failed:
+        kind = PlanproofCannotRun if all(map(_is_refusal, failed)) else PlanproofRunFailed
+        raise kind(message.failure(failed, reports, url), reports)
+
+
+def _is_refusal(report: Report) -> bool:
+    """Whether planproof refused to publish for a reason that stays."""
+    return any(f.code == "PP601" for f in report.findings) and not report.details.get("transient")

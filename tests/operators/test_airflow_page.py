@@ -1,0 +1,122 @@
+"""The report page as Airflow's API server serves it: who may see it, and what is on it. No Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+CHECK = """
+from airflow.providers.common.compat.sdk import DAG
+from airflow_planproof import PlanproofCheckOperator
+
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1)) as dag:
+    PlanproofCheckOperator(task_id="check", manifest=MANIFEST)
+"""
+
+
+@pytest.fixture
+def checked(run_dag: Callable[..., Any], dbt_manifest: Callable[..., Any], tmp_path: Path) -> Any:
+    """A finished DAG run whose check found a broken contract in a model with a hostile column name."""
+    column = "<script>alert(1)</script>"
+    models = {
+        "a": {
+            "sql": f"select 1 as id, 2 as `{column}`",
+            "contract": True,
+            "columns": {"id": "int", column: "string"},
+        }
+    }
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps(dbt_manifest(models)))
+    return run_dag(CHECK, MANIFEST=str(file))
+
+
+@pytest.fixture(scope="module")
+def get(airflow_home: Path) -> Callable[..., Any]:
+    """`get(path, role)`: the server's answer to somebody of that role, to an anonymous request where it is None."""
+    try:
+        from airflow.api_fastapi.app import create_app
+    except ImportError:
+        return _airflow_2()
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+    from fastapi.testclient import TestClient
+
+    client = TestClient(create_app(apps="core"))
+
+    def ask(path: str, role: str | None) -> Any:
+        if role is None:
+            return client.get(path)
+        user = SimpleAuthManagerUser(username="ada", role=None if role == "Public" else role.lower())
+        return client.get(path, headers={"Authorization": f"Bearer {get_auth_manager().generate_jwt(user)}"})
+
+    return ask
+
+
+def _airflow_2() -> Callable[..., Any]:
+    from airflow.www.app import create_app
+
+    app = create_app(testing=True)
+    app.config["WTF_CSRF_ENABLED"] = False
+    users = app.appbuilder.sm
+    with app.app_context():
+        for role in ("Viewer", "Public"):
+            users.add_user(role, role, role, f"{role}@example.org", users.find_role(role), password="secret")
+
+    def ask(path: str, role: str | None) -> Any:
+        client = app.test_client()
+        if role is not None:
+            client.post("/login/", data={"username": role, "password": "secret"})
+        return client.get(path)
+
+    return ask
+
+
+def test_the_page_shows_the_report_to_those_who_may_see_it(checked: Any, get: Callable[..., Any]) -> None:
+    assert checked.states == {"check": "failed"}, checked.failures
+    url = checked.xcoms["check"]["planproof_report"]["url"]
+    path = "/planproof/" + url.partition("/planproof/")[2]
+
+    anonymous = get(path, None)
+    assert anonymous.status_code == 401
+    assert "shop.a" not in anonymous.text
+    assert get(path, "Public").status_code == 403
+
+    page = get(path, "Viewer")
+    assert page.status_code == 200
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "shop.a" in page.text
+    assert '<figure class="plan">' in page.text
+    assert "<script" not in page.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
+
+    for other in (path.replace("/check", "/other"), f"{path}?map_index=3"):
+        assert get(other, "Viewer").status_code == 404
+
+
+def test_the_link_is_the_page(checked: Any) -> None:
+    from airflow_planproof.links import PlanproofReportLink, report_url
+
+    url = checked.xcoms["check"]["planproof_report_url"]
+    assert url == checked.xcoms["check"]["planproof_report"]["url"]
+    assert PlanproofReportLink().xcom_key == "planproof_report_url"
+    assert f"report: {url}" in checked.failures
+
+    class Key:
+        dag_id, run_id, task_id, map_index = "a dag", "manual__2026-01-01T00:00:00+00:00", "g.t/x", 2
+
+    assert report_url(Key()).endswith(
+        "/planproof/report/a%20dag/manual__2026-01-01T00%3A00%3A00%2B00%3A00/g.t%2Fx?map_index=2"
+    )
+
+
+def test_what_was_compiled_is_shown_as_rendered_field(checked: Any) -> None:
+    from airflow_planproof import PlanproofCheckOperator
+
+    assert {"compiled_sql", "rewritten_sql"} <= set(PlanproofCheckOperator.template_fields)
+    assert PlanproofCheckOperator.overwrite_rtif_after_execution
