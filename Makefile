@@ -6,10 +6,10 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test lint conformance bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 lint conformance bench clean
 
 help: ## Shows this list.
-	@sed -nE "s/^([a-z]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
+	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
 
 environment:
 	@.ci/environment --java
@@ -21,6 +21,13 @@ demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and 
 
 test: environment ## Runs all tests.
 	$(BIN)/python -m pytest -m "not conformance" $(PYTEST_ARGS)
+
+test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (slow).
+	$(BIN)/python -m pytest -m slow tests/operators $(PYTEST_ARGS)
+
+test-airflow2: environment ## Runs the operators' tests on Airflow 2.11, in an environment of its own.
+	@.ci/airflow2
+	.venv-airflow2/bin/python -m pytest -m "not conformance" -p no:cacheprovider tests/operators $(PYTEST_ARGS)
 
 lint: ## Runs ruff and mypy.
 	@.ci/environment

@@ -219,6 +219,12 @@ PROJECT = {
 }
 
 
+@pytest.fixture(scope="session")
+def shop_files() -> dict[str, str]:
+    """The files of the project `shop`, by name."""
+    return PROJECT
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A dbt project of four models; the variable `join: left` breaks the contract of `customer_orders`."""

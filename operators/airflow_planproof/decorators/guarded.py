@@ -112,7 +112,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         with opened(place) as session:
             work.watch(session)
             spark = getattr(session, "spark")  # noqa: B009  (a session need not have one)
-            context_merge(context, self.op_kwargs, {SPARK: spark})
+            context_merge(context, self.op_kwargs, **{SPARK: spark})
             given = determine_kwargs(self.python_callable, self.op_args, context)
             frame = self.python_callable(*self.op_args, **given)
             if not hasattr(frame, "createOrReplaceTempView"):

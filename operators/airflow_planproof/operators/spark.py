@@ -75,12 +75,14 @@ class PlanproofSparkOperator(PlanproofOperator):
     def on_kill(self) -> None:
         """Cancels the Spark job; Airflow calls this when the task is killed or its `execution_timeout` is over."""
         if self._running is not None:
+            self.log.info("cancelling the Spark work")
             ended = self._running.cancel()
             self.log.info("the Spark work was cancelled%s", "" if ended else " and has not ended yet")
 
     def _in_thread(self, spark: SparkWork[list[Report]], work: Work) -> list[Report]:
         with opened(work) as session:
             spark.watch(session)
+            self.log.info("Spark work begins on %s", session.capabilities.kind)
 
             def finished(report: Report) -> None:
                 self.told(report)

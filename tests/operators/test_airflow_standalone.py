@@ -1,0 +1,274 @@
+"""One `airflow standalone`, as a user starts it: a healthy run, a violation, a retry, a kill, the report page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.conformance]
+pytest.importorskip("airflow.api_fastapi", reason="Airflow 3's standalone")
+
+DAG = """
+import datetime
+from airflow.sdk import DAG, Asset
+from airflow_planproof import PlanproofRunOperator
+
+with DAG("shop", schedule=None, start_date=datetime.datetime(2026, 1, 1), max_active_runs=1,
+         params={{"join": "inner", "select": ""}}) as dag:
+    PlanproofRunOperator(
+        task_id="run", project_dir={project!r}, profiles_dir={project!r}, select="{{{{ params.select }}}}",
+        exclude="endless sales" , vars={{"join": "{{{{ params.join }}}}"}}, env={{"SHOP_SCHEMA": "default"}},
+        spark_conf={spark!r}, outlets=[Asset("x-shop://totals")], retries=2,
+        retry_delay=datetime.timedelta(seconds=20), threads=1,
+    )
+with DAG("other", schedule=None, start_date=datetime.datetime(2026, 1, 1), params={{"select": "sales"}}) as other:
+    PlanproofRunOperator(
+        task_id="run", project_dir={project!r}, profiles_dir={project!r}, select="{{{{ params.select }}}}",
+        env={{"SHOP_SCHEMA": "default"}}, spark_conf={spark!r}, retries=2, retry_delay=datetime.timedelta(seconds=20),
+    )
+"""
+ENDLESS = "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
+
+
+@dataclass
+class Airflow:
+    """The running server, by its public REST API."""
+
+    url: str
+    token: str
+    home: Path
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}/api/v2/{path}",
+            json.dumps(body).encode() if body is not None else None,
+            {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def trigger(self, dag: str, **conf: Any) -> str:
+        return str(self.ask("POST", f"dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"])
+
+    def task(self, dag: str, run: str) -> Any:
+        return self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run")
+
+    def until(self, what: Callable[[], Any], seconds: float = 240) -> Any:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = what()
+            if found:
+                return found
+            time.sleep(0.5)
+        raise TimeoutError(self.logs())
+
+    def ended(self, dag: str, run: str) -> Any:
+        return self.until(lambda: (t := self.task(dag, run))["state"] in ("success", "failed") and t)
+
+    def log(self, dag: str, run: str, attempt: int) -> str:
+        files = list(self.home.glob(f"logs/dag_id={dag}/run_id={run}/task_id=run/attempt={attempt}.log"))
+        return files[0].read_text() if files else ""
+
+    def logs(self) -> str:
+        return "\n".join(file.read_text()[-4000:] for file in self.home.glob("logs/dag_id=*/**/*.log"))
+
+    def events(self) -> int:
+        return int(self.ask("GET", "assets/events?source_dag_id=shop")["total_entries"])
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, shop_files: dict[str, str]) -> Path:
+    folder = tmp_path_factory.mktemp("standalone") / "shop"
+    for name, text in shop_files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text).lstrip())
+    (folder / "models" / "endless.sql").write_text(ENDLESS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def airflow(project: Path) -> Iterator[Airflow]:
+    home = project.parent
+    (home / "dags").mkdir()
+    spark = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
+        "spark.sql.warehouse.dir": (home / "warehouse").as_uri(),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
+    }
+    (home / "dags" / "shop.py").write_text(DAG.format(project=str(project), spark=spark))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")},
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "5",
+        "AIRFLOW__OPENLINEAGE__DISABLED": "True",
+        "AIRFLOW__COSMOS__ENABLE_TELEMETRY": "False",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with open(home / "standalone.log", "w") as log:
+        server = subprocess.Popen(
+            [str(Path(sys.executable).parent / "airflow"), "standalone"],
+            env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        found = Airflow(url, "", home)
+        found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"), 180)
+        with urllib.request.urlopen(f"{url}/auth/token", timeout=30) as answer:
+            found.token = json.loads(answer.read())["access_token"]
+        for dag in ("shop", "other"):
+            found.until(lambda dag=dag: _known(found, dag), 120)
+            found.ask("PATCH", f"dags/{dag}", {"is_paused": False})
+        yield found
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+def _reachable(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _known(airflow: Airflow, dag: str) -> bool:
+    try:
+        return bool(airflow.ask("GET", f"dags/{dag}"))
+    except urllib.error.HTTPError:
+        return False
+
+
+def rows(airflow: Airflow) -> list[Any]:
+    """What is stored of customer_orders, read past Spark."""
+    import pyarrow.parquet as pq
+
+    files = sorted((airflow.home / "warehouse").rglob("customer_orders/**/*.parquet"))
+    found = [f for f in files if "_planproof" not in str(f.relative_to(airflow.home)).lower()] or files
+    return sorted(tuple(row.values()) for file in found for row in pq.read_table(file).to_pylist())
+
+
+def test_a_day_in_the_life(airflow: Airflow, project: Path, tmp_path: Path) -> None:
+    green = airflow.trigger("shop")
+    task = airflow.ended("shop", green)
+    assert task["state"] == "success", airflow.log("shop", green, 1)
+    assert airflow.events() == 1
+
+    red = airflow.trigger("shop", join="left")
+    task = airflow.ended("shop", red)
+    assert (task["state"], task["try_number"], task["max_tries"]) == ("failed", 1, 2), airflow.log("shop", red, 1)
+    assert "PP505 violated column order_id" in airflow.log("shop", red, 1)
+    assert "the table is as it was (3 rows)" in airflow.log("shop", red, 1)
+    assert airflow.events() == 1
+
+    _opened_in_a_browser(airflow, "shop", red, tmp_path)
+    _retried(airflow, project)
+    _killed(airflow)
+    again = airflow.trigger("shop")
+    assert airflow.ended("shop", again)["state"] == "success", airflow.log("shop", again, 1)
+    assert airflow.events() == 2
+
+
+def _retried(airflow: Airflow, project: Path) -> None:
+    """A file that cannot be read at the first try, and can at the second."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = project.parent / "sales" / "part-0.parquet"
+    file.parent.mkdir()
+    pq.write_table(pa.table({"id": list(range(20_000))}), file, compression="zstd")
+    sound = file.read_bytes()
+    file.write_bytes(sound[:8] + bytes(len(sound) // 2) + sound[8 + len(sound) // 2 :])
+    (project / "models" / "sales.sql").write_text(f"select id from parquet.`{file.parent}`")
+    run = airflow.trigger("other", select="sales")
+    airflow.until(lambda: airflow.task("other", run)["state"] == "up_for_retry")
+    for left in file.parent.glob(".*.crc"):
+        left.unlink()
+    file.write_bytes(sound)
+    task = airflow.ended("other", run)
+    assert (task["state"], task["try_number"]) == ("success", 2), airflow.log("other", run, 2)
+
+
+def _killed(airflow: Airflow) -> None:
+    """Set to failed while its Spark job runs: the job is cancelled within 5 s of Airflow's `on_kill`."""
+    run = airflow.trigger("other", select="endless")
+    airflow.until(lambda: "Spark work begins" in airflow.log("other", run, 1))
+    time.sleep(20)
+    airflow.ask("PATCH", f"dags/other/dagRuns/{quote(run)}/taskInstances/run", {"new_state": "failed"})
+    log = airflow.until(lambda: (t := airflow.log("other", run, 1)) and "the Spark work was cancelled" in t and t, 120)
+    asked = _moment(log, "cancelling the Spark work")
+    assert _moment(log, "the Spark work was cancelled") - asked < 5, log
+    assert "has not ended yet" not in log
+
+
+def _moment(log: str, words: str) -> float:
+    from datetime import datetime
+
+    line = next(line for line in log.splitlines() if words in line)
+    found = re.search(r'"timestamp":\s*"([^"]+)"', line)
+    assert found is not None, line
+    return datetime.fromisoformat(found[1].replace("Z", "+00:00")).timestamp()
+
+
+def _opened_in_a_browser(airflow: Airflow, dag: str, run: str, folder: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    from browser import EXECUTABLE, Browser
+
+    report = airflow.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/xcomEntries/planproof_report")
+    value = report["value"] if isinstance(report["value"], dict) else json.loads(report["value"])
+    assert value["url"].startswith(airflow.url)
+    links = airflow.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/links")
+    assert links["extra_links"] == {"planproof report": value["url"]}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(value["url"], timeout=30)
+    assert refused.value.code == 401
+    if EXECUTABLE is None:
+        pytest.skip("the report page was not opened: no Chromium on this machine")
+    with Browser() as browser:
+        assert "customer_orders" not in browser.open(value["url"])
+        browser.cookie(airflow.url, "_token", airflow.token)
+        page = browser.open(value["url"])
+        assert "customer_orders" in page
+        assert "PP505" in page
+        assert browser.value("document.querySelectorAll('svg g.broken').length") > 0
+        assert browser.value("document.scripts.length") == 0
+        browser.picture(folder / "report.png")
+    shutil.copy(folder / "report.png", airflow.home / "report.png")
