@@ -92,7 +92,7 @@ def test_lines_with_an_expression_before_in_and_behind_it(node):
 
 
 def test_what_a_loop_repeats_stands_where_the_loop_wrote_it(node):
-    assert [at(node, "--", 1), at(node, "--", 2)] == ["m.sql:17:1", "m.sql:17:1 (in a macro called here)"]
+    assert [at(node, "--", 1), at(node, "--", 2)] == ["m.sql:17:1", "m.sql:17:1"]
     assert at(node, "v\n") == "m.sql:17:4 (in a macro called here)"
 
 
@@ -172,14 +172,14 @@ def test_large_and_hostile_models_are_mapped_quickly(tmp_path):
     lines = [f"  column_{i} as c{i}," for i in range(20_000)]
     template = "\n".join([*lines, "{{ a }}x" * 200])
     (tmp_path / "m.sql").write_text(template)
-    started = time.perf_counter()
+    started = time.process_time()
     # Thousands of ways to read a line are too many; a rendering that is none is seen at once.
     for tail, sure in (("x" * 300, True), ("x" * 5_000, False), ("x" * 5_000 + "y", False)):
         form = {"raw_code": template, "compiled_code": "\n".join([*lines, tail]).strip(), "original_file_path": "m.sql"}
         mapped = TemplateMap.of(form, tmp_path)
         assert str(mapped.locate(Origin(19_999, 3))) == f"m.sql{'' if sure else ' (compiled)'}:19999:3"
         assert mapped.locate(Origin(20_001, 299)).file == ("m.sql" if sure else "m.sql (compiled)")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 PIECES = ["select", "a,", "\n", "\n  ", " ", "\t", "\r\n", "é", "x\u2028y", "\x0c", "from t", ",\n", "}", "%", "$"]
@@ -204,6 +204,10 @@ def templates(draw, depth=2):
             found.append(("print", f"{{{{{left} {spread}p(", draw(st.sampled_from(TEXTS)), f"){spread} {right}}}}}"))
         elif kind == "comment":
             found.append(("tag", f"{{#{left} select\n{{{{ x }}}} {right}#}}"))
+        elif kind == "set" and draw(st.booleans()):
+            value = draw(st.sampled_from(["a,", "from t\\n  b", "select"]))
+            found.append(("tag", f"{{% set word = '{value}' %}}"))
+            found.append(("word", value.replace("\\n", "\n")))
         elif kind == "set":
             found += [("tag", "{% set kept %}"), ("tag", "a,\n"), ("tag", "{% endset %}")]
         else:
@@ -226,6 +230,12 @@ def written(pieces):
             template += parts[0]
         elif kind == "tag":
             template, marked = template + parts[0], marked + parts[0]
+        elif kind == "word":
+            shown = "".join(c if c.isspace() else chr(0x100000 + len(template)) for c in parts[0])
+            shown = shown.replace("\n", "\\n")
+            # The marked copy sets the word anew, so that it prints its marks.
+            marked += "{% set word = '" + shown + "' %}{{ word }}"
+            template += "{{ word }}"
         else:
             head, text, tail = parts
             start = len(template)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planproof.analysis.aggregated import Keys
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, InSubquery, Nulled, Window
 from planproof.expr.rewrite import transform_down, transform_up
@@ -105,9 +106,10 @@ def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr
 
     The arguments of aggregate functions keep their flags: they are computed before the sets are.
     """
-    absent = {g for i, g in enumerate(groups) if any(i not in s for s in sets)}
-    if not absent:
+    left_out = [g for i, g in enumerate(groups) if any(i not in s for s in sets)]
+    if not left_out:
         return expr
+    absent = Keys(left_out)
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Window):

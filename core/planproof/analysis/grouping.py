@@ -147,7 +147,7 @@ def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, 
     for call in expr.walk():
         if not isinstance(call, Call) or call.function.name not in ("grouping", "grouping_id"):
             continue
-        if call.function.name == "grouping" and call.args[0] not in groups:
+        if call.function.name == "grouping" and call.args[0] not in Keys(groups):
             raise ctx.env.rejected(
                 "GROUPING_COLUMN_MISMATCH",
                 f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",

@@ -12,15 +12,21 @@ from dataclasses import dataclass, field
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
-_LIMIT = 1_000_000
+from planproof.project.printed import OneLine
+
+_LIMIT = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """A piece of the template that writes: literal text, or (None) an expression; `at` is where it stands."""
+    """A piece of the template that writes: literal text, or (None) an expression; `at` is where it stands.
+
+    `one_line`: the expression prints no line end.
+    """
 
     at: int
     text: str | None
+    one_line: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +54,24 @@ class Automaton:
     following: dict[Atom, list[Atom]]
     preceding: dict[Atom, list[Atom]]
 
+    @property
+    def believes(self) -> bool:
+        """Whether some expression is believed to print one line."""
+        return any(atom.one_line for atom in self.following)
 
-def automaton(template: str) -> Automaton | None:
-    """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does."""
+
+def automaton(template: str, strict: bool = True) -> Automaton | None:
+    """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does.
+
+    `strict` believes that relations' names and the like stay on one line.
+    """
     env = Environment(extensions=["jinja2.ext.do"])
     try:
         tree = env.parse(template)
         places = list(_places(env, template))
     except (TemplateSyntaxError, RecursionError):
         return None
-    builder = _Builder(places, _line_starts(template))
+    builder = _Builder(places, _line_starts(template), OneLine(tree) if strict else None)
     try:
         whole = builder.sequence(tree.body)
     except (_Unread, RecursionError):
@@ -96,8 +110,8 @@ def _line_starts(text: str) -> list[int]:
 class _Builder:
     """Makes the automaton; `places` are used up in the order of the template, `tags` are where its lines begin."""
 
-    def __init__(self, places: list[tuple[int, str | None]], tags: list[int]) -> None:
-        self.places, self.tags, self.links = places[::-1], tags, 0
+    def __init__(self, places: list[tuple[int, str | None]], tags: list[int], short: OneLine | None) -> None:
+        self.places, self.tags, self.short, self.links = places[::-1], tags, short, 0
         self.following: dict[Atom, list[Atom]] = {}
         self.preceding: dict[Atom, list[Atom]] = {}
 
@@ -138,7 +152,7 @@ class _Builder:
             return self._atom(Atom(at, text))
         # dbt's config() prints nothing.
         silent = isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "config"
-        return _Part() if silent else self._atom(Atom(at, None))
+        return _Part() if silent else self._atom(Atom(at, None, self.short is not None and node in self.short))
 
     def _captured(self, node: nodes.Node) -> _Part:
         """A block whose text a macro or filter gets, or that is kept: it prints what it likes, or nothing here."""
@@ -185,23 +199,16 @@ class TooManyWays(Exception):
 class Alignment:
     """All ways in which an automaton writes a rendering."""
 
-    __slots__ = ("_begun", "_ended", "_from", "_made", "_pieces", "_rendering", "_searched", "_steps", "_upto")
+    __slots__ = ("_begun", "_from", "_made", "_pieces", "_rendering", "_searched", "_steps")
 
     def __init__(self, made: Automaton, rendering: str) -> None:
         """Raises `TooManyWays`."""
         self._made, self._rendering, self._steps = made, rendering, 0
-        self._begun: dict[Atom, set[int]] = {}
-        self._ended: dict[Atom, set[int]] = {}
+        self._begun: dict[Atom, set[tuple[int, int]]] = {}
         self._from: dict[Atom, int] = {}
-        self._upto: dict[Atom, int] = {}
         self._searched: dict[Atom, int] = {}
         self._forward()
-        self._backward()
-        found = [
-            (start, start + len(a.text or ""), a) for a, starts in self._ended.items() for start in starts if a.text
-        ]
-        found += [(self._from[a], upto, a) for a, upto in self._upto.items() if upto > self._from[a]]
-        self._pieces = sorted(found, key=lambda piece: piece[:2])
+        self._pieces: list[tuple[int, int, Atom]] = sorted(self._backward(), key=lambda piece: piece[:2])
 
     @property
     def possible(self) -> bool:
@@ -217,47 +224,85 @@ class Alignment:
             if offset < stop
         }
 
-    def _forward(self) -> None:
-        todo: list[tuple[Atom, int, bool]] = [(a, 0, False) for a in self._made.whole.first]
-        while todo:
-            atom, at, or_later = todo.pop()
-            self._steps += 1
-            if self._steps > _LIMIT:
-                raise TooManyWays
-            if atom.text is None:
-                if at < self._from.get(atom, len(self._rendering) + 1):
-                    self._from[atom] = at
-                    todo += [(f, at, True) for f in self._made.following[atom]]
-            elif or_later:
-                todo += [(atom, found, False) for found in self._occurrences(atom, at)]
-            elif at not in self._begun.setdefault(atom, set()) and self._rendering.startswith(atom.text, at):
-                self._begun[atom].add(at)
-                todo += [(f, at + len(atom.text), False) for f in self._made.following[atom]]
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _LIMIT:
+            raise TooManyWays
 
-    def _occurrences(self, atom: Atom, at: int) -> Iterator[int]:
-        """Where the atom's text stands from `at` on; what was looked through before is left out."""
+    def _line_end(self, at: int) -> int:
+        found = self._rendering.find("\n", at)
+        return found if found >= 0 else len(self._rendering)
+
+    def _forward(self) -> None:
+        """Where each atom may begin: `_begun` has ranges, `_from` the first place of one that may print anything."""
+        todo: list[tuple[Atom, int, int]] = [(a, 0, 0) for a in self._made.whole.first]
+        while todo:
+            atom, low, high = todo.pop()
+            self._step()
+            begun = self._begun.setdefault(atom, set())
+            following = self._made.following[atom]
+            if atom.text is not None:
+                for at in self._occurrences(atom, low, high):
+                    self._step()
+                    if (at, at) not in begun:
+                        begun.add((at, at))
+                        todo += [(f, at + len(atom.text), at + len(atom.text)) for f in following]
+            elif atom.one_line:
+                if (low, high) not in begun:
+                    begun.add((low, high))
+                    todo += [(f, low, self._line_end(high)) for f in following]
+            elif low < self._from.get(atom, len(self._rendering) + 1):
+                self._from[atom] = low
+                todo += [(f, low, len(self._rendering)) for f in following]
+
+    def _occurrences(self, atom: Atom, low: int, high: int) -> Iterator[int]:
+        """Where the atom's text stands from `low` to `high`; what was looked through to the end is left out."""
         assert atom.text is not None
-        stop = self._searched.get(atom, len(self._rendering) + 1)
-        self._searched[atom] = min(stop, at)
-        found = self._rendering.find(atom.text, at)
-        while 0 <= found < stop:
+        if low == high:
+            yield from (low,) if self._rendering.startswith(atom.text, low) else ()
+            return
+        searched = self._searched.get(atom, len(self._rendering) + 1)
+        if high == len(self._rendering):
+            self._searched[atom] = min(searched, low)
+        found = self._rendering.find(atom.text, low)
+        while 0 <= found <= min(high, searched - 1):
             yield found
             found = self._rendering.find(atom.text, found + 1)
 
-    def _backward(self) -> None:
-        todo: list[tuple[Atom, int, bool]] = [(a, len(self._rendering), False) for a in self._made.whole.last]
+    def _backward(self) -> Iterator[tuple[int, int, Atom]]:
+        """The spans that each atom may have written on a way to the end."""
+        end = len(self._rendering)
+        todo: list[tuple[Atom, int, int]] = [(a, end, end) for a in self._made.whole.last]
+        seen: set[tuple[Atom, int, int]] = set()
+        reach: dict[Atom, int] = {}
         while todo:
-            atom, end, or_before = todo.pop()
-            if atom.text is None:
-                if atom in self._from and self._from[atom] <= end and end > self._upto.get(atom, -1):
-                    self._upto[atom] = end
-                    todo += [(p, end, True) for p in self._made.preceding[atom]]
+            atom, low, high = todo.pop()
+            self._step()
+            if atom.text is None and not atom.one_line:
+                if self._from.get(atom, end + 1) <= high and high > reach.get(atom, -1):
+                    reach[atom] = high
+                    todo += [(p, self._from[atom], high) for p in self._made.preceding[atom]]
                 continue
-            known, start = self._ended.setdefault(atom, set()), end - len(atom.text)
-            begun = self._begun.get(atom, set())
-            if or_before:
-                starts = [s for s in begun - known if s <= start]
-            else:
-                starts = [start] if start in begun and start not in known else []
-            known.update(starts)
-            todo += [(p, s, False) for s in starts for p in self._made.preceding[atom]]
+            spans = self._short_spans(atom, low, high) if atom.text is None else self._literal_spans(atom, low, high)
+            for first, last, stop in spans:
+                if (atom, first, stop) not in seen:
+                    seen.add((atom, first, stop))
+                    yield first, stop, atom
+                    todo += [(p, first, last) for p in self._made.preceding[atom]]
+        yield from ((self._from[atom], high, atom) for atom, high in reach.items())
+
+    def _literal_spans(self, atom: Atom, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+        """Where the text begins (twice) and stops, so that it stops from `low` to `high`."""
+        begun, length = self._begun.get(atom, set()), len(atom.text or "")
+        if low == high:
+            yield from ((low - length, low - length, low),) if (low - length, low - length) in begun else ()
+            return
+        yield from ((at, at, at + length) for at, _ in begun if low <= at + length <= high)
+
+    def _short_spans(self, atom: Atom, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+        """First and last begin of what stops from `low` to `high` on the line on which it began, and its last stop."""
+        line = self._rendering.rfind("\n", 0, low) + 1
+        for begin, last in self._begun.get(atom, set()):
+            first, latest = max(begin, line), min(last, high)
+            if first <= latest:
+                yield first, latest, min(high, self._line_end(latest))

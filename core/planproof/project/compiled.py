@@ -46,17 +46,12 @@ class TemplateMap:
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
         template, compiled = _template(node, file, directory), str(node.get("compiled_code") or "")
         plain = cls(file, where, template, compiled)
-        made = automaton(template.strip())
-        if made is None:
-            return plain
         skipped = len(template) - len(template.lstrip())
-        for start, stop, replaced in _injections(node, compiled):
-            try:
-                found = Alignment(made, compiled[:start] + replaced + compiled[stop:])
-            except TooManyWays:
-                return plain
-            if found.possible:
-                return replace(plain, skipped=skipped, injected=(start, stop, replaced), alignment=found)
+        for injected in _injections(node, compiled):
+            start, stop, replaced = injected
+            found = _aligned(template.strip(), compiled[:start] + replaced + compiled[stop:])
+            if found is not None:
+                return replace(plain, skipped=skipped, injected=injected, alignment=found)
         return plain
 
     def locate(self, origin: Origin) -> Origin:
@@ -83,6 +78,21 @@ class TemplateMap:
         """The line at an origin that `locate` gave."""
         lines = (self.template if origin.file == self.file else self.compiled).split("\n")
         return lines[origin.line - 1] if 0 < origin.line <= len(lines) else None
+
+
+def _aligned(template: str, rendering: str) -> Alignment | None:
+    """How the template wrote the rendering: with what is believed of its expressions if that can be, else without."""
+    for strict in (True, False):
+        made = automaton(template, strict)
+        if made is None:
+            return None
+        try:
+            found = Alignment(made, rendering)
+        except TooManyWays:
+            return None
+        if found.possible or not made.believes:
+            return found if found.possible else None
+    return None
 
 
 def _injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, int, str]]:
