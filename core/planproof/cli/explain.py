@@ -20,6 +20,7 @@ from planproof.project.place import Place
 @click.command()
 @click.argument("what", metavar="MODEL|PPnnn")
 @options.place
+@click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
 def explain(
     what: str,
@@ -27,9 +28,12 @@ def explain(
     manifest: Path | None,
     profiles_dir: Path | None,
     target: str | None,
+    as_sql: bool,
     as_json: bool,
 ) -> None:
     """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
+    from planproof.sql.unparse import unparse
+
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)
     place = Place(project_dir, manifest, profiles_dir, target)
@@ -40,18 +44,18 @@ def explain(
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
         plan = explain_model(project, node, place.conf())
+        text = unparse(plan.root) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.place}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     except AnalysisError as error:
         raise ProjectError(f"{node.place}: Spark would reject it: {error}") from error
-    text = str(plan)
     if as_json:
         columns = [
             {"name": f.name, "type": f.type.simple, "nullable": f.nullable, "evidence": f.evidence} for f in plan.schema
         ]
-        click.echo(json.dumps({"model": node.relation, "plan": text, "schema": columns}, indent=2))
+        click.echo(json.dumps({"model": node.relation, "sql" if as_sql else "plan": text, "schema": columns}, indent=2))
         return None
-    click.echo(f"{node.relation} ({node.file})\n\n{text}")
+    click.echo(text if as_sql else f"{node.relation} ({node.file})\n\n{text}")
     return None
 
 

@@ -15,7 +15,7 @@ from planproof.sql.unparse.texts import Writer, column_id, quoted, string, text,
 
 def _select(items: Sequence[str], rest: str) -> str:
     if not items:
-        return f"SELECT * EXCEPT (c0) FROM (SELECT 1 AS c0 {rest})".replace(" )", ")")
+        return f"SELECT * EXCEPT (c0) FROM ({_select(('1 AS c0',), rest)})"
     return f"SELECT {', '.join(items)} {rest}".rstrip()
 
 
