@@ -66,6 +66,23 @@ def test_clauses_keep_their_place(query: str, part: str) -> None:
     assert part in written(query)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT arrays_zip(arr, array(s.x)) AS z, transform(arr, x -> arrays_zip(array(x), arr)) AS y FROM t "
+        "WHERE exists(arr, x -> arrays_zip(array(x), arr)[0].arr > 0)",
+        "SELECT nvl(NULL, array('2')) AS r",
+        "SELECT ' )' AS t FROM (SELECT * EXCEPT (c) FROM (SELECT ' )' AS c))",
+        "SELECT a FROM t GROUP BY a IN (SELECT d FROM u), a ORDER BY a IN (SELECT d FROM u)",
+        "SELECT (EXISTS (SELECT 1 FROM u)) <=> false AS e FROM t",
+        "SELECT * FROM (SELECT a, a FROM t EXCEPT SELECT d, a FROM u)",
+    ],
+)
+def test_names_flags_and_texts_survive(query: str) -> None:
+    made = planned(query)
+    assert planned(unparse(made.root)).physical_schema == made.physical_schema
+
+
 def test_a_node_without_a_text_is_named() -> None:
     class Novel(Plan):
         output = planned("SELECT a FROM t").root.output

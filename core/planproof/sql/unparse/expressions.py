@@ -7,9 +7,9 @@ from collections.abc import Callable
 from planproof.catalog import split_name
 from planproof.expr import nodes as x
 from planproof.functions.registry import builtin
-from planproof.sql.unparse.literals import literal
+from planproof.sql.unparse.literals import has_flags, literal
 from planproof.sql.unparse.texts import Writer, column_id, quoted, string, text, unwritable
-from planproof.types import DataType, as_nullable
+from planproof.types import Array, Struct
 
 
 def _variable(variable: x.Variable) -> str:
@@ -23,14 +23,10 @@ def _lambda(function: x.Lambda) -> str:
 
 
 def _cast(cast: x.Cast) -> str:
-    if not cast.written and _with_flags(cast.type):
+    if not cast.written and has_flags(cast.type):
         # No text names a nested flag; where Spark asks for such a type, it makes the cast itself.
         return text(cast.child)
     return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({text(cast.child)} AS {cast.type.sql})"
-
-
-def _with_flags(data_type: DataType) -> bool:
-    return data_type != as_nullable(data_type)
 
 
 def _get_field(field: x.GetField | x.GetFieldOfElements) -> str:
@@ -116,7 +112,7 @@ def _call(call: x.Call) -> str:
         return days
     if name == "struct":
         return _struct(call)
-    args = [text(a) for a in call.args]
+    args = _zipped(call) if name == "arrays_zip" else [text(a) for a in call.args]
     symbol = _MOMENTS.get(name) or (name.upper() if name in _BINARY else None)
     if symbol is not None:
         return f"({args[0]} {symbol} {args[1]})"
@@ -159,6 +155,18 @@ def _struct(call: x.Call) -> str:
     values = (a.child if isinstance(a, x.Alias) else a for a in call.args)
     pairs = (f"{string(n)}, {text(v)}" for n, v in zip(call.type.names, values))
     return f"named_struct({', '.join(pairs)})"
+
+
+def _zipped(call: x.Call) -> list[str]:
+    """The arguments of arrays_zip, which takes the names of its fields from those that are columns or fields."""
+    assert isinstance(call.type, Array)
+    assert isinstance(call.type.element, Struct)
+    named = zip(call.args, call.type.element.names)
+    return [f"(named_struct({string(n)}, {text(a)})).{quoted(n)}" if _names(a) else text(a) for a, n in named]
+
+
+def _names(expr: x.Expr) -> bool:
+    return isinstance(expr, x.Column | x.Outer | x.Variable | x.GetField | x.Nulled)
 
 
 def _in_subquery(node: x.InSubquery) -> str:

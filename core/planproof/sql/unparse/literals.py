@@ -18,6 +18,7 @@ from planproof.types import (
     DataType,
     Decimal,
     String,
+    as_nullable,
     is_integral,
 )
 
@@ -25,11 +26,18 @@ _SUFFIXES: dict[DataType, str] = {LONG: "L", SHORT: "S", BYTE: "Y", DOUBLE: "D",
 _TYPED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIME|INTERVAL) '")
 
 
+def has_flags(data_type: DataType) -> bool:
+    """Whether something nested in the type cannot be null: no text says so."""
+    return data_type != as_nullable(data_type)
+
+
 def literal(constant: Literal) -> str:
     """The constant with its own type. Raises `Unknown` for one that has no literal form."""
     data_type, value = constant.type, constant.value
     if value is None:
-        return "NULL" if data_type == VOID else f"CAST(NULL AS {data_type.sql})"
+        # What it meets gives a plain NULL its type, nested flags included, which no text names.
+        plain = data_type == VOID or has_flags(data_type)
+        return "NULL" if plain else f"CAST(NULL AS {data_type.sql})"
     if isinstance(data_type, String):
         text = string(str(value))
         return text if data_type.collation is None else f"collate({text}, '{data_type.collation}')"

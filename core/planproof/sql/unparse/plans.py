@@ -126,7 +126,9 @@ def _ordered(plan: p.Ordered) -> str:
     keys = ", ".join(_key(k) for k in plan.keys)
     if not keys:
         return text(plan.child)
-    if _reads_only(plan.keys, plan.child.output):
+    # A sort takes a subquery's test only where it is what its own block groups by.
+    tested = any(isinstance(e, x.Exists | x.InSubquery) for k in plan.keys for e in k.walk())
+    if not tested and _reads_only(plan.keys, plan.child.output):
         return _select(_kept(plan.output), f"{_from(plan.child)} ORDER BY {keys}")
     block = _block(plan.child)
     # An order over what nobody gives out any more changes no schema.
