@@ -15,7 +15,6 @@ from sqlglot import exp
 from planproof.analysis import intervals
 from planproof.conf import Conf
 from planproof.expr import Literal
-from planproof.functions.bind import time_type_off
 from planproof.origin import AnalysisError, Origin, Unknown
 from planproof.sql.nodes import IntervalLiteral, TypedLiteral
 from planproof.types import (
@@ -282,9 +281,6 @@ _SHORT_ZONES |= {"EST": "America/Panama", "CET": "CET", "IST": "Asia/Kolkata", "
 
 
 def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
-    if not conf.time_type:
-        refused = time_type_off()
-        raise AnalysisError(refused.full_condition, refused.message, origin)
     found = re.fullmatch(rf"\s*[Tt]?{_CLOCK}\s*([AaPp][Mm])?\s*", text)
     if not found or found[2] is None:
         raise _invalid("TIME", text, origin)

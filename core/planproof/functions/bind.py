@@ -18,8 +18,15 @@ from planproof.types.nodes import BINARY, INTEGRAL, Decimal, is_string
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
+def time_type_off() -> Mismatch:
+    """UNSUPPORTED_TIME_TYPE: the setting `spark.sql.timeType.enabled` is off."""
+    return Mismatch("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", whole=True)
+
+
 def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
+    if isinstance(target, Time) and not conf.time_type:
+        raise time_type_off()
     how = mode or ("ansi" if conf.ansi else "legacy")
     return Cast(child, target, how, cast_nullable(child, target, how), written)
 
@@ -166,21 +173,16 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
     Lambda arguments must already be bound against `coerced` leading arguments.
     """
     check_arity(function, len(args))
+    if function.of_time and not conf.time_type:
+        raise time_type_off()
     ready = tuple(coerced(function, args, conf))
     _check(function, ready, conf)
     data_type = function.returns(ready, conf) if callable(function.returns) else function.returns
-    if not conf.time_type and (isinstance(data_type, Time) or any(isinstance(a.type, Time) for a in ready)):
-        raise time_type_off()
     nullable = function.nullable(ready, conf)
     known = None
     if nullable:
         known = inherited(function, ready, conf)
     return Call(function, ready, data_type, nullable, shown or function.name, known=known)
-
-
-def time_type_off() -> Mismatch:
-    """UNSUPPORTED_TIME_TYPE: the setting `spark.sql.timeType.enabled` is off."""
-    return Mismatch("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", whole=True)
 
 
 def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:

@@ -158,7 +158,8 @@ class Function:
     where the function has rules of its own; `check` refuses argument types; `show` prints a call in output names;
     `modifiers` says what an aggregate or window function takes besides arguments: `nulls` (IGNORE NULLS), `order`
     (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
-    `names` are the parameter names for named arguments; `foldable` marks what Spark can fold (a call over literals).
+    `names` are the parameter names for named arguments; `of_time` marks what Spark refuses while the TIME type
+    is off; `foldable` marks what Spark can fold (a call over literals).
     """
 
     name: str
@@ -176,6 +177,7 @@ class Function:
     names: tuple[str, ...] = ()
     foldable: bool = True
     alias: bool = False
+    of_time: bool = False
     modifiers: tuple[str, ...] = ()
     since: str = "1.0"
     until: str | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
+from planproof.functions.bind import time_type_off
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, implicitly, is_foldable
@@ -102,6 +103,10 @@ def _source(args: list[Expr], conf: Conf) -> list[Expr]:
     return args if found is None else implicitly(args, (None, found[0]), conf)
 
 
+def _readable_time(arg: Expr, conf: Conf) -> Mismatch | None:
+    return time_type_off() if isinstance(arg.type, Time) and not conf.time_type else None
+
+
 def _extractable(args: Args, conf: Conf) -> Mismatch | None:
     if not _names_field(args[0]):
         return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `field` must be a foldable expression of STRING type.")
@@ -111,7 +116,7 @@ def _extractable(args: Args, conf: Conf) -> Mismatch | None:
     found = _extracted(field, args[1].type)
     if found is None:
         return Mismatch("INVALID_EXTRACT_FIELD", f'Cannot extract `{field}` from "{args[1].type.sql}".')
-    return accepted(args, (None, found[0]))
+    return _readable_time(args[1], conf) or accepted(args, (None, found[0]))
 
 
 def _field_type(args: Args, conf: Conf) -> DataType:
@@ -148,7 +153,7 @@ def _of_clock(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
-    return None if isinstance(args[0].type, Time) else accepted(args, (ANY_TIMESTAMP,))
+    return _readable_time(args[0], conf) if isinstance(args[0].type, Time) else accepted(args, (ANY_TIMESTAMP,))
 
 
 def _clock(name: str) -> Table:
