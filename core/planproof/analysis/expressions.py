@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from sqlglot import exp
@@ -19,6 +20,8 @@ from planproof.analysis.scope import extract, fields_of, item, placed, resolve
 from planproof.analysis.stars import expand
 from planproof.catalog import split_name
 from planproof.expr import (
+    UNNUMBERED,
+    Alias,
     Call,
     Cast,
     Column,
@@ -379,6 +382,15 @@ def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
     return bind_name(split_name(text_of(node.args["this"], ctx, "IDENTIFIER of a computed name")), node, ctx)
 
 
+_KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")
+
+
+def _last_key(path: str) -> str | None:
+    """The last name in a variant's path, which names what is found there; None where it has places only."""
+    names = [quoted.replace("``", "`") or text or plain for quoted, text, plain in _KEYS.findall(path)]
+    return next((n for n in reversed(names) if n), None)
+
+
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     """`v:a.b[0]`: what `variant_get` reads at that path."""
     child = bind(node.args["this"], ctx)
@@ -388,7 +400,9 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
         )
     path = node.args["path"]
     text = f"${path}" if path.startswith("[") else f"$.{path}"
-    return spanned(call("variant_get", [child, Literal(text, STRING, text)], ctx, node), node)
+    found = spanned(call("variant_get", [child, Literal(text, STRING, text)], ctx, node), node)
+    name = _last_key(path)
+    return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
 
 
 def _collate(node: exp.Collate, ctx: Context) -> Expr:

@@ -236,6 +236,8 @@ def named_item(node: exp.Expr, ctx: Context) -> Expr:
     if isinstance(node, exp.Alias):
         return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
     bound = bind(node, ctx)
+    if isinstance(bound, Alias):
+        return replace(bound, id=fresh_id())
     if isinstance(bound, Column):
         parts = name_parts(node)
         # A lateral alias reference prints another name than the one it gives to the column.
@@ -255,6 +257,8 @@ def _auto_name(bound: Expr, node: exp.Expr) -> str:
     if isinstance(inner, exp.Cast) and isinstance(bound, Cast):
         operand = inner.args["this"]
         if isinstance(bound.child, Column) and name_parts(operand):
+            return bound.child.name
+        if isinstance(bound.child, Alias):
             return bound.child.name
     return pretty(bound)
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from planproof.analysis.binding import bind
-from planproof.analysis.constants import row, unset, variable
+from planproof.analysis.constants import row, text_of, unset, variable
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.immediate import executed
 from planproof.analysis.queries import bind_query
@@ -28,7 +28,7 @@ from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Plan
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.sql import commands as c
-from planproof.sql.nodes import name_parts
+from planproof.sql.nodes import IdentifierClause, name_parts
 from planproof.sql.parse import parse_statement
 from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
 
@@ -113,9 +113,17 @@ def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environme
     raise Unknown("SET TIME ZONE by an interval")
 
 
+def _named(node: exp.Expr, env: Environment) -> tuple[str, ...]:
+    """The parts of a name, which `IDENTIFIER(expr)` may spell."""
+    clause = node.args.get("this") if isinstance(node, exp.Table) else node
+    if not isinstance(clause, IdentifierClause):
+        return name_parts(node)
+    return split_name(text_of(clause.args["this"], Context(env, Scope(())), "IDENTIFIER of a computed name"))
+
+
 def _use(node: c.Use, env: Environment, known: Known) -> Environment:
     if not node.args.get("catalog"):
-        env.catalog.namespace = tuple(p.lower() for p in name_parts(node.args["this"]))
+        env.catalog.namespace = tuple(p.lower() for p in _named(node.args["this"], env))
     return env
 
 
@@ -170,7 +178,7 @@ def _assigned(targets: Sequence[exp.Expr], env: Environment, values: Values) -> 
 
 
 def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
-    parts = name_parts(node.args["this"])
+    parts = _named(node.args["this"], env)
     names = [i.args["this"] for i in node.args.get("columns") or ()]
     shared = bool(node.args.get("global_"))
     if shared:
@@ -217,7 +225,7 @@ def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, e
 
 
 def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
-    parts = name_parts(node.args["this"])
+    parts = _named(node.args["this"], env)
     if parts[-1].lower() in known:
         _add(_full_name(parts, env), known[parts[-1].lower()], "table", env)
         return env
@@ -236,18 +244,18 @@ def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Enviro
 
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
     if node.args["kind"] in ("TABLE", "VIEW"):
-        parts = name_parts(node.args["this"])
+        parts = _named(node.args["this"], env)
         names = (joined(p.lower() for p in parts), _full_name(parts, env))
         for name in names:
             env.catalog.drop(name)
         return replace(env, views={k: v for k, v in env.views.items() if k not in names})
     if node.args["kind"] == "FUNCTION":
-        name = ".".join(name_parts(node.args["this"])).lower()
+        name = ".".join(_named(node.args["this"], env)).lower()
         return replace(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
     if node.args["kind"] == "VARIABLE":
-        name = name_parts(node.args["this"])[-1].lower()
+        name = _named(node.args["this"], env)[-1].lower()
         return replace(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
 

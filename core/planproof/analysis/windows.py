@@ -13,7 +13,8 @@ from planproof.analysis.evidence import never_null_over_rows
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
-from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, Interval, Time, is_numeric
+from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, Interval, Time, is_numeric
+from planproof.types.casts import can_cast
 
 _GROWING = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "ntile", "counter_diff"}
@@ -37,7 +38,7 @@ def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Wi
             f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
             node,
         )
-    frame, bounds = _frame(function, spec, bool(order), ctx)
+    frame, bounds = _frame(function, spec, order, ctx)
     if spec is not None:
         _check_frame(function, spec, order, frame, ctx, node)
     return Window(function, partition, order, frame, bounds, _evidence(function, frame, ctx))
@@ -172,7 +173,7 @@ def sort_keys(nodes: Sequence[exp.Expr], ctx: Context) -> list[Sort]:
     return found
 
 
-def _frame(function: Call, spec: exp.Expr | None, ordered: bool, ctx: Context) -> tuple[str, tuple[Expr, ...]]:
+def _frame(function: Call, spec: exp.Expr | None, order: Sequence[Sort], ctx: Context) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
     name = function.function.name
     if name in _RANKS:
@@ -183,14 +184,15 @@ def _frame(function: Call, spec: exp.Expr | None, ordered: bool, ctx: Context) -
         return _offset_frame(function), ()
     if spec is None:
         unbounded = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-        return ("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if ordered else unbounded), ()
-    return _written(spec, ctx)
+        return ("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if order else unbounded), ()
+    return _written(spec, ctx, order)
 
 
-def _written(spec: exp.Expr, ctx: Context) -> tuple[str, tuple[Expr, ...]]:
-    low, first = _bound(spec.args["start"], spec.args.get("start_side"), ctx)
+def _written(spec: exp.Expr, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
+    key = order[0].type if spec.args["kind"] == "RANGE" and len(order) == 1 else None
+    low, first = _bound(spec.args["start"], spec.args.get("start_side"), ctx, key)
     end = spec.args.get("end")
-    high, second = _bound(end, spec.args.get("end_side"), ctx) if end is not None else ("CURRENT ROW", ())
+    high, second = _bound(end, spec.args.get("end_side"), ctx, key) if end is not None else ("CURRENT ROW", ())
     return f"{spec.args['kind']} BETWEEN {low} AND {high}", first + second
 
 
@@ -201,8 +203,12 @@ def _offset_frame(function: Call) -> str:
     return f"ROWS BETWEEN {shown} FOLLOWING AND {shown} FOLLOWING"
 
 
-def _bound(bound: exp.Expr | str, side: str | None, ctx: Context) -> tuple[str, tuple[Expr, ...]]:
+def _bound(bound: exp.Expr | str, side: str | None, ctx: Context, key: DataType | None) -> tuple[str, tuple[Expr, ...]]:
+    """The bound as Spark prints it: it loses sight of what precedes once it casts it to the sort key's type."""
     if isinstance(bound, str):
         return (f"{bound} {side}" if side else bound), ()
     found = bind(bound, ctx)
-    return f"{pretty(found)} {side}", (found,)
+    cast = (
+        key is not None and key not in _MOMENTS and found.type != key and can_cast(found.type, key, ansi=ctx.conf.ansi)
+    )
+    return f"(- {pretty(found)}) FOLLOWING" if cast and side == "PRECEDING" else f"{pretty(found)} {side}", (found,)

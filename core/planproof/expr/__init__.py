@@ -1,6 +1,7 @@
 """Expressions: nodes, traversal, output names."""
 
 from planproof.expr.nodes import (
+    UNNUMBERED,
     Alias,
     Call,
     Cast,
@@ -25,6 +26,7 @@ from planproof.expr.nodes import (
 from planproof.expr.scopes import ExprScope, captured, column_indexes, scoped
 
 __all__ = [
+    "UNNUMBERED",
     "Alias",
     "Call",
     "Cast",

@@ -269,6 +269,10 @@ class GetFieldOfElements(OverChild):
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+UNNUMBERED = 0
+"""The id of a name inside an expression, which becomes no column."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alias(SameValue):
     """A named output expression; `id` is the id of the column that it becomes. `explicit`: the query wrote the name."""

@@ -35,10 +35,10 @@ def adjusted_decimal(precision: int, scale: int) -> n.Decimal:
 
 
 def wider_decimal(a: n.Decimal, b: n.Decimal) -> n.Decimal:
-    """`DecimalPrecision.widerDecimalType`: holds the whole part and the scale of both, cut at 38."""
+    """`DecimalPrecision.widerDecimalType`: the whole part of both and, as far as 38 digits reach, the scale of both."""
     scale = max(a.scale, b.scale)
     whole = max(a.precision - a.scale, b.precision - b.scale)
-    return bounded_decimal(whole + scale, scale)
+    return n.Decimal(min(whole + scale, 38), min(scale, 38 - whole))
 
 
 def _complex(a: n.DataType, b: n.DataType, find: Common) -> n.DataType | None:

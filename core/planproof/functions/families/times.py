@@ -67,7 +67,7 @@ _EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
 _OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES, "category": Category.OPERATOR}
 
 TABLE: Table = lines(
-    fn("current_time localtime", (Optional(ANY, lit(6)),), _digits, NEVER, coerces=_counted, coerce=Coerce.NONE, check=_precision, effects=PURE, of_time=True),
+    fn("current_time localtime", (Optional(ANY, lit(6)),), _digits, NEVER, coerces=_counted, coerce=Coerce.NONE, check=_precision, effects=PURE),
     fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, effects=RAISES, of_time=True),
     fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, effects=RAISES, **_EXACT, of_time=True),
     fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, effects=PURE, **_EXACT, of_time=True),
