@@ -36,7 +36,7 @@ lint: ## Runs ruff and mypy.
 	$(BIN)/mypy
 
 conformance: environment ## Sweeps against real Spark (slow), and scores `planproof derive` where ORACLE is present.
-	$(BIN)/python -m pytest -m conformance $(PYTEST_ARGS) || test $$? -eq 5
+	ORACLE="$(ORACLE)" $(BIN)/python -m pytest -m conformance $(PYTEST_ARGS) || test $$? -eq 5
 	@if [ -f "$(ORACLE)/queries.jsonl.gz" ]; then \
 		mkdir -p .demo && gzip -dc "$(ORACLE)"/queries.jsonl.gz "$(ORACLE)"/rejected.jsonl.gz > .demo/cases.jsonl && \
 		$(BIN)/planproof derive .demo/cases.jsonl > .demo/derived.jsonl && \

@@ -521,3 +521,35 @@ def test_the_function_plan_is_not_hidden_by_the_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "plan planproof.plan.nodes", done.stderr
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_a_text_may_end_in_a_semicolon_and_a_comment(guard: Guard, database: str, read: Any, kind: str) -> None:
+    contract = Contract([("n", "int", False)], constraints=[{"type": "check", "expression": "n > 0"}])
+    sql = "select cast('1' as int) as n ; -- the end;"
+    report = guard.publish(Model(f"{database}.t", sql, contract=contract, materialized=kind))
+    assert (report.outcome, report.verdict) == ("published", "proved"), report.findings
+    assert read(f"{database}.t") == [(1,)]
+
+
+def test_our_own_failure_leaves_the_model_to_sparks_planes(
+    guard: Guard, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*given: Any, **named: Any) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("planproof.api.bind_query", fails)
+    model = Model(f"{database}.t", ROWS, contract=Contract(SCHEMA))
+    report = guard.publish(model)
+    assert report.outcome == "published"
+    assert [(f.code, f.verdict.value, f.plane) for f in report.findings if f.code == "PP901"] == [
+        ("PP901", "warning", "logical")
+    ]
+    strict = Guard(guard.session, settings=Settings(planning="strict")).publish(model)
+    assert (strict.outcome, codes(strict, Verdict.UNPROVED)) == ("failed", ["PP901"])
+
+
+def test_files_that_are_gone_are_no_violation(guard: Guard, database: str, tmp_path: Path) -> None:
+    report = guard.check(Model(f"{database}.t", f"select * from parquet.`{tmp_path}/gone`"))
+    assert (report.outcome, report.details["transient"]) == ("failed", True)
+    assert codes(report, Verdict.VIOLATED) == []

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planproof.analysis.context import Environment
+from planproof.analysis.counting import counting_query
 from planproof.analysis.queries import bind_query
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
-from planproof.hazards import hazards
+from planproof.hazards import Suspicion, hazards
 from planproof.origin import Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
 from planproof.report.model import Finding, Rewrite, Verdict
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
     from planproof.optimizer.rules import Rule
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A hazard that data can decide: `sql` counts, in one row, the rows that show it; `what` says what they show."""
+
+    finding: Finding
+    sql: str
+    what: str
+
+
 class RegistryMismatch(ValueError):
     """Two plans that were made under different registries of sources or functions cannot be compared."""
 
@@ -36,7 +46,8 @@ class LogicalPlan:
     """The qualified logical plan of one query.
 
     `origins` places each output column in the text (None for one that a star stands for). `registry` identifies the
-    sources and functions under which it was made. `print(plan)` shows each node with its schema.
+    sources and functions under which it was made. `checks` are what could be counted to decide the hazards among the
+    `findings`. `print(plan)` shows each node with its schema.
     """
 
     root: Node
@@ -45,6 +56,7 @@ class LogicalPlan:
     registry: tuple[int, int]
     origins: tuple[Origin | None, ...] = ()
     findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
     schema: LogicalSchema = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -97,8 +109,24 @@ def plan(
     if strict:
         _refuse_duplicates(root)
     origins = _origins(tree, env, len(root.output))
-    findings = (*_duplicates(root, origins), *hazards(root))
-    return LogicalPlan(root, sql, env.conf, (env.catalog.identity, env.registry.identity), origins, findings)
+    suspected = [_placed(s, sql) for s in hazards(root, env.conf)]
+    findings = (*_duplicates(root, origins), *(s.finding for s in suspected))
+    identity = env.catalog.identity, env.registry.identity
+    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql))
+
+
+def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
+    if suspicion.span is None or suspicion.span[0] < 0:
+        return suspicion
+    return replace(suspicion, finding=replace(suspicion.finding, origin=place(sql, *suspicion.span)))
+
+
+def _checks(suspected: Sequence[Suspicion], tree: exp.Expr, sql: str) -> tuple[Check, ...]:
+    """The counts that can be cut out of the text. EXECUTE IMMEDIATE has another text than the one that is read."""
+    if _IMMEDIATE.match(sql):
+        return ()
+    cut = [(s, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
+    return tuple(Check(s.finding, query, s.count.what) for s, query in cut if query is not None and s.count is not None)
 
 
 def _parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:

@@ -51,6 +51,66 @@ _TABLE = (
         "Reorder the columns of the later SELECT, or allow PP120 where it is meant.",
     ),
     Code(
+        "PP121",
+        "columns swapped by a column list",
+        "A column list of a CTE, a view or a subquery goes by position and gives columns each other's names.",
+        "Name the columns in the SELECT, or allow PP121 where it is meant.",
+    ),
+    Code(
+        "PP122",
+        "struct fields swapped by position",
+        "A cast between structs goes by position and puts a field's value under another field's name.",
+        "Build the struct with named_struct(...), or allow PP122 where it is meant.",
+    ),
+    Code(
+        "PP123",
+        "natural join on unseen keys",
+        "A NATURAL join's keys are whatever columns its sides share; a new column changes them.",
+        "Write the keys: JOIN ... USING (...).",
+    ),
+    Code(
+        "PP124",
+        "join key loses something",
+        "Spark casts one side of a join's condition to a type that loses something.",
+        "Cast the side that is wrong yourself, or store both keys as one type.",
+    ),
+    Code(
+        "PP125",
+        "set operation changes values",
+        "A set operation casts a column to a common type that loses something.",
+        "Cast both sides to one type that holds both.",
+    ),
+    Code(
+        "PP126",
+        "narrowing cast wraps",
+        "With ANSI off a cast to a narrower integer wraps: no error, no null, another number.",
+        "Keep the wider type, or use try_cast, or allow PP126 where the range is known.",
+    ),
+    Code(
+        "PP127",
+        "integer division cut off",
+        "A division of integers is cast to an integer, which cuts off what is behind the point.",
+        "Use `div`, or round(...), to say what is meant.",
+    ),
+    Code(
+        "PP128",
+        "timestamps with and without zone meet",
+        "Spark shifts one of them by the session's time zone; another session gives other values.",
+        "Cast one side yourself, or store both as one type.",
+    ),
+    Code(
+        "PP129",
+        "open star",
+        "`SELECT *` from a table reaches the model's output: a column that is added there changes its width.",
+        "Name the columns, or give the model a contract.",
+    ),
+    Code(
+        "PP130",
+        "length ignored",
+        "Spark takes a cast to char(n) or varchar(n) for one to string: nothing is cut or padded.",
+        "Use left(..., n) or rpad(..., n), and promise the length in the contract.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",
@@ -212,7 +272,8 @@ _TABLE = (
     Code(
         "PP901",
         "internal error in planproof",
-        "planproof itself failed; nothing was published.",
+        "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "
+        "anywhere else nothing was published.",
         "Report the traceback; `on_internal_error: pass` lets dbt run as if planproof were absent.",
     ),
 )

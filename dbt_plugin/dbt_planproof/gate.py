@@ -117,8 +117,9 @@ class Gate:
         model = self._model(run, statement)
         if model is None:
             if run.compiled in sql:
-                what = "in which dbt writes it is not one that planproof understands"
-                log.warn(f"planproof does not guard {run.node['name']}: the statement {what}; dbt runs it as it is")
+                what = "the statement in which dbt writes it is not one that planproof understands"
+                log.warn(f"planproof does not guard {run.node['name']}: {what}; dbt runs it as it is")
+                self._remarked(run.node["name"], what)
             self.drop_deferred()
             self._forget(sql)
             return None
@@ -127,7 +128,14 @@ class Gate:
     # --- which statement it is --------------------------------------------------------------------------------------
 
     def _run(self, node: Any) -> Run | None:
-        if not self._gated(node):
+        from dbt.flags import get_flags
+
+        # Clones, data tests and unit tests come through the same hook.
+        if getattr(node, "resource_type", None) != "model" or getattr(get_flags(), "WHICH", None) not in COMMANDS:
+            return None
+        reason = self._ungated(node)
+        if reason is not None:
+            self._remarked(node.name, reason)
             return None
         form = node.to_dict()
         promises = bool(node.config.contract and node.config.contract.enforced)
@@ -140,36 +148,37 @@ class Gate:
             return None
         return Run(model, form, _names(relation), node.compiled_code.strip())
 
-    def _gated(self, node: Any) -> bool:
-        from dbt.flags import get_flags
-
-        # Clones, data tests and unit tests come through the same hook.
-        if getattr(node, "resource_type", None) != "model" or getattr(get_flags(), "WHICH", None) not in COMMANDS:
-            return False
-        method = self.adapter.config.credentials.method
+    def _ungated(self, node: Any) -> str | None:
+        """Why the model is left to dbt, None where it is guarded."""
+        method, config = self.adapter.config.credentials.method, node.config
         if method != "session":
             log.warn_once(f"planproof does not guard this run: it reaches Spark by `method: session`, not by {method}")
-            return False
-        config = node.config
-        return (
-            node.language == "sql"
-            and bool(node.compiled_code)
-            and config.materialized in MATERIALIZATIONS
-            and (config.get("file_format") or "parquet") == "parquet"
-            and (config.materialized != "incremental" or (config.get("incremental_strategy") or "append") in STRATEGIES)
-        )
+            return f"dbt reaches Spark by {method}"
+        if node.language != "sql" or not node.compiled_code:
+            return f"it is a {node.language} model" if node.language != "sql" else "it has no compiled SQL"
+        if config.materialized not in MATERIALIZATIONS:
+            return f"it is materialized as {config.materialized}"
+        if (config.get("file_format") or "parquet") != "parquet":
+            return f"its file format is {config.get('file_format')}"
+        strategy = config.get("incremental_strategy") or "append"
+        if config.materialized == "incremental" and strategy not in STRATEGIES:
+            return f"its incremental strategy is {strategy}"
+        return None
 
     def _is_elsewhere(self, existing: Any, node: Any) -> bool:
         """Whether the target exists in a format that only dbt's own way serves: one that keeps a log, or, where rows
         are added to it, any but Spark's Parquet (a Hive table, say)."""
         if existing.is_delta or existing.is_iceberg or existing.is_hudi:
+            self._remarked(node.name, "its table keeps a log of its own (Delta, Iceberg or Hudi)")
             return True
         provider = _PROVIDER.search(existing.information or "")
         if node.config.materialized != "incremental" or not existing.is_table or provider is None:
             return False
         if provider[1].lower() == "parquet" or self._is_full_refresh(node):
             return False
-        log.warn(f"planproof does not guard {node.name}: it adds rows to a table of the format {provider[1]}")
+        reason = f"it adds rows to a table of the format {provider[1]}"
+        log.warn(f"planproof does not guard {node.name}: {reason}")
+        self._remarked(node.name, reason)
         return True
 
     def _is_full_refresh(self, node: Any) -> bool:
@@ -304,10 +313,16 @@ class Gate:
         raise Stopped(failure(report, run.node["name"], self._recorded(report)))
 
     def _recorded(self, report: Report) -> Path:
+        return self.record.add(report, *self._place_of_record())
+
+    def _remarked(self, name: str, reason: str) -> None:
+        """Says in the record that a model was left to dbt."""
+        self.record.remark(f"{name} was not guarded: {reason}", *self._place_of_record())
+
+    def _place_of_record(self) -> tuple[Path, str]:
         from dbt.flags import get_flags
 
-        target = Path(self.adapter.config.project_target_path)
-        return self.record.add(report, target, str(getattr(get_flags(), "WHICH", "")))
+        return Path(self.adapter.config.project_target_path), str(getattr(get_flags(), "WHICH", ""))
 
     def _guard(self) -> Guard:
         with self.lock:
@@ -356,7 +371,7 @@ def _view_model(model: Model, statement: Statement) -> Model:
 
 
 def _is_ours(report: Report) -> bool:
-    return any(f.code == "PP901" for f in report.findings)
+    return any(f.code == "PP901" and f.verdict is not Verdict.WARNING for f in report.findings)
 
 
 def _may_pass(report: Report, model: Model) -> bool:

@@ -17,16 +17,27 @@ class Record:
     def __init__(self, project: str = "") -> None:
         self._lock = threading.Lock()
         self._reports: list[Report] = []
+        self._remarks: list[str] = []
         self._started, self._project = datetime.now(timezone.utc), project
 
     def add(self, report: Report, target: Path, command: str) -> Path:
         """Adds a report and returns the file, a `RunReport` as `planproof run` writes one; `command` is dbt's."""
-        path = target / "planproof" / "report.json"
         with self._lock:
             self._reports.append(report)
-            form = run_report(f"dbt {command}", self._reports, self._started, project=self._project)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(f".{os.getpid()}.tmp")
-            draft.write_text(form.to_json(indent=1), "utf-8")
-            os.replace(draft, path)
+            return self._write(target, command)
+
+    def remark(self, remark: str, target: Path, command: str) -> Path:
+        """Adds a remark, once, on what was not guarded; returns the file."""
+        with self._lock:
+            if remark not in self._remarks:
+                self._remarks.append(remark)
+            return self._write(target, command)
+
+    def _write(self, target: Path, command: str) -> Path:
+        path = target / "planproof" / "report.json"
+        form = run_report(f"dbt {command}", self._reports, self._started, project=self._project, remarks=self._remarks)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}.tmp")
+        draft.write_text(form.to_json(indent=1), "utf-8")
+        os.replace(draft, path)
         return path

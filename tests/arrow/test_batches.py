@@ -90,3 +90,12 @@ def test_what_pyarrow_cannot_decode_is_no_damage(tmp_path, monkeypatch):
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", refused)
     with pytest.raises(Undecodable, match=r"t\.parquet.*chunked"):
         list(row_groups([str(tmp_path / "t.parquet")]))
+
+
+def test_dictionaries_of_anything_and_names_that_repeat():
+    words = pa.array(["a", None, "a"]).dictionary_encode()
+    batch = pa.RecordBatch.from_arrays([words, words], schema=pa.schema([pa.field("w", words.type, False)] * 2))
+    assert [(f.path, f.nulls) for f in faults(batch)] == [(("w",), 2)]
+    healthy = pa.table({"w": pa.array(["a", "b"]).dictionary_encode()})
+    assert faults(healthy) == []
+    assert faults(healthy.slice(0, 0)) == []

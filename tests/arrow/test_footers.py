@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planproof.arrow.footers import FooterError, read_footer, read_footers, row_groups
+from planproof.arrow.footers import FooterError, Undecodable, folded, read_footer, read_footers, row_groups
 from planproof.types import (
     BINARY,
     BYTE,
@@ -207,3 +207,54 @@ def test_row_groups_first_and_last_or_all(tmp_path):
         ("b.parquet", 0),
     ]
     assert sum(t.num_rows for _, _, t in row_groups(paths)) == 20
+
+
+def test_footers_that_say_the_same_are_folded(tmp_path):
+    paths = []
+    for i, values in enumerate(([1, None], [2, 3], [None, None])):
+        paths.append(str(tmp_path / f"{i}.parquet"))
+        pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), paths[-1])
+    pq.write_table(pa.table({"a": pa.array(["x"])}), tmp_path / "other.parquet")
+    [same, other] = folded([read_footer(p) for p in [*paths, str(tmp_path / "other.parquet")]])
+    assert (same.files, same.rows, same.nulls, same.path) == (3, 6, {("a",): 3}, paths[0])
+    assert (other.files, other.rows) == (1, 1)
+
+
+def test_a_footer_is_read_from_a_files_last_bytes(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": pa.array([1, 2, 3])}), path)
+    content = path.read_bytes()
+    length = int.from_bytes(content[-8:-4], "little") + 8
+    whole = read_footer(str(path))
+    assert read_footer(str(path), content[-length:]) == whole
+    with pytest.raises(FooterError):
+        read_footer("hdfs://h/a.parquet", content[-20:])
+
+
+def test_an_encrypted_file_is_unreadable_and_not_damaged(tmp_path):
+    encryption = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Kms(encryption.KmsClient):
+        def __init__(self, config):
+            super().__init__()
+
+        def wrap_key(self, key_bytes, master_key_identifier):
+            return key_bytes.hex()
+
+        def unwrap_key(self, wrapped_key, master_key_identifier):
+            return bytes.fromhex(wrapped_key.decode() if isinstance(wrapped_key, bytes) else wrapped_key)
+
+    factory = encryption.CryptoFactory(Kms)
+    table = pa.table({"a": pa.array([1, 2])})
+    for plaintext_footer in (True, False):
+        config = encryption.EncryptionConfiguration(
+            footer_key="f", column_keys={"c": ["a"]}, plaintext_footer=plaintext_footer
+        )
+        properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), config)
+        path = str(tmp_path / f"{plaintext_footer}.parquet")
+        with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+            writer.write_table(table)
+        with pytest.raises(Undecodable, match="encrypted"):
+            read_footer(path)
+        with pytest.raises(Undecodable, match="encrypted"):
+            list(row_groups([path]))

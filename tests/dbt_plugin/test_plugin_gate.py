@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -181,7 +182,12 @@ def test_formats_and_strategies_that_are_not_gated_pass_as_they_are(dbt: Any) ->
         assert dbt.run("run", "--select", "as_orc", "by_hand").success, dbt.results
     assert dbt.rows("as_orc") == [(1,)]
     assert dbt.rows("by_hand") == [(1,), (1,)]
-    assert not (dbt.root / "target/planproof/report.json").exists()
+    record = json.loads((dbt.root / "target/planproof/report.json").read_text("utf-8"))
+    assert record["reports"] == []
+    assert sorted(record["remarks"]) == [
+        "as_orc was not guarded: its file format is orc",
+        "by_hand was not guarded: its file format is json",
+    ]
 
 
 def test_a_project_that_overrides_how_tables_are_made_still_builds(dbt: Any) -> None:

@@ -30,3 +30,18 @@ def test_what_no_audit_decides_stops_at_once(finding: Finding) -> None:
     draft.add([finding])
     assert draft.fails
     assert draft.fails_already
+
+
+@pytest.mark.parametrize("code", ["PP102", "PP103", "PP301", "PP401"])
+@pytest.mark.parametrize("settings", [Settings(allow=("PP102", "PP103", "PP301", "PP401")), Settings(fail_on="never")])
+def test_nothing_can_allow_what_harms_the_table(code: str, settings: Settings) -> None:
+    draft = Draft(Model("s.t", "select 1 as id"), settings)
+    draft.add([Finding(Verdict.VIOLATED, code, "files", message="damaged")])
+    assert draft.fails
+    assert draft.fails_already
+
+
+def test_what_only_disappoints_can_be_allowed() -> None:
+    draft = Draft(Model("s.t", "select 1 as id"), Settings(allow=("PP504",)))
+    draft.add([Finding(Verdict.VIOLATED, "PP504", "analyzed")])
+    assert not draft.fails

@@ -202,6 +202,48 @@ def test_functions_are_registered_with_a_type_or_not_at_all(session, spark):
         session.register("untyped", lambda x: x)
 
 
+@pytest.mark.parametrize(
+    ("sql", "condition"),
+    [
+        ("select * from parquet.`{dir}/gone`", "PATH_NOT_FOUND"),
+        ("select * from parquet.`{dir}/empty`", "UNABLE_TO_INFER_SCHEMA"),
+        ("select * from parquet.`{dir}/damaged.parquet`", "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"),
+        ("select * from parquet.`nosuch://host/x`", None),
+    ],
+)
+def test_what_lies_outside_of_the_query_is_no_rejection(session, tmp_path, sql, condition):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1 no footer PAR1")
+    with pytest.raises(SparkFailure) as raised:
+        session.planes(sql.format(dir=tmp_path))
+    assert raised.value.transient
+    assert condition in (None, raised.value.condition)
+
+
+@pytest.mark.parametrize("sql", ["select nope", "select * from no_such_table", "select 1 +", "select abs('a', 2)"])
+def test_what_the_text_says_is_a_rejection(session, sql):
+    with pytest.raises(AnalysisError):
+        session.planes(sql)
+
+
+def test_a_python_data_source_is_python_fed(session, spark):
+    from pyspark.sql.datasource import DataSource
+
+    class Numbers(DataSource):
+        @classmethod
+        def name(cls):
+            return "planproof_numbers"
+
+        def schema(self):
+            return "n bigint"
+
+    spark.dataSource.register(Numbers)
+    spark.read.format("planproof_numbers").load().createOrReplaceTempView("numbers")
+    assert session.planes("select n from numbers").python_fed
+    assert session.planes("select 1 as a where exists (select n from numbers)").python_fed
+    assert not session.planes("select id from range(2)").python_fed
+
+
 def test_a_dropped_connection_is_transient():
     from planproof.session.failures import translated
 

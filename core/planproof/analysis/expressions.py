@@ -181,7 +181,8 @@ def _cast(node: exp.Cast, ctx: Context) -> Expr:
     refused = refused_cast(child.type, target, mode)
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
-    return replace(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node))
+    ignored = None if given == target else given
+    return replace(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node), ignored=ignored)
 
 
 def _without_lengths(given: DataType, ctx: Context) -> DataType:

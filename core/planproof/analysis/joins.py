@@ -108,7 +108,8 @@ def _using(
 ) -> Side:
     pairs = [(_key(n, left, "left", node, env), _key(n, right, "right", node, env)) for n in names]
     condition = _equalities(pairs, env, node)
-    joined = Join(left[0], right[0], CROSS if kind == INNER and condition is None else kind, condition)
+    natural = tuple(names) if node.args.get("natural") else None
+    joined = Join(left[0], right[0], CROSS if kind == INNER and condition is None else kind, condition, natural)
     by_id = {c.id: c for c in joined.output}
     left_keys = [by_id.get(a.id, a) for a, _ in pairs]
     right_keys = [by_id.get(b.id, b) for _, b in pairs]

@@ -22,10 +22,11 @@ from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select
 from planproof.analysis.setops import widened
 from planproof.expr import Column, fresh_id
+from planproof.expr.nodes import Span
 from planproof.origin import AnalysisError
-from planproof.plan.nodes import Named, OneRow, Plan, Script
+from planproof.plan.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof.sql import nodes as q
-from planproof.sql.nodes import name_parts
+from planproof.sql.nodes import name_parts, span
 from planproof.types import STRING, Char, DataType, Varchar
 
 binders(expressions.BINDERS)
@@ -116,7 +117,14 @@ def _set_operation(node: exp.SetOperation, env: Environment, outer: Scope | None
     right = bind_query(node.args["expression"], env, outer)
     kind = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}[type(node)]
     keeps = not node.args.get("distinct", True)
-    return widened(kind, left, right, keeps, env, node), None
+    plan = widened(kind, left, right, keeps, env, node)
+    return _placed(plan, (span(node.args["this"]), span(node.args["expression"]))), None
+
+
+def _placed(plan: Plan, spans: tuple[Span, Span]) -> Plan:
+    if isinstance(plan, SetOperation):
+        return replace(plan, spans=spans)
+    return replace(plan, child=_placed(plan.child, spans)) if isinstance(plan, Distinct) else plan
 
 
 def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:

@@ -58,6 +58,8 @@ def _null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
         yield Fault(path, "null under a NOT NULL flag", array.null_count)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
     t = stored_type(f.type)
     if is_list(t):
         yield from _null_faults(t.value_field, array.flatten(), (*path, "element"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,14 @@ from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_MAGIC = b"PAR1"
+_ENCRYPTED = b"PARE"
+"""How a file ends whose footer is encrypted."""
+_KEYS = (b"keyMaterialType", b"PKMT1")
+"""What Parquet's key tools write into a plain footer over encrypted columns. pyarrow ends the process (it does not
+raise) when it is asked for such a column."""
+_ASSUMED = 64 * 1024
+"""Bytes at a file's end that are read at once: most footers are shorter."""
 _SPARK_VERSION = b"org.apache.spark.version"
 
 
@@ -25,7 +34,7 @@ class FooterError(ValueError):
 
 
 class Undecodable(Exception):
-    """Rows that pyarrow cannot decode here, which says nothing against the file; the message names it."""
+    """What pyarrow cannot read here (a codec, an encrypted file), which says nothing against the file; it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +55,10 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """One file's footer.
+    """One file's footer, or (`files` > 1) those of several files that say the same but for their counts.
 
     `schema` has Spark's types; a field is NOT NULL where the file says REQUIRED. `nulls` holds only exact counts, and a
-    count at a nested path counts nulls inside parents that are there.
+    count at a nested path counts nulls inside parents that are there. `path` is the first file's.
     """
 
     path: str
@@ -61,6 +70,12 @@ class Footer:
     created_by: str
     spark: str | None = None
     bytes: int | None = None
+    files: int = 1
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return os.path.basename(self.path)
 
     @property
     def has_statistics(self) -> bool:
@@ -129,17 +144,45 @@ def _absent(chunks: Iterable[Any]) -> int | None:
 
 
 def read_footers(paths: Iterable[str]) -> list[Footer]:
-    """The footers of Parquet files, in the order given. A path is local, or a URI that pyarrow opens.
-
-    Raises `FooterError`.
-    """
+    """The footers of local Parquet files, in the order given. Raises `FooterError` and `Undecodable`."""
     return [read_footer(path) for path in paths]
 
 
-def read_footer(path: str) -> Footer:
-    """The footer of one file; nothing else of it is read. Raises `FooterError`."""
+def folded(footers: Iterable[Footer]) -> list[Footer]:
+    """Footers that say the same become one with the sum of their counts, so that memory stays flat over many files."""
+    groups: dict[Any, Footer] = {}
+    for footer in footers:
+        units = tuple((leaf.unit, leaf.codec, leaf.absent is None) for leaf in footer.leaves)
+        key = footer.schema, frozenset(footer.nulls), footer.rows > 0, units, footer.created_by
+        known = groups.get(key)
+        groups[key] = footer if known is None else _together(known, footer)
+    return list(groups.values())
+
+
+def _together(a: Footer, b: Footer) -> Footer:
+    leaves = tuple(
+        one if one.absent is None or two.absent is None else replace(one, absent=one.absent + two.absent)
+        for one, two in zip(a.leaves, b.leaves)
+    )
+    return replace(
+        a,
+        rows=a.rows + b.rows,
+        row_groups=a.row_groups + b.row_groups,
+        nulls={path: a.nulls[path] + b.nulls[path] for path in a.nulls},
+        leaves=leaves,
+        bytes=None if a.bytes is None or b.bytes is None else a.bytes + b.bytes,
+        files=a.files + b.files,
+    )
+
+
+def read_footer(path: str, tail: bytes | None = None) -> Footer:
+    """The footer of one file; nothing else of it is read. `tail`: its last bytes, where pyarrow cannot open the file,
+    from the footer's start on. Raises `FooterError`, and `Undecodable` where the footer is encrypted."""
     try:
-        metadata = pq.read_metadata(path)
+        tail = _ending(path) if tail is None else tail
+        if tail[-4:] == _ENCRYPTED or any(mark in tail for mark in _KEYS):
+            raise Undecodable(f"{path}: it is encrypted")
+        metadata = pq.read_metadata(io.BytesIO(_MAGIC + tail))
         arrow = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
@@ -163,6 +206,22 @@ def read_footer(path: str) -> Footer:
         version.decode() if version else None,
         os.path.getsize(path) if os.path.isfile(path) else None,
     )
+
+
+def _ending(path: str) -> bytes:
+    """The file's bytes from its footer's start on. Raises `OSError`, and `FooterError` for what ends otherwise."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        start = max(0, size - _ASSUMED)
+        file.seek(start)
+        end = file.read()
+        length = int.from_bytes(end[-8:-4], "little") + 8
+        if end[-4:] not in (_MAGIC, _ENCRYPTED) or length > size:
+            raise FooterError(f"{path}: no readable Parquet footer: it does not end as a Parquet file does")
+        if length > len(end):
+            file.seek(size - length)
+            end = file.read()
+    return end[-length:]
 
 
 def _stated(metadata: Mapping[bytes, bytes]) -> dict[str, DataType]:
@@ -217,4 +276,6 @@ def row_groups(paths: Iterable[str], limit: int | None = None) -> Iterator[tuple
         except (NotImplementedError, MemoryError) as error:
             raise Undecodable(f"{path}: pyarrow cannot decode it here: {error}") from error
         except (pa.ArrowException, OSError, ValueError) as error:
+            if "crypt" in str(error).lower():
+                raise Undecodable(f"{path}: its columns are encrypted") from error
             raise FooterError(f"{path}: cannot be decoded: {error}") from error

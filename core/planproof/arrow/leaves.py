@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from planproof.types import (
@@ -56,7 +57,12 @@ _TEXT = ("String", "Enum", "JSON")
 
 def logical_form(logical_type: Any) -> Mapping[str, Any]:
     """pyarrow's `ParquetLogicalType` as a mapping with `Type` and its parameters."""
-    form: Mapping[str, Any] = json.loads(logical_type.to_json())
+    return _form(logical_type.to_json())
+
+
+@lru_cache(maxsize=256)
+def _form(text: str) -> Mapping[str, Any]:
+    form: Mapping[str, Any] = json.loads(text)
     return form
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,9 @@ def sample(paths: Sequence[str], mode: str = "sample") -> list[Finding]:
 
 
 def read(table: Any) -> Claim:
-    """The claim of a result that was fetched as a pyarrow Table, or of one batch."""
-    nulls: dict[Path, int] = {(name,): column.null_count for name, column in zip(table.schema.names, table.columns)}
+    """The claim of a result fetched as a pyarrow Table, or of one batch; columns of one name count no facts."""
+    names = Counter(table.schema.names)
+    nulls: dict[Path, int] = {
+        (name,): column.null_count for name, column in zip(table.schema.names, table.columns) if names[name] == 1
+    }
     return Claim("batches", physical_schema(table.schema), Facts(table.num_rows, nulls, source="the result's batches"))

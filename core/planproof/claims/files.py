@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from planproof.arrow.footers import Footer, read_footers
+from planproof.arrow.footers import Footer, folded, read_footer, read_footers
 from planproof.claims.model import Claim, Facts, Path
 from planproof.schema import PhysicalSchema
 
+AS_A_JOB = 4000
+"""From so many files on, Spark's workers read the footers."""
 
-def read(paths: Iterable[str]) -> tuple[Claim, list[Footer]]:
-    """The claim of the files at `paths` together, and each one's footer.
 
-    The schema is that of the first file with rows: whether the others agree is an invariant, not a claim. Raises
+def read(paths: Sequence[str], session: Any = None) -> tuple[Claim, list[Footer]]:
+    """The claim of the files at `paths` together, and their footers, folded: one for all files that say the same.
+
+    The schema is that of the first file with rows: whether the others agree is an invariant, not a claim. With a
+    `session`, files that are not on this machine are read through Spark's own client, and many as a Spark job. Raises
     `FooterError`.
     """
-    footers = read_footers(paths)
+    footers = folded(_footers(paths, session))
     first = next((f for f in footers if f.rows), footers[0] if footers else None)
     return Claim("files", first.schema if first else PhysicalSchema(), facts(footers)), footers
+
+
+def _footers(paths: Sequence[str], session: Any) -> Iterable[Footer]:
+    if session is not None and any(session.local_path(path) is None for path in paths):
+        return (read_footer(path, session.footer(path)) for path in paths)
+    if session is not None and len(paths) >= AS_A_JOB:
+        found: list[Footer] | None = session.spread(_chunk, paths)
+        if found is not None:
+            return found
+    return map(read_footer, paths)
+
+
+def _chunk(paths: Iterable[str]) -> list[Footer]:
+    """What a worker does with its share of the files."""
+    return folded(read_footers(paths))
 
 
 def facts(footers: Sequence[Footer]) -> Facts:
     """Rows and exact null counts over all files; a place that one file with rows does not count is not known."""
     filled = [f for f in footers if f.rows]
-    source = f"the footers of {len(footers)} file{'' if len(footers) == 1 else 's'}"
+    count = sum(f.files for f in footers)
+    source = f"the footers of {count} file{'' if count == 1 else 's'}"
     if not filled:
         nulls: dict[Path, int] = {path: 0 for f in footers for path in f.nulls}
-        return Facts(0, nulls, len(footers), source)
+        return Facts(0, nulls, count, source)
     shared = set(filled[0].nulls).intersection(*(f.nulls for f in filled[1:]))
     nulls = {path: sum(f.nulls[path] for f in filled) for path in sorted(shared)}
-    return Facts(sum(f.rows for f in filled), nulls, len(footers), source)
+    return Facts(sum(f.rows for f in filled), nulls, count, source)

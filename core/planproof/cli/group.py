@@ -12,7 +12,9 @@ import click
 from planproof.cli.audit import audit
 from planproof.cli.check import check
 from planproof.cli.derive import derive
+from planproof.cli.diff import diff
 from planproof.cli.explain import explain
+from planproof.cli.freeze import freeze
 from planproof.cli.infer import infer
 from planproof.cli.recover import recover
 from planproof.cli.run import run
@@ -65,5 +67,5 @@ def cli() -> None:
     """
 
 
-for command in (check, run, audit, derive, explain, infer, recover):
+for command in (check, run, audit, derive, explain, infer, diff, freeze, recover):
     cli.add_command(command)

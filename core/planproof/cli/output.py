@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -52,9 +53,11 @@ def finish(
 
 
 def write(path: Path, text: str) -> None:
-    """Writes a file and its directories. Raises `ProjectError`."""
+    """Writes a file and its directories; a reader sees the old text or the new one. Raises `ProjectError`."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error}") from error

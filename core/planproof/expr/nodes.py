@@ -211,7 +211,10 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Cast(OverChild):
-    """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added."""
+    """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added.
+
+    `ignored` is the char or varchar that a written cast names and that Spark takes for a string.
+    """
 
     child: Expr
     type: DataType
@@ -219,6 +222,7 @@ class Cast(OverChild):
     nullable: bool
     written: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    ignored: DataType | None = field(default=None, compare=False, repr=False)
 
     @property
     def evidence(self) -> str | None:

@@ -4,16 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from planproof.conf import Conf
+from planproof.hazards.column_lists import column_lists
+from planproof.hazards.ignored_lengths import ignored_lengths
+from planproof.hazards.integer_division import integer_division
+from planproof.hazards.join_casts import join_casts
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.narrowing import narrowing
+from planproof.hazards.natural_keys import natural_keys
+from planproof.hazards.open_stars import open_stars
+from planproof.hazards.set_casts import set_casts
+from planproof.hazards.struct_casts import struct_casts
+from planproof.hazards.suspicion import Count, Suspicion
 from planproof.hazards.swapped_columns import swapped_columns
+from planproof.hazards.zoned_times import zoned_times
 from planproof.plan.nodes import Plan
-from planproof.report.model import Finding
 
-HAZARDS: tuple[Callable[[Plan], Iterator[Finding]], ...] = (swapped_columns,)
+Hazard = Callable[[Lineage, Conf], Iterator[Suspicion]]
+
+HAZARDS: tuple[Hazard, ...] = (
+    swapped_columns,
+    column_lists,
+    struct_casts,
+    natural_keys,
+    join_casts,
+    set_casts,
+    narrowing,
+    integer_division,
+    zoned_times,
+    open_stars,
+    ignored_lengths,
+)
+
+HARMLESS_UNDER_CONTRACT = ("PP129",)
+"""Hazards that a contract turns into a violation by itself, once they come true."""
 
 
-def hazards(root: Plan) -> list[Finding]:
-    """The warnings of every hazard, in the order of the table."""
-    return [finding for hazard in HAZARDS for finding in hazard(root)]
+def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
+    """What every hazard suspects, in the order of the table; nothing twice."""
+    lineage = Lineage(root)
+    found = [suspicion for hazard in HAZARDS for suspicion in hazard(lineage, conf)]
+    return list({(s.finding, s.span): s for s in found}.values())
 
 
-__all__ = ["HAZARDS", "hazards"]
+__all__ = ["HARMLESS_UNDER_CONTRACT", "HAZARDS", "Count", "Hazard", "Suspicion", "hazards"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,17 +23,14 @@ def check(planned: PhysicalSchema | None, footers: Sequence[Footer], partition_b
         return together(filled)
     away = {name.lower() for name in partition_by}
     expected = PhysicalSchema(tuple(f for f in planned if f.name.lower() not in away))
-    found: list[Finding] = []
-    for footer in filled:
-        found += _file(expected, footer)
-    return _once(found)
+    return once([(finding, footer.files) for footer in filled for finding in _file(expected, footer)])
 
 
 def _file(expected: PhysicalSchema, footer: Footer) -> list[Finding]:
     names = [f.name.lower() for f in footer.schema]
     wanted = [f.name.lower() for f in expected]
     if names != wanted:
-        message = f"{_name(footer)} has the columns {', '.join(names)}; the plan wrote {', '.join(wanted)}"
+        message = f"{footer.name} has the columns {', '.join(names)}; the plan wrote {', '.join(wanted)}"
         return [Finding(Verdict.VIOLATED, "PP401", "files", None, ", ".join(wanted), ", ".join(names), message)]
     found: list[Finding] = []
     for ours, theirs in zip(expected, footer.schema):
@@ -47,7 +43,7 @@ def _file(expected: PhysicalSchema, footer: Footer) -> list[Finding]:
 
 def _broken(footer: Footer, path: Path, promised: str | None, found: str | None) -> Finding:
     place = dotted(path)
-    message = f"{_name(footer)}: {place} was planned as {promised or 'nothing'} and is stored as {found or 'nothing'}"
+    message = f"{footer.name}: {place} was planned as {promised or 'nothing'} and is stored as {found or 'nothing'}"
     return Finding(Verdict.VIOLATED, "PP401", "files", place, promised, found, message)
 
 
@@ -72,13 +68,13 @@ def _loosened(footer: Footer, path: Path) -> Finding | None:
     place = dotted(path)
     verdict = Verdict.WARNING if nulls is None else Verdict.VIOLATED
     counted = "its nulls are not counted" if nulls is None else f"{nulls} nulls are stored"
-    message = f"{_name(footer)}: {place} was planned NOT NULL, the file says optional, and {counted}"
+    message = f"{footer.name}: {place} was planned NOT NULL, the file says optional, and {counted}"
     return Finding(verdict, "PP401", "files", place, "NOT NULL", "optional", message)
 
 
 def _tightened(footer: Footer, path: Path) -> Finding:
     place = dotted(path)
-    message = f"{_name(footer)}: {place} was planned nullable, and the file says required"
+    message = f"{footer.name}: {place} was planned nullable, and the file says required"
     return Finding(Verdict.WARNING, "PP401", "files", place, "nullable", "required", message)
 
 
@@ -94,50 +90,47 @@ def together(footers: Sequence[Footer]) -> list[Finding]:
     """Files of one table against each other: shared columns have one type, and no file lacks a column that another
     one says is NOT NULL. A file from before a nullable column was added is healthy."""
     seen: dict[str, tuple[Footer, PhysicalField]] = {}
-    found: list[Finding] = []
+    found: list[tuple[Finding, int]] = []
     for footer in footers:
         for f in footer.schema:
             first, known = seen.setdefault(f.name.lower(), (footer, f))
             for d in type_differences(known.type, f.type, (known.name,)):
-                found.append(_clash(d.path, d.promised, d.found, first, footer))
-    return _once([*found, *_lacking(footers)])
+                found.append((_clash(d.path, d.promised, d.found, first, footer), footer.files))
+    return once([*found, *_lacking(footers)])
 
 
 def _clash(path: Path, first: str | None, other: str | None, a: Footer, b: Footer) -> Finding:
     place = dotted(path)
-    message = f"{place} is {first or 'missing'} in {_name(a)} and {other or 'missing'} in {_name(b)}"
+    message = f"{place} is {first or 'missing'} in {a.name} and {other or 'missing'} in {b.name}"
     return Finding(Verdict.VIOLATED, "PP402", "files", place, first, other, message)
 
 
-def _lacking(footers: Sequence[Footer]) -> list[Finding]:
+def _lacking(footers: Sequence[Footer]) -> list[tuple[Finding, int]]:
     required = {f.name.lower(): (f, footer) for footer in footers for f in footer.schema if not f.nullable}
-    found: list[Finding] = []
+    found: list[tuple[Finding, int]] = []
     for footer in footers:
         names = {f.name.lower() for f in footer.schema}
         for name, (f, other) in required.items():
             if name not in names:
-                message = f"{_name(footer)} has no {f.name}, which {_name(other)} stores as NOT NULL"
+                message = f"{footer.name} has no {f.name}, which {other.name} stores as NOT NULL"
                 place = dotted((f.name,))
-                found.append(Finding(Verdict.VIOLATED, "PP402", "files", place, str(f), "missing", message))
+                finding = Finding(Verdict.VIOLATED, "PP402", "files", place, str(f), "missing", message)
+                found.append((finding, footer.files))
     return found
 
 
-def _once(findings: list[Finding]) -> list[Finding]:
+def once(findings: Sequence[tuple[Finding, int]]) -> list[Finding]:
     """One finding per place and kind, with the number of files that it stands for."""
-    groups: dict[tuple[str, str | None, str | None, str | None], list[Finding]] = {}
-    for f in findings:
-        groups.setdefault((f.code, f.field, f.promised, f.found), []).append(f)
+    groups: dict[tuple[str, str | None, str | None, str | None], list[tuple[Finding, int]]] = {}
+    for f, files in findings:
+        groups.setdefault((f.code, f.field, f.promised, f.found), []).append((f, files))
     return [_many(group) for group in groups.values()]
 
 
-def _many(group: list[Finding]) -> Finding:
-    first = group[0]
-    others = len(group) - 1
+def _many(group: list[tuple[Finding, int]]) -> Finding:
+    first = group[0][0]
+    others = sum(files for _, files in group) - 1
     if not others:
         return first
     more = f"{first.message} (and in {others} more file{'' if others == 1 else 's'})"
     return replace(first, message=more)
-
-
-def _name(footer: Footer) -> str:
-    return os.path.basename(footer.path)

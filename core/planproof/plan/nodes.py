@@ -168,12 +168,16 @@ LEFT_SEMI, LEFT_ANTI = "left semi", "left anti"
 
 @dataclass(frozen=True, slots=True)
 class Join(Plan):
-    """A join. An outer join makes the other side nullable and discards its evidence."""
+    """A join. An outer join makes the other side nullable and discards its evidence.
+
+    `natural` holds the keys of a NATURAL join, which its author did not write; None for every other join.
+    """
 
     left: Plan
     right: Plan
     kind: str
     condition: Expr | None = None
+    natural: tuple[str, ...] | None = field(default=None, compare=False)
     output: tuple[Column, ...] = _derived()
 
     def __post_init__(self) -> None:
@@ -223,12 +227,13 @@ class Aggregate(Unary):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(Plan):
-    """UNION, INTERSECT or EXCEPT of plans whose columns already have common types."""
+    """UNION, INTERSECT or EXCEPT of plans whose columns already have common types. `spans`: each input in the text."""
 
     kind: str
     inputs: tuple[Plan, ...]
     all: bool
     output: tuple[Column, ...]
+    spans: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def children(self) -> tuple[Plan, ...]:

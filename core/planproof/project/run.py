@@ -166,7 +166,10 @@ def in_contract_order(model: Model, session: Session | None) -> Model:
     promised = [name.lower() for name in wanted]
     if names == promised or sorted(names) != sorted(promised):
         return model
-    return replace(model, sql=f"select {', '.join(map(_quoted, wanted))} from (\n{model.sql}\n) as model_subq")
+    from planproof.sql.ending import unterminated
+
+    columns = ", ".join(map(_quoted, wanted))
+    return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")
 
 
 def _published(guard: Publisher, model: Model, full_refresh: bool) -> Report:

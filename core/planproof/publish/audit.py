@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from planproof.arrow.footers import FooterError, Undecodable
+from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.claims import batches, files
-from planproof.claims.model import Facts, dotted
-from planproof.invariants import counting, registered, stored
+from planproof.claims.model import Facts, Path, dotted
+from planproof.claims.paths import places
+from planproof.invariants import counting, drift, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken
@@ -32,7 +35,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     entry, draft = publication.entry, job.draft
     staging = publication.stored(entry.staging)
     assert staging is not None
-    facts = read_files(draft, job.session, staging, planned)
+    facts = _entered(job, read_files(draft, job.session, staging, planned))
     if not flags:
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
     if facts is not None:
@@ -42,7 +45,35 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     if not draft.violated():
         count(draft, job.session, entry.staging)
         draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging))
-    draft.findings = settle(draft.findings, draft.settings)
+        decide_hazards(draft, job.session, job.examined)
+    settled = [f for f in draft.findings if f.field not in draft.uncountable]
+    draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
+
+
+def _entered(job: Job, facts: Facts | None) -> Facts | None:
+    """The facts without those that lean on a flag that Python data claims, once its rows were counted where they enter.
+
+    A null below such a flag is stored as 0 or an empty text, and the file counts none.
+    """
+    planes, draft = job.examined.planes, job.draft
+    if not planes.python_fed or facts is None:
+        return facts
+    with job.session.entries(job.model.sql) as entries:
+        for entry in entries.rows:
+            terms = [counting.Term(p.path) for p in places(entry.claimed) if p.promises]
+            counted = counting.count_terms(job.session, entry.relation, terms)
+            draft.add(_claimed(path, nulls) for path, nulls in counted.nulls.items() if nulls)
+    if not entries.unread:
+        return facts
+    claimed = {p.path for p in places(planes.analyzed) if p.promises}
+    draft.uncountable = frozenset(map(dotted, claimed))
+    return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
+
+
+def _claimed(path: Path, nulls: int) -> Finding:
+    place, found = dotted(path), f"{nulls} null{'' if nulls == 1 else 's'}"
+    message = f"Python data claims that {place} is NOT NULL and holds {found}, which Spark would store as other values"
+    return Finding(Verdict.VIOLATED, "PP301", "batches", place, "NOT NULL", found, message)
 
 
 def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
@@ -67,26 +98,82 @@ def audit_query(job: Job) -> None:
     if not draft.violated():
         count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation))
+        decide_hazards(draft, job.session, job.examined)
     draft.findings = settle(draft.findings, draft.settings)
 
 
+def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
+    """Counts over the model's sources whether a hazard came true: violated where it did, proved where it did not.
+
+    A hazard that the settings allow is not counted; one that cannot be counted stays a warning.
+    """
+    for check in examined.checks:
+        at = next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
+        if at is None or check.finding.code in draft.settings.allow:
+            continue
+        try:
+            number = int(session.rows(check.sql)[0][0] or 0)
+        except (AnalysisError, SparkFailure):
+            continue
+        draft.findings[at] = _decided(draft.findings[at], number, check.what)
+
+
+def _is_warning_of(finding: Finding, hazard: Finding) -> bool:
+    return finding.verdict is Verdict.WARNING and (finding.code, finding.message) == (hazard.code, hazard.message)
+
+
+def _decided(finding: Finding, number: int, what: str) -> Finding:
+    if number:
+        said = f"{finding.message}; counted: {number} {what if number != 1 else singular(what)}"
+        return replace(finding, verdict=Verdict.VIOLATED, plane="files", message=said)
+    why = f"0 {what}, counted over the model's sources"
+    return replace(finding, verdict=Verdict.PROVED, message=f"{finding.message}; {why}", evidence=why)
+
+
+def singular(what: str) -> str:
+    """
+    >>> singular("rows hold another value"), singular("values wrap")
+    ('row holds another value', 'value wraps')
+    """
+    noun, verb, *rest = what.split()
+    return " ".join([noun.removesuffix("s"), f"{verb}s", *rest])
+
+
 def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:
-    """The claims of a stored table's files; None where they cannot be read from here."""
+    """The claims of a stored table's files, against what was `planned`, else against the table's own schema.
+
+    None where they cannot be read from here.
+    """
     location = decoded(table.location) if table.location else None
-    path = local(location) if location else None
-    if path is None:
-        reason = f"{location or table.name} is not on this machine"
+    paths, reason = _listed(session, location) if location else ((), f"{table.name} has no location")
+    if reason is not None:
         for plane in ("files", "batches"):
             draft.unreadable(plane, reason)
         draft.not_enforced("I5", reason)
         draft.not_enforced("I2", reason)
         return None
-    return read_paths(draft, session.files(path), planned, table.partition_by)
+    registered_as = table.schema if planned is None else None
+    return read_paths(draft, paths, planned, table.partition_by, session, registered_as)
+
+
+def _listed(session: Session, location: str) -> tuple[Sequence[str], str | None]:
+    """The data files at a location, or why they cannot be listed from here."""
+    try:
+        return session.files(local(location) or location), None
+    except SparkFailure as failure:
+        return (), f"{location} cannot be listed: {failure}"
 
 
 def read_paths(
-    draft: Draft, paths: Sequence[str], planned: PhysicalSchema | None, partition_by: Sequence[str]
-) -> Facts:
+    draft: Draft,
+    paths: Sequence[str],
+    planned: PhysicalSchema | None,
+    partition_by: Sequence[str],
+    session: Session | None = None,
+    registered_as: PhysicalSchema | None = None,
+) -> Facts | None:
+    """The claims of files, against the plan that wrote them (`planned`), or the table that they belong to
+    (`registered_as`); with neither, against each other. None where nobody can read them here."""
     if not paths:
         for plane in ("files", "batches"):
             draft.absent(plane, "no file was written: there are no rows")
@@ -94,14 +181,28 @@ def read_paths(
         draft.not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
-        claim, footers = files.read(paths)
+        claim, footers = files.read(paths, session)
     except FooterError as error:
         draft.unreadable("files", str(error))
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
         return Facts(source="no footer")
+    except Undecodable as error:
+        for plane, invariant in (("files", "I5"), ("batches", "I2")):
+            draft.unreadable(plane, str(error))
+            draft.not_enforced(invariant, str(error))
+        return None
     draft.read("files", claim.schema)
-    draft.add(stored.check(planned, footers, tuple(partition_by)))
+    if registered_as is not None:
+        draft.add(drift.check(registered_as, footers, tuple(partition_by)))
+    else:
+        draft.add(stored.check(planned, footers, tuple(partition_by)))
     draft.enforced("I5", f"footers of all {len(paths)} files")
+    draft.details["files"] = written(footers)
+    if session is not None and any(session.local_path(path) is None for path in paths):
+        reason = "the files are on another file system: their footers are read, and not their rows"
+        draft.unreadable("batches", reason)
+        draft.not_enforced("I2", reason)
+        return claim.facts
     try:
         draft.add(batches.sample(paths, draft.settings.batches))
     except Undecodable as error:
@@ -117,9 +218,25 @@ def read_paths(
     return claim.facts
 
 
+def written(footers: Sequence[Footer]) -> dict[str, Any]:
+    """What a report says of the files: how many, rows, bytes, compression, who wrote them, which lack statistics."""
+    return {
+        "count": sum(f.files for f in footers),
+        "empty": sum(f.files for f in footers if not f.rows),
+        "bytes": sum(f.bytes or 0 for f in footers),
+        "compression": sorted({codec for f in footers for codec in f.codecs}),
+        "written_by": sorted({f.created_by for f in footers}),
+        "without_statistics": sum(f.files for f in footers if not f.has_statistics),
+    }
+
+
 def count(draft: Draft, session: Session, relation: str) -> None:
     """Decides every NOT NULL and length that is still unproved, in one query over those columns only."""
-    open_terms = [f for f in draft.findings if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED]
+    open_terms = [
+        f
+        for f in draft.findings
+        if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED and f.field not in draft.uncountable
+    ]
     if open_terms:
         decided = counting.count(session, relation, open_terms)
         draft.findings = [f for f in draft.findings if f not in open_terms]

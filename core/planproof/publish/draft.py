@@ -34,6 +34,7 @@ class Draft:
         self.rows: int | None = None
         self.strategy: str | None = None
         self.details: dict[str, Any] = {}
+        self.uncountable: frozenset[str] = frozenset()
         self._planes = {plane: PlaneReading(plane, "not present", "not reached") for plane in PLANES}
         self._enforced = {name: Enforcement(name, False, "not reached") for name in INVARIANTS}
         self._began = time.monotonic()
@@ -49,6 +50,9 @@ class Draft:
     def _allowed(self, finding: Finding) -> Finding:
         if finding.code not in self.settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
             return finding
+        if finding.code in UNPUBLISHABLE and finding.verdict is Verdict.VIOLATED:
+            said = f"{finding.message} (no setting can allow it: it would harm the table)"
+            return replace(finding, message=said)
         return replace(finding, verdict=Verdict.WARNING, evidence="allowed by the model's settings")
 
     def read(self, plane: str, schema: PhysicalSchema) -> None:
@@ -111,5 +115,5 @@ def _decided_by_the_audit(finding: Finding) -> bool:
     return finding.code == "PP204" and finding.verdict is Verdict.WARNING
 
 
-UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP401", "PP601")
+UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 """What no setting can let through: Spark itself could not do it, or the files would be damaged."""

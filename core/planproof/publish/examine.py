@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from planproof.catalog import Catalog
 from planproof.claims import spark
 from planproof.claims.model import Facts, dotted
 from planproof.contract import Model
+from planproof.hazards import HARMLESS_UNDER_CONTRACT
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.optimizer.lowering import CannotLower
@@ -25,12 +27,16 @@ Locate = Callable[[str], Origin | None]
 
 
 class Examined(NamedTuple):
-    """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run."""
+    """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run.
+
+    `checks` are the counts that decide hazards.
+    """
 
     planes: SparkPlanes
     evidence: Mapping[str, str]
     locate: Locate
     sql: str
+    checks: tuple[Any, ...] = ()
 
     @property
     def promised(self) -> PhysicalSchema:
@@ -56,7 +62,7 @@ def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functio
     agreed = plan is not None and _agree(draft, plan, planes)
     sql = _rewritten(draft, session, text, planes) if agreed else _unrewritten(draft, plan, text)
     evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
-    examined = Examined(planes, evidence, _locator(model, plan), sql)
+    examined = Examined(planes, evidence, _locator(model, plan), sql, plan.checks if plan is not None else ())
     _physical(draft, planes)
     _sink(draft, session, examined)
     judge(draft, examined, None, "analyzed")
@@ -95,15 +101,29 @@ def _logical(
         draft.unreadable("logical", reason)
         draft.not_enforced("I1", reason)
         return None, refusal
+    except Exception as error:
+        reason = _ours(draft, "logical", error)
     else:
         draft.read("logical", plan.physical_schema)
         draft.details |= plan_details(plan)
-        draft.add(replace(f, origin=_in(draft, f.origin)) for f in plan.findings)
+        harmless = HARMLESS_UNDER_CONTRACT if draft.model.contract is not None else ()
+        draft.add(replace(f, origin=_in(draft, f.origin)) for f in plan.findings if f.code not in harmless)
         draft.enforced("I1", "every node of the logical plan")
         return plan, None
     draft.unreadable("logical", reason)
     draft.not_enforced("I1", f"no logical plan: {reason}")
     return None, None
+
+
+def _ours(draft: Draft, plane: str, error: Exception) -> str:
+    """Our own failure on a plane of ours: Spark's planes still judge the model, unless `planning: strict`."""
+    if draft.settings.planning == "strict":
+        raise error
+    draft.details["traceback"] = traceback.format_exc()
+    said = f"internal error in planproof: {type(error).__name__}: {error}"
+    message = f"{said}; Spark's planes are used"
+    draft.add([Finding(Verdict.WARNING, "PP901", plane, found=type(error).__name__, message=message)])
+    return said
 
 
 def _plan() -> Callable[..., Any]:
@@ -206,9 +226,9 @@ def _rewritten(draft: Draft, session: Session, text: Text, planes: SparkPlanes) 
 
         rewriting = optimize(text.plan)
     except (ImportError, Unknown) as reason:
-        draft.unreadable("rewritten", str(reason))
-        draft.not_enforced("I6", str(reason))
-        return sql
+        return _not_rewritten(draft, str(reason))
+    except Exception as error:
+        return _not_rewritten(draft, _ours(draft, "rewritten", error))
     draft.enforced("I6", "after every rule of the optimizer")
     if rewriting.sql == sql:
         draft.absent("rewritten", "no rule fired; the compiled text runs byte for byte")
@@ -225,6 +245,12 @@ def _rewritten(draft: Draft, session: Session, text: Text, planes: SparkPlanes) 
     if not applied:
         draft.add(_suggestion(r) for r in rewriting.rewrites)
     return str(rewriting.sql) if applied else sql
+
+
+def _not_rewritten(draft: Draft, reason: str) -> str:
+    draft.unreadable("rewritten", reason)
+    draft.not_enforced("I6", reason)
+    return draft.model.sql
 
 
 def _changed_by_rewriting(session: Session, sql: str, planes: SparkPlanes) -> str | None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from planproof.arrow.footers import FooterError, Undecodable
+from planproof.claims import files
+from planproof.invariants import drift
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
 from planproof.publish.materialization import Job
@@ -10,8 +15,12 @@ from planproof.publish.publication import Publication, publication
 from planproof.publish.table import plain, refuse_foreign
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField
-from planproof.session.protocol import StoredTable
+from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.session.store import decoded, local
 from planproof.types import same_type, without_lengths
+
+LOOKED_AT = 200
+"""Older files whose footers are read before rows are added; an audit reads all."""
 
 
 class Delta:
@@ -24,6 +33,7 @@ class Delta:
         _refuse_shape(job, target)
         findings = _misfits(job, target)
         job.draft.add(findings)
+        job.draft.add(_drift(job, target))
         if job.draft.fails_already:
             return None
         strategy = "append"
@@ -77,6 +87,26 @@ def _misfits(job: Job, target: StoredTable) -> list[Finding]:
                 _finding(job, Verdict.VIOLATED, promised.name, promised.type.simple, found, f"has it as {found}")
             )
     return findings
+
+
+def _drift(job: Job, target: StoredTable) -> list[Finding]:
+    """What the table's older files store, against the table that rows are added to: clashes only, over at most
+    `LOOKED_AT` files, the first, the last and evenly between."""
+    if not target.location:
+        return []
+    root = decoded(target.location)
+    try:
+        paths = job.session.files(local(root) or root)
+        step = max(1, -(-len(paths) // LOOKED_AT))
+        _, footers = files.read(list(dict.fromkeys([*paths[::step], *paths[-1:]])), job.session)
+    except (
+        FooterError,
+        Undecodable,
+        SparkFailure,
+    ):  # The delta is none the worse for it; `planproof audit` says what is wrong.
+        return []
+    found = drift.check(plain(target.schema), footers, target.partition_by)
+    return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 
 def _missing(job: Job, field: PhysicalField) -> Finding:

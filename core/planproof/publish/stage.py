@@ -9,6 +9,7 @@ from planproof.contract import Model
 from planproof.publish.names import literal, quoted
 from planproof.publish.publication import Publication
 from planproof.session.protocol import Session, StoredTable
+from planproof.sql.ending import unterminated
 
 _OWN_PROPERTIES = (
     "spark.sql.",
@@ -24,8 +25,8 @@ _OWN_PROPERTIES = (
 
 
 def query(sql: str) -> str:
-    """The model's text as it stands at the end of a statement: everything but a closing semicolon."""
-    return sql.strip().removesuffix(";").rstrip()
+    """The model's text as it stands at the end of a statement: everything but closing semicolons and what follows."""
+    return unterminated(sql)
 
 
 def create(publication: Publication, model: Model, sql: str, target: StoredTable | None) -> str:

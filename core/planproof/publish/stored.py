@@ -44,7 +44,7 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
     if not paths:
         raise SparkFailure(f"{location} holds no data files")
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
-    return relation, schema, read_paths(draft, paths, None, ())
+    return relation, schema, read_paths(draft, paths, None, (), session)
 
 
 def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:
@@ -71,4 +71,4 @@ def _partitions(draft: Draft, session: Session, relation: str, table: StoredTabl
     paths: list[str] = []
     for place in places(session, relation):
         paths += session.files(place.local)
-    return read_paths(draft, paths, None, table.partition_by)
+    return read_paths(draft, paths, None, table.partition_by, session, table.schema)

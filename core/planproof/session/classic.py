@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,14 +12,18 @@ from planproof.catalog import split_name
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import translated
+from planproof.session.files import data_files, is_hidden
 from planproof.session.frames import FrameSession, quoted
-from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+_ASSUMED = 64 * 1024
+"""Bytes at a file's end that are read at once: most footers are shorter."""
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
+_PYTHON_TABLE = ".datasources.v2.python."
 
 
 class ClassicSession(FrameSession):
@@ -93,7 +99,23 @@ class ClassicSession(FrameSession):
         if analyzed.containsPattern(pattern):
             return True
         text = analyzed.toString()
-        return any(node in text for node in _PYTHON_NODES)
+        return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and self._reads_python(analyzed))
+
+    def _reads_python(self, analyzed: Any) -> bool:
+        """Whether a table that a Python data source serves is read; subqueries included."""
+        plans = [analyzed, *_items(analyzed.subqueriesAll())]
+        leaves = [leaf for p in plans for leaf in _items(p.collectLeaves())]
+        tables = [leaf.table() for leaf in leaves if leaf.getClass().getName().endswith(".DataSourceV2Relation")]
+        return any(_PYTHON_TABLE in table.getClass().getName() for table in tables)
+
+    @contextmanager
+    def entries(self, sql: str) -> Iterator[Entries]:
+        from planproof.session.entries import entries
+
+        with translated(sql, analysing=True):
+            analyzed = self._analyze(sql).analyzed()
+        with entries(self, analyzed) as found:
+            yield found
 
     def table(self, name: str) -> StoredTable | None:
         try:
@@ -142,7 +164,54 @@ class ClassicSession(FrameSession):
         try:
             with translated():
                 return declared_schema(self._java.table(quoted(name)).queryExecution().analyzed().schema().json())
-        except AnalysisError:
+        except (AnalysisError, SparkFailure):
+            return None
+
+    def files(self, location: str) -> Sequence[str]:
+        path = self.local_path(location)
+        return data_files(path) if path is not None else self._remote_files(location)
+
+    def _remote_files(self, location: str) -> list[str]:
+        with translated():
+            files, path = self._opened(location)
+            root = files.makeQualified(path)
+            listed = files.listFiles(root, True)
+            found = []
+            while listed.hasNext():
+                name = str(listed.next().getPath().toString())
+                below = name.removeprefix(str(root.toString())).strip("/").split("/")
+                if not any(is_hidden(part) for part in below):
+                    found.append(name)
+        return sorted(found)
+
+    def _opened(self, location: str) -> tuple[Any, Any]:
+        """A file system as Spark's own client opens it, and the path in it."""
+        path = self._jvm.org.apache.hadoop.fs.Path(location)
+        return path.getFileSystem(self._java.sessionState().newHadoopConf()), path
+
+    def footer(self, path: str) -> bytes:
+        with translated():
+            files, where = self._opened(path)
+            size = int(files.getFileStatus(where).getLen())
+            end = self._range(files, where, max(0, size - _ASSUMED), size)
+            length = int.from_bytes(end[-8:-4], "little") + 8
+            return end[-length:] if length <= len(end) else self._range(files, where, max(0, size - length), size)
+
+    def _range(self, files: Any, where: Any, start: int, stop: int) -> bytes:
+        stream = files.open(where)
+        try:
+            stream.seek(start)
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, stop - start))
+        finally:
+            stream.close()
+
+    def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
+        context = self.spark.sparkContext
+        shares = context.parallelize(list(paths), max(1, min(len(paths) // 500, context.defaultParallelism * 4)))
+        try:
+            with translated():
+                return list(shares.mapPartitions(function).collect())
+        except SparkFailure:
             return None
 
     def ship(self, path: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from planproof.origin import AnalysisError, Origin, place
 from planproof.session.failures import translated
 from planproof.session.frames import FrameSession, quoted
-from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
@@ -23,6 +23,10 @@ _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
 _PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource|LocalRelation")
 """What Python may have fed. A client's own rows are a LocalRelation, and so are those of VALUES."""
+
+
+_CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
+"""What may claim NOT NULL for rows that nobody saw."""
 
 
 class ConnectSession(FrameSession):
@@ -60,6 +64,13 @@ class ConnectSession(FrameSession):
         analyzed = physical_schema(form)
         unknown = (None,) * len(analyzed)
         return SparkPlanes(analyzed, unknown, None, None, declared_schema(form), fed, unplanned)
+
+    @contextmanager
+    def entries(self, sql: str) -> Iterator[Entries]:
+        """Rows that a client hands over were checked against their flags when they became Arrow."""
+        with translated():
+            text = self.spark.sql(f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}")._explain_string(extended=True)
+        yield Entries((), tuple(sorted({found.group() for found in _CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:
         try:

@@ -17,7 +17,16 @@ from planproof.origin import AnalysisError, Origin, place
 from planproof.session.protocol import SparkFailure
 
 _quiet = threading.local()
-_TRANSIENT_CLASSES = ("java.net.", "TTransportException", "TimeoutException", "OutOfMemoryError", "FetchFailed")
+_OUTSIDE_CLASSES = (
+    *("java.net.", "TTransportException", "TimeoutException", "OutOfMemoryError", "FetchFailed"),
+    *("java.io.IOException", "java.io.FileNotFoundException", "java.io.EOFException", "java.io.InterruptedIOException"),
+    *("java.nio.file.", "java.sql.SQL", "java.lang.SecurityException", "org.apache.thrift.", "AccessControlException"),
+    *("org.apache.hadoop.fs.", "org.apache.hadoop.hive.metastore.", "org.apache.hadoop.hive.ql.metadata."),
+    *("com.amazonaws.", "software.amazon.awssdk.", "com.azure.", "com.microsoft.azure.", "com.google.cloud."),
+)
+_OUTSIDE_STATES = ("08", "40", "42501", "53", "57", "58", "HV", "KD001", "KD002", "KD003", "KD009", "KD010")
+"""The beginnings of SQLSTATEs that speak of connections, privileges, resources, files and foreign data."""
+_OUTSIDE_CONDITIONS = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA", "CANNOT_LOAD_CATALOG", "PERMISSION_DENIED")
 _TRANSIENT_WORDS = re.compile(
     r"ExecutorLostFailure|Lost executor|SparkContext was shut down|Connection refused|Connection reset"
     r"|No space left on device|Could not connect to meta store"
@@ -51,8 +60,9 @@ def quiet() -> Iterator[None]:
 def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None]:
     """Raises `AnalysisError` or `SparkFailure` in place of what Spark raises in the block.
 
-    `sql` is the text in which Spark's offsets stand. `analysing`: whatever Spark raises, short of a lost connection,
-    means that it rejects the text; some rejections are internal errors by class.
+    `sql` is the text in which Spark's offsets stand. `analysing`: whatever Spark raises, unless its cause lies outside
+    of the text (files, privileges, the metastore, the network), means that it rejects the text; some rejections are
+    internal errors by class.
     """
     with quiet():
         try:
@@ -67,10 +77,10 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
         except Py4JJavaError as error:
             java = error.java_exception
             message = str(java.getMessage() or java.toString())
-            condition = _java_condition(java)
-            if analysing and condition:
+            condition, outside = _java_condition(java), _is_outside(java)
+            if analysing and condition and not outside:
                 raise AnalysisError(condition, cleaned(message, condition)) from None
-            raise SparkFailure(cleaned(message, condition), condition, _is_transient(java)) from error
+            raise SparkFailure(cleaned(message, condition), condition, outside) from error
         except (Py4JError, ConnectionError) as error:
             raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
 
@@ -91,8 +101,8 @@ def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | Spar
     condition = error.getCondition() or type(error).__name__
     java = getattr(error, "_origin", None)
     message = cleaned(_message(error), condition)
-    # A metastore that cannot be reached comes as an AnalysisException too.
-    if java is not None and _is_transient(java):
+    # A file that is gone, a refused access and a metastore that cannot be reached come as AnalysisExceptions too.
+    if _speaks_of_outside(condition, error.getSqlState()) or (java is not None and _is_outside(java)):
         return SparkFailure(message, condition, transient=True)
     contexts = [c for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
     own = [c for c in contexts if not c.objectType()]
@@ -124,7 +134,7 @@ def _message(error: PySparkException) -> str:
 def _failure(error: PySparkException) -> SparkFailure:
     condition = error.getCondition()
     java = getattr(error, "_origin", None)
-    return SparkFailure(cleaned(_message(error), condition), condition, java is not None and _is_transient(java))
+    return SparkFailure(cleaned(_message(error), condition), condition, java is not None and _is_outside(java))
 
 
 def _causes(java: Any) -> Iterator[Any]:
@@ -135,10 +145,14 @@ def _causes(java: Any) -> Iterator[Any]:
         java = java.getCause()
 
 
-def _is_transient(java: Any) -> bool:
-    """True where the cause is the machine or the network, and a second try may succeed."""
+def _speaks_of_outside(condition: str, state: str | None) -> bool:
+    return condition.startswith(_OUTSIDE_CONDITIONS) or bool(state and state.startswith(_OUTSIDE_STATES))
+
+
+def _is_outside(java: Any) -> bool:
+    """True where the cause is not in the text but around it, and a second try may succeed."""
     return any(
-        any(word in cause.getClass().getName() for word in _TRANSIENT_CLASSES)
+        any(word in cause.getClass().getName() for word in _OUTSIDE_CLASSES)
         or _TRANSIENT_WORDS.search(str(cause.getMessage()))
         for cause in _causes(java)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -149,6 +149,12 @@ class FrameSession:
         if path is None:
             raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
         return data_files(path)
+
+    def footer(self, path: str) -> bytes:
+        raise SparkFailure(f"cannot read {path}: only file: locations can be read from this machine")
+
+    def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
+        return None
 
     def local_path(self, uri: str) -> str | None:
         return local_path(uri)

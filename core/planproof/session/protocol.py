@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -60,8 +60,27 @@ class StoredTable:
     comment: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A place where Python data enters a query: a relation over its rows, without the flags that it claims."""
+
+    relation: str
+    claimed: PhysicalSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """`rows` can be counted; `unread` names kinds of entries whose rows nobody sees before Spark trusts their flags."""
+
+    rows: tuple[Entry, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
 class SparkFailure(Exception):
-    """Spark could not do what was asked: not a violation. `condition` is Spark's; `transient` invites a retry."""
+    """Spark could not do what was asked: not a violation. `condition` is Spark's; `transient` invites a retry.
+
+    A transient cause lies outside of the query: a file, a privilege, the metastore, the network, the machine.
+    """
 
     def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
         super().__init__(message)
@@ -91,6 +110,9 @@ class Session(Protocol):
     def planes(self, sql: str) -> SparkPlanes:
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
 
+    def entries(self, sql: str) -> AbstractContextManager[Entries]:
+        """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. Raises `SparkFailure`."""
 
@@ -102,6 +124,13 @@ class Session(Protocol):
 
     def files(self, location: str) -> Sequence[str]:
         """The data files under a location, sorted; names that begin with `_` or `.` are left out."""
+
+    def footer(self, path: str) -> bytes:
+        """A Parquet file's bytes from its footer's start on, over Spark's own client. Raises `SparkFailure`."""
+
+    def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
+        """What `function` makes of shares of the paths on Spark's workers, all together; None where that is not
+        possible, as where the workers do not have planproof."""
 
     def local_path(self, uri: str) -> str | None:
         """The path of a `file:` URI on this machine, or None where only Spark's own client reaches it."""

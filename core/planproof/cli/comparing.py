@@ -1,0 +1,61 @@
+"""How `diff` and `freeze --check` end: the changes on the terminal or as JSON, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from rich.table import Table
+
+from planproof.cli import output
+from planproof.project.changes import BREAKING, Change, Comparison
+
+F = TypeVar("F", bound=Callable[..., Any])
+FAIL_ON = ("breaking", "change", "never")
+
+
+def outcome(function: F) -> F:
+    """--fail-on, --json."""
+    function = click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")(function)
+    choice = click.Choice(FAIL_ON)
+    return click.option("--fail-on", type=choice, default="breaking", help="What makes the exit code 1.")(function)
+
+
+def finish(found: Comparison, fail_on: str, as_json: bool) -> None:
+    """Shows the comparison and exits with its code."""
+    if as_json:
+        form = {
+            "breaking": found.breaking,
+            "changes": [change.to_dict() for change in found.changes],
+            "unread": dict(found.unread),
+        }
+        click.echo(json.dumps(form, indent=2))
+    else:
+        _show(found)
+    failed = found.breaking if fail_on == "breaking" else bool(found.changes)
+    click.get_current_context().exit(1 if failed and fail_on != "never" else 0)
+
+
+def _show(found: Comparison) -> None:
+    out = output.console()
+    if found.changes:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for head in ("effect", "relation", "column", "change", "before", "after", "reaches"):
+            table.add_column(head, overflow="fold")
+        for change in sorted(found.changes, key=lambda c: (c.effect != BREAKING, c.relation, c.column or "")):
+            table.add_row(*_cells(change), style="red" if change.effect == BREAKING else None)
+        out.print(table)
+    for name, why in found.unread.items():
+        out.print(f"not compared: {name}: {why}", style="dim", markup=False, soft_wrap=True)
+    breaking = sum(change.effect == BREAKING for change in found.changes)
+    out.print(f"{breaking} breaking, {len(found.changes) - breaking} safe", markup=False)
+
+
+def _cells(change: Change) -> list[str]:
+    from rich.markup import escape
+
+    reaches = ", ".join(change.reaches)
+    cells = (change.effect, change.relation, change.column, change.what, change.before, change.after, reaches)
+    return [escape(cell or "") for cell in cells]

@@ -1,0 +1,45 @@
+"""`planproof freeze`: the sources' schemas, read from Spark and written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planproof.cli import comparing, options, output
+from planproof.project.freeze import drift_of_sources, frozen_form, text_of
+from planproof.project.place import Place
+from planproof.project.sources import FREEZE_FILES, read_frozen
+
+
+@click.command()
+@options.place
+@comparing.outcome
+@click.option(
+    "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
+)
+@click.option("--check", is_flag=True, help="Writes nothing: compares the live sources with the file.")
+def freeze(
+    project_dir: Path,
+    manifest: Path | None,
+    profiles_dir: Path | None,
+    target: str | None,
+    fail_on: str,
+    as_json: bool,
+    file: Path | None,
+    check: bool,
+) -> None:
+    """Writes the schemas of sources and seeds, as Spark reports them, to planproof_sources.json.
+
+    `planproof check` and `diff` read that file. With --check the exit code is 1 where a source broke since.
+    """
+    place = Place(project_dir, manifest, profiles_dir, target)
+    project = place.project()
+    if check:
+        frozen = read_frozen(project, file)
+        return comparing.finish(drift_of_sources(project, place.open_session(), frozen), fail_on, as_json)
+    form = frozen_form(project, place.open_session())
+    where = file or (project.directory or project_dir) / FREEZE_FILES[0]
+    output.write(where, text_of(form))
+    click.echo(text_of(form) if as_json else f"{where}: {len(form['sources'])} sources and seeds")
+    return None

@@ -1,0 +1,19 @@
+"""A cast to char(n) or varchar(n), which neither cuts nor pads: Spark takes it for a cast to string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Cast
+from planproof.expr.pretty import pretty
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.suspicion import Suspicion, warning
+
+
+def ignored_lengths(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    for column, expr in lineage.expressions:
+        if isinstance(expr, Cast) and expr.ignored is not None:
+            name, wanted = pretty(expr.child), expr.ignored.simple
+            message = f"{name} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
+            yield Suspicion(warning("PP130", column or name, wanted, "string", message), expr.span)

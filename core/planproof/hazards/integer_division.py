@@ -1,0 +1,33 @@
+"""A division of integers that is stored as an integer: what is behind the point is cut off, not rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Cast, Expr
+from planproof.expr.pretty import pretty
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.suspicion import Suspicion, warning
+from planproof.types import is_integral
+
+
+def integer_division(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    for column, expr in lineage.expressions:
+        if isinstance(expr, Cast) and expr.written and is_integral(expr.type):
+            quotient = lineage.definition(expr.child)
+            if isinstance(quotient, Call) and quotient.function.name == "/" and _of_integers(quotient):
+                name = pretty(quotient)
+                message = f"{name} is a division of integers, and its cast to {expr.type.simple} cuts it off"
+                finding = warning("PP127", column or name, quotient.type.simple, expr.type.simple, message)
+                yield Suspicion(finding, expr.span)
+
+
+def _of_integers(quotient: Call) -> bool:
+    return all(is_integral(_bare(a).type) for a in quotient.args)
+
+
+def _bare(expr: Expr) -> Expr:
+    while isinstance(expr, Cast) and not expr.written:
+        expr = expr.child
+    return expr

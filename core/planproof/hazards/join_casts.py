@@ -1,0 +1,51 @@
+"""A join key that Spark casts, and that loses something on the way.
+
+`a.code = b.id` with a string and a number compares numbers: '007' meets 7, and '7' too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Cast, Expr, InSubquery, Literal
+from planproof.expr.pretty import pretty
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.loss import loss
+from planproof.hazards.suspicion import Suspicion, warning
+from planproof.plan.nodes import Join
+from planproof.types import DataType
+from planproof.types.coercion import wider
+
+
+def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    for node in lineage.nodes:
+        if isinstance(node, Join) and node.condition is not None:
+            for call in _equalities(node.condition):
+                for side in call.args:
+                    if isinstance(side, Cast) and not side.written:
+                        yield from _judged(side.child, side.type, call.span)
+    for _, expr in lineage.expressions:
+        if isinstance(expr, InSubquery):
+            for value, column in zip(expr.values, expr.plan.output):
+                common = wider(value.type, column.type, ansi=conf.ansi)
+                if common is not None:
+                    yield from _judged(value, common, None)
+                    yield from _judged(column, common, None)
+
+
+def _equalities(condition: Expr) -> Iterator[Call]:
+    if isinstance(condition, Call):
+        if condition.function.name == "and":
+            yield from _equalities(condition.args[0])
+            yield from _equalities(condition.args[1])
+        elif condition.function.name in ("=", "<=>"):
+            yield condition
+
+
+def _judged(key: Expr, used: DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
+    lost = None if isinstance(key, Literal) else loss(key.type, used)
+    if lost is not None:
+        name, given = pretty(key), key.type.simple
+        message = f"the join key {name} is {given} and is compared as {used.simple}: {lost}"
+        yield Suspicion(warning("PP124", name, given, used.simple, message), span)

@@ -1,0 +1,63 @@
+"""Where the columns of a plan come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.expr.nodes import Alias, Column, Exists, Expr, InSubquery, ScalarSubquery
+from planproof.plan.nodes import Aggregate, Named, Plan, Project, Scan, SetOperation
+
+
+def plans(root: Plan) -> Iterator[Plan]:
+    """Every node of the plan, those of subqueries in expressions included."""
+    for node in root.walk():
+        yield node
+        for top in node.expressions:
+            for expr in top.walk():
+                if isinstance(expr, ScalarSubquery | Exists | InSubquery):
+                    yield from plans(expr.plan)
+
+
+class Lineage:
+    """What makes each column: a source's own column, or the expression behind a name."""
+
+    def __init__(self, root: Plan) -> None:
+        self.nodes = tuple(plans(root))
+        self._made: dict[int, Expr] = {}
+        self._scans: dict[int, Scan] = {}
+        for node in self.nodes:
+            self._note(node)
+
+    @property
+    def expressions(self) -> Iterator[tuple[str | None, Expr]]:
+        """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
+        for node in self.nodes:
+            for top in node.expressions:
+                name = top.name if isinstance(top, Alias) else None
+                yield from ((name, expr) for expr in top.walk())
+
+    def _note(self, node: Plan) -> None:
+        if isinstance(node, Scan):
+            self._scans.update((c.id, node) for c in node.output)
+        elif isinstance(node, Project | Aggregate):
+            self._made.update((i.id, i.child) for i in node.items if isinstance(i, Alias))
+        elif isinstance(node, Named | SetOperation):
+            below = node.inputs[0] if isinstance(node, SetOperation) else node.child
+            self._made.update((o.id, c) for o, c in zip(node.output, below.output) if o.id != c.id)
+
+    def definition(self, expr: Expr) -> Expr:
+        """The expression behind a column: a source's column, or what was computed. Anything else is its own."""
+        seen: set[int] = set()
+        while True:
+            if isinstance(expr, Alias):
+                expr = expr.child
+            elif isinstance(expr, Column) and expr.id in self._made and expr.id not in seen:
+                seen.add(expr.id)
+                expr = self._made[expr.id]
+            else:
+                return expr
+
+    def source(self, expr: Expr) -> Scan | None:
+        """The source whose own column this is, None for what was computed."""
+        found = self.definition(expr)
+        return self._scans.get(found.id) if isinstance(found, Column) else None

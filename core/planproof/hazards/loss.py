@@ -1,0 +1,32 @@
+"""Which casts between types lose something, and what."""
+
+from __future__ import annotations
+
+from planproof.types import DOUBLE, FLOAT, LONG, DataType, Decimal, is_integral, is_numeric, is_string
+
+_EXACT_DIGITS: dict[DataType, int] = {DOUBLE: 15, FLOAT: 7}
+
+
+def loss(source: DataType, target: DataType) -> str | None:
+    """What a cast that nobody wrote loses, None where it loses nothing."""
+    if is_string(source) and is_numeric(target):
+        return "leading zeros and the text's spelling are dropped"
+    if target in _EXACT_DIGITS and _digits(source) > _EXACT_DIGITS[target]:
+        return f"numbers of more than {_EXACT_DIGITS[target]} digits are rounded"
+    if isinstance(source, Decimal) and isinstance(target, Decimal):
+        if target.scale < source.scale:
+            return f"{source.scale} decimals become {target.scale}"
+        if target.precision - target.scale < source.precision - source.scale:
+            return f"numbers of {source.precision - source.scale} whole digits do not fit"
+    return None
+
+
+def _digits(t: DataType) -> int:
+    if isinstance(t, Decimal):
+        return t.precision
+    return (19 if t == LONG else 10) if is_integral(t) else 0
+
+
+def changed(value: str, source: DataType, target: DataType) -> str:
+    """The condition for which `value` does not survive the way to `target` and back."""
+    return f"{value} IS NOT NULL AND NOT (CAST(CAST({value} AS {target.sql}) AS {source.sql}) <=> {value})"

@@ -1,0 +1,46 @@
+"""`SELECT *` from a table to the end: a column that is added there changes what the model produces.
+
+A contract says so by itself, so that models with one are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Column
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.suspicion import Suspicion, warning
+from planproof.plan.nodes import Filter, Join, Named, PassThrough, Plan, Project, Scan, SetOperation
+
+
+def open_stars(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    """One warning per source whose columns reach the output through nothing but stars."""
+    root = lineage.nodes[0]
+    found: dict[str, str] = {}
+    for at, column in enumerate(root.output):
+        for scan in _starred(root, at):
+            found.setdefault(scan.relation, column.name)
+    for relation, first in found.items():
+        message = f"`*` hands on whatever columns {relation} has: one that is added there changes this model's width"
+        yield Suspicion(warning("PP129", first, "columns that are named", "*", message))
+
+
+def _starred(node: Plan, at: int) -> Iterator[Scan]:
+    """The sources from which the column at a place comes, where nothing in the text names it."""
+    if isinstance(node, Scan):
+        yield node
+    elif isinstance(node, Named | PassThrough | Filter):
+        yield from _starred(node.child, at)
+    elif isinstance(node, SetOperation):
+        for side in node.inputs:
+            yield from _starred(side, at)
+    elif isinstance(node, Join):
+        left = len(node.left.output)
+        yield from _starred(node.left, at) if at < left else _starred(node.right, at - left)
+    elif isinstance(node, Project):
+        item = node.items[at]
+        if isinstance(item, Column) and item.span is None:
+            below = next((i for i, c in enumerate(node.child.output) if c.id == item.id), None)
+            if below is not None:
+                yield from _starred(node.child, below)

@@ -1,0 +1,38 @@
+"""What a hazard hands over: a warning, where it stands, and what to count so that data decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planproof.expr.nodes import Span
+from planproof.report.model import Finding, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The rows of the model's own sources for which a condition holds.
+
+    With `columns`, `span` is an input of a set operation, and the condition is about its columns under the names `c0`,
+    `c1`, ... Without, `span` is an expression, and the condition is about it (`{x}`) in the rows of its query block.
+    `what` says what such rows show.
+    """
+
+    span: Span
+    condition: str
+    what: str
+    columns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A hazard's warning; `span` is its place in the text. `count` is None where no count could decide."""
+
+    finding: Finding
+    span: Span | None = None
+    count: Count | None = None
+
+
+def warning(
+    code: str, column: str | None, promised: str | None, found: str | None, message: str, plane: str = "logical"
+) -> Finding:
+    return Finding(Verdict.WARNING, code, plane, column, promised, found, message)

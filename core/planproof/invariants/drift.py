@@ -1,0 +1,126 @@
+"""Drift: what older files of a table store, against the table as it is registered and as it is written now.
+
+Spark reads a file's columns by name, without case unless the session says otherwise, nested fields too; their order
+does not matter. A column that a file does not have reads as null. Types must be the same, or be widened as the file is
+read. A timestamp with a zone beside one without is read with a shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planproof.arrow.footers import Footer
+from planproof.claims.model import Path, dotted
+from planproof.invariants.registered import widens
+from planproof.invariants.stored import once
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import (
+    BINARY,
+    BYTE,
+    INT,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    Array,
+    DataType,
+    Decimal,
+    Geo,
+    Interval,
+    Map,
+    Struct,
+    Time,
+    is_integral,
+    is_string,
+    without_lengths,
+)
+
+_BOTH: set[DataType] = {TIMESTAMP, TIMESTAMP_NTZ}
+_DIGITS: dict[DataType, int] = {BYTE: 3, SHORT: 5, INT: 10, LONG: 20}
+
+
+def check(now: PhysicalSchema, footers: Sequence[Footer], partition_by: Sequence[str] = ()) -> list[Finding]:
+    """Each stored file against the schema that the table has, or that the model writes, now.
+
+    Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, widens, or
+    takes a partition's value from the path although the file has one too.
+    """
+    away = {name.lower() for name in partition_by}
+    wanted = [f for f in now if f.name.lower() not in away]
+    found: list[tuple[Finding, int]] = []
+    for footer in footers:
+        if footer.rows:
+            found += [(finding, footer.files) for finding in _file(wanted, footer, away)]
+    return once(found)
+
+
+def _file(wanted: Sequence[PhysicalField], footer: Footer, away: set[str]) -> Iterator[Finding]:
+    stored = {f.name.lower(): f for f in footer.schema}
+    for f in wanted:
+        held = stored.get(f.name.lower())
+        if held is None:
+            yield _lacks(footer, (f.name,), f.type, f.nullable)
+            continue
+        if held.name != f.name:
+            message = f"{footer.name}: {f.name} is stored as {held.name}; a session that minds case reads null"
+            yield _finding(Verdict.WARNING, (f.name,), f.name, held.name, message)
+        yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
+    for name in away & set(stored):
+        column = stored[name].name
+        message = f"{footer.name} stores the partition column {column}; readers take the path's value, not the file's"
+        yield _finding(Verdict.WARNING, (column,), "in the path only", "in the file too", message)
+
+
+def _types(now: DataType, stored: DataType, path: Path, footer: Footer) -> Iterator[Finding]:
+    if isinstance(now, Struct) and isinstance(stored, Struct):
+        yield from _structs(now, stored, path, footer)
+    elif isinstance(now, Array) and isinstance(stored, Array):
+        yield from _types(now.element, stored.element, (*path, "element"), footer)
+    elif isinstance(now, Map) and isinstance(stored, Map):
+        yield from _types(now.key, stored.key, (*path, "key"), footer)
+        yield from _types(now.value, stored.value, (*path, "value"), footer)
+    elif now != stored:
+        yield _leaf(now, stored, path, footer)
+
+
+def _structs(now: Struct, stored: Struct, path: Path, footer: Footer) -> Iterator[Finding]:
+    held = {f.name.lower(): f for f in stored.fields}
+    for f in now.fields:
+        inner = held.get(f.name.lower())
+        if inner is None:
+            yield _lacks(footer, (*path, f.name), f.type, f.nullable)
+        else:
+            yield from _types(f.type, inner.type, (*path, f.name), footer)
+
+
+def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Finding:
+    said = f"{footer.name}: {dotted(path)} is {now.simple} now and is stored as {stored.simple}"
+    if {now, stored} == _BOTH:
+        message = f"{said}: readers shift it by their session's time zone"
+        return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, message)
+    if is_string(now) and (is_string(stored) or stored == BINARY):
+        return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as text")
+    if _reads(stored, now):
+        return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark widens as it reads")
+    return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, f"{said}: Spark cannot read it so")
+
+
+def _reads(stored: DataType, now: DataType) -> bool:
+    """Whether Spark reads it without loss; what it does with rarer types is not held against a table."""
+    if is_integral(stored) and isinstance(now, Decimal):
+        return now.precision - now.scale >= _DIGITS[stored]
+    return widens(stored, now) or bool({type(stored), type(now)} & {Interval, Geo, Time}) or VARIANT in (stored, now)
+
+
+def _lacks(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding:
+    place = dotted(path)
+    message = f"{footer.name} has no {place}, which reads as null there"
+    verdict = Verdict.WARNING if nullable else Verdict.VIOLATED
+    promised = now.simple if nullable else f"{now.simple} NOT NULL"
+    return _finding(verdict, path, promised, "missing", message if nullable else f"{message}, and is promised NOT NULL")
+
+
+def _finding(verdict: Verdict, path: Path, now: str, stored: str, message: str) -> Finding:
+    return Finding(verdict, "PP402", "files", dotted(path), now, stored, message)

@@ -1,0 +1,127 @@
+"""What changed between two shapes of a relation, and whom it breaks.
+
+Breaking: what a reader used is gone, narrower, or may be null now. Safe: a reader of the old shape reads the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from planproof.claims.model import dotted
+from planproof.invariants.compare import Difference, type_differences
+from planproof.invariants.registered import widens
+from planproof.types import DataType, TypeSyntaxError, parse_type
+
+BREAKING, SAFE = "breaking", "safe"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    name: str
+    type: DataType
+    not_null: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.type.simple}{' NOT NULL' if self.not_null else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What readers of a relation may rely on: its columns in order, and its declared constraints."""
+
+    relation: str
+    columns: tuple[ColumnShape, ...]
+    constraints: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one relation. `column` is a path, None where the whole relation is meant. `reaches` lists the
+    columns downstream (`relation.column`) that are made of it."""
+
+    relation: str
+    column: str | None
+    effect: str
+    what: str
+    before: str | None = None
+    after: str | None = None
+    reaches: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why."""
+
+    changes: tuple[Change, ...]
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def breaking(self) -> bool:
+        return any(change.effect == BREAKING for change in self.changes)
+
+
+def compared(before: Shape | None, after: Shape | None) -> Iterator[Change]:
+    """The changes of one relation; None where it is not there."""
+    if before is None or after is None:
+        shape = before or after
+        if shape is not None:
+            gone = after is None
+            yield Change(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
+        return
+    if before.relation.lower() != after.relation.lower():
+        yield Change(before.relation, None, BREAKING, "moved", before.relation, after.relation)
+    yield from _columns(before, after)
+    for constraint in sorted(before.constraints - after.constraints):
+        yield Change(after.relation, None, BREAKING, "constraint dropped", constraint, None)
+    for constraint in sorted(after.constraints - before.constraints):
+        yield Change(after.relation, None, SAFE, "constraint added", None, constraint)
+
+
+def _columns(before: Shape, after: Shape) -> Iterator[Change]:
+    relation = after.relation
+    old, new = _by_name(before.columns), _by_name(after.columns)
+    for key, column in old.items():
+        if key not in new:
+            yield Change(relation, column.name, BREAKING, "column removed", str(column), None)
+    for key, column in new.items():
+        if key not in old:
+            yield Change(relation, column.name, SAFE, "column added", None, str(column))
+        else:
+            yield from _column(relation, old[key], column)
+    kept = [key for key in old if key in new], [key for key in new if key in old]
+    if kept[0] != kept[1]:
+        yield Change(relation, None, SAFE, "columns reordered", ", ".join(kept[0]), ", ".join(kept[1]))
+
+
+def _by_name(columns: Iterable[ColumnShape]) -> dict[str, ColumnShape]:
+    return {column.name.lower(): column for column in columns}
+
+
+def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[Change]:
+    for difference in type_differences(old.type, new.type, (new.name,)):
+        yield _typed(relation, difference)
+    if old.not_null != new.not_null:
+        effect, what = (BREAKING, "may be null now") if old.not_null else (SAFE, "never null now")
+        yield Change(relation, new.name, effect, what, str(old), str(new))
+
+
+def _typed(relation: str, difference: Difference) -> Change:
+    place, old, new = dotted(difference.path), difference.promised, difference.found
+    if old is None or new is None:
+        gone = new is None
+        return Change(relation, place, BREAKING if gone else SAFE, "field removed" if gone else "field added", old, new)
+    if _widens(old, new):
+        return Change(relation, place, SAFE, "type widened", old, new)
+    return Change(relation, place, BREAKING, "type narrowed" if _widens(new, old) else "type changed", old, new)
+
+
+def _widens(narrow: str, wide: str) -> bool:
+    try:
+        return widens(parse_type(narrow), parse_type(wide))
+    except TypeSyntaxError:  # A difference in the order of a struct's fields is told in words.
+        return False

@@ -1,0 +1,95 @@
+"""Two compiled projects side by side: what the readers of each model lose or gain, and what that reaches downstream."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from planproof.catalog import Relation, split_name
+from planproof.conf import Conf
+from planproof.contract import Contract
+from planproof.project.changes import Change, ColumnShape, Comparison, Shape, compared
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import contract_of
+from planproof.project.offline import DBT_CONF, OfflineCheck
+from planproof.project.sources import read_frozen
+
+
+def compare_projects(
+    before: Project, after: Project, conf: Conf | None = None, frozen: str | Path | None = None
+) -> Comparison:
+    """Every relation of both manifests, models, seeds and sources. `frozen` is a freeze file for both. Raises
+    `ProjectError`."""
+    old, new = _Shapes.of(before, conf, frozen), _Shapes.of(after, conf, frozen)
+    changes: list[Change] = []
+    for key in dict.fromkeys([*old.shapes, *new.shapes]):
+        if key in old.unread or key in new.unread:
+            continue
+        for change in compared(old.shapes.get(key), new.shapes.get(key)):
+            readers = old if change.after is None else new
+            changes.append(replace(change, reaches=readers.reached(change)))
+    unread = {**old.unread, **new.unread}
+    return Comparison(tuple(changes), {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())})
+
+
+@dataclass(slots=True)
+class _Shapes:
+    """The relations of one project by unique id; `feeds` says per column which columns are made of it directly."""
+
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    feeds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def of(cls, project: Project, conf: Conf | None, frozen: str | Path | None) -> _Shapes:
+        found = cls()
+        check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen))
+        for key, node in project.nodes.items():
+            report = check.visit(node)
+            if node.materialized == "ephemeral":
+                continue
+            if key in check.unread:
+                found.unread[key] = check.unread[key]
+                continue
+            relation = check.catalog.find(split_name(node.relation))
+            if relation is not None:
+                found.shapes[key] = _shape(node, relation, contract_of(node.raw, conf))
+            if report is not None:
+                found._note(node.relation, report.details.get("lineage") or {})
+        return found
+
+    def _note(self, relation: str, lineage: Mapping[str, Any]) -> None:
+        for name, sources in lineage.get("columns", ()):
+            for source, column, _ in sources:
+                self.feeds[_key(source, column)].add(f"{relation}.{name}")
+
+    def reached(self, change: Change) -> tuple[str, ...]:
+        """Every column downstream, however far, that is made of the changed one."""
+        if change.column is None:
+            return ()
+        waiting, seen = [_key(change.relation, split_name(change.column)[0])], set[str]()
+        while waiting:
+            for column in self.feeds.get(waiting.pop(), ()):
+                if column not in seen:
+                    seen.add(column)
+                    waiting.append(_key(*column.rsplit(".", 1)))
+        return tuple(sorted(seen))
+
+
+def _key(relation: str, column: str) -> str:
+    """A column's key; a relation is known by its last two parts, however it is spelled."""
+    return ".".join((*split_name(relation)[-2:], column)).lower()
+
+
+def _shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:
+    """A contract's promises are what readers may rely on; without one, what the plan gives."""
+    promised = {f.name.lower(): not f.nullable for f in contract.schema} if contract is not None else {}
+    columns = tuple(
+        ColumnShape(f.name, f.type, promised.get(f.name.lower(), not f.nullable or f.evidence is not None))
+        for f in relation.schema
+    )
+    constraints = frozenset(map(str, contract.constraints)) if contract is not None else frozenset[str]()
+    return Shape(node.relation, columns, constraints)

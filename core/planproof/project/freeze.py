@@ -1,0 +1,88 @@
+"""The schemas of sources as Spark reports them, written down; and what changed since they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planproof.project.changes import Change, ColumnShape, Comparison, Shape, compared
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.sources import Frozen, Known
+from planproof.session.protocol import Session, StoredTable
+from planproof.types import DataType, parse_type
+
+VERSION = 1
+
+
+def frozen_form(project: Project, session: Session, nodes: Sequence[ProjectNode] | None = None) -> dict[str, Any]:
+    """The freeze file's content: every source and seed that Spark knows. Raises `ProjectError` where one is missing,
+    and `SparkFailure`."""
+    sources: dict[str, Any] = {}
+    missing = []
+    for node in given(project) if nodes is None else nodes:
+        table = session.table(node.relation)
+        if table is None:
+            missing.append(node.relation)
+        else:
+            sources[node.relation] = {"kind": _kind(table), "columns": _columns(table)}
+    if missing:
+        raise ProjectError(f"Spark knows no {', '.join(missing)}; nothing was written")
+    return {"version": VERSION, "sources": sources}
+
+
+def given(project: Project) -> list[ProjectNode]:
+    """The relations that no model makes."""
+    return [node for node in project.nodes.values() if node.kind in ("source", "seed")]
+
+
+def text_of(form: Mapping[str, Any]) -> str:
+    """The file's text: one line per column, so that a change reads well as a diff."""
+    lines = ["{", f'  "version": {form["version"]},', '  "sources": {']
+    sources = list(form["sources"].items())
+    for i, (name, entry) in enumerate(sources):
+        columns = ",\n".join(f"        {json.dumps(c, ensure_ascii=False)}" for c in entry["columns"])
+        lines += [f"    {json.dumps(name)}: {{", f'      "kind": {json.dumps(entry["kind"])},', '      "columns": [']
+        lines += [columns, "      ]", "    }" + ("," if i + 1 < len(sources) else "")]
+    return "\n".join([*lines, "  }", "}"]) + "\n"
+
+
+def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comparison:
+    """The live sources against the freeze file. Raises `ProjectError` where there is no file."""
+    if frozen.file is None:
+        raise ProjectError("there is no freeze file to compare with; run `planproof freeze` first")
+    changes: list[Change] = []
+    unread: dict[str, str] = {}
+    for node in given(project):
+        known, table = frozen.find(node.relation), session.table(node.relation)
+        if known is None:
+            unread[node.relation] = f"{frozen.file} does not hold it; run `planproof freeze` again"
+            continue
+        before = _shape(node.relation, known)
+        changes += compared(before, None if table is None else _live(node.relation, table))
+    return Comparison(tuple(changes), unread)
+
+
+def _shape(relation: str, known: Known) -> Shape:
+    return Shape(relation, tuple(ColumnShape(name, t, not nullable) for name, t, nullable in known.columns))
+
+
+def _live(relation: str, table: StoredTable) -> Shape:
+    return Shape(relation, tuple(ColumnShape(f.name, f.type, not f.nullable) for f in table.schema))
+
+
+def _kind(table: StoredTable) -> str:
+    return "table" if table.kind == "table" else "view"
+
+
+def _columns(table: StoredTable) -> list[dict[str, Any]]:
+    return [{"name": f.name, "type": _spelled(f.type), "nullable": f.nullable} for f in table.schema]
+
+
+def _spelled(t: DataType) -> Any:
+    """The type as people read it, or Spark's JSON where that would lose a nested flag."""
+    try:
+        return t.simple if parse_type(t.simple) == t else t.json
+    except ValueError:
+        return t.json

@@ -1,0 +1,108 @@
+"""Queries that Spark accepts, run as models without a contract through `guard.check`: nothing may be violated.
+
+The golden queries always; with ORACLE (a directory that holds queries.jsonl.gz) also those. `STRIDE=n` takes each nth.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model, Verdict
+
+GOLDEN = Path(__file__).parents[1] / "cases" / "queries"
+ORACLE = Path(os.environ.get("ORACLE", "")) / "queries.jsonl.gz"
+BATCH = 400
+UNSTORABLE = ("PP102", "PP103")
+"""Spark accepts such a query, and refuses to write its result."""
+
+
+def golden() -> list[dict[str, Any]]:
+    setup = [s for s in (GOLDEN / "tables.sql").read_text().rstrip().rstrip(";").split(";\n") if s.strip()]
+    lines = [line for path in sorted(GOLDEN.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [{**case, "setup": setup} for case in map(json.loads, lines) if "schema" in case]
+
+
+def oracle() -> list[dict[str, Any]]:
+    if not os.environ.get("ORACLE") or not ORACLE.exists():
+        return []
+    with gzip.open(ORACLE, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines][:: int(os.environ.get("STRIDE", "1"))]
+
+
+def batches() -> Iterator[Any]:
+    """Cases of one setup stay together, so that it runs once."""
+    for name, cases in (("golden", golden()), ("oracle", oracle())):
+        cases.sort(key=lambda case: (case["setup"], case["ansi"]))
+        for start in range(0, len(cases), BATCH):
+            yield pytest.param(cases[start : start + BATCH], id=f"{name}-{start}")
+
+
+class Place:
+    """A session and a database of its own for each setup: what a setup makes is gone with it."""
+
+    def __init__(self, spark: Any) -> None:
+        self.root, self.count, self.name = spark, 0, ""
+        self.key: tuple[Any, ...] | None = None
+        self.guard: Guard | None = None
+
+    def guard_for(self, case: dict[str, Any]) -> Guard | None:
+        """The guard of the case's setup; None where that does not run in a database of its own."""
+        key = (*case["setup"], case["ansi"])
+        if key != self.key:
+            self.close()
+            self.key, self.guard = key, self._opened(case)
+        return self.guard
+
+    def _opened(self, case: dict[str, Any]) -> Guard | None:
+        self.count += 1
+        self.name = f"conformance_{os.getpid()}_{self.count}"
+        spark = self.root.newSession()
+        spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+        spark.conf.set("spark.sql.ansi.enabled", str(case["ansi"]).lower())
+        spark.sql(f"create database {self.name}")
+        spark.sql(f"use {self.name}")
+        try:
+            for statement in case["setup"]:
+                spark.sql(statement)
+        except Exception:
+            return None
+        return Guard(spark)
+
+    def close(self) -> None:
+        if self.name:
+            self.root.sql(f"drop database if exists {self.name} cascade")
+        self.name = ""
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("cases", batches())
+def test_accepted_queries_break_nothing(spark: Any, cases: list[dict[str, Any]], record_property: Any) -> None:
+    place, seen, broken = Place(spark), Counter[str](), []
+    try:
+        for case in cases:
+            guard = place.guard_for(case)
+            if guard is None:
+                seen["setup does not run here"] += 1
+                continue
+            report = guard.check(Model(f"{place.name}.model", case["query"]))
+            if report.outcome != "checked":
+                seen[f"{report.outcome}: {report.findings[-1].found}"] += 1
+            seen["checked"] += report.outcome == "checked"
+            seen.update(f"{f.code} {f.verdict}" for f in report.findings if f.verdict is not Verdict.PROVED)
+            if report.outcome == "checked":
+                violated = [f for f in report.of(Verdict.VIOLATED) if f.code not in UNSTORABLE]
+                broken += [(case["query"], str(f)) for f in violated]
+    finally:
+        place.close()
+    record_property("seen", dict(seen))
+    print(dict(seen))
+    assert broken == []
+    assert seen["checked"] > len(cases) / 2

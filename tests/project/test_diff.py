@@ -1,0 +1,108 @@
+"""Two manifests side by side: effect, both sides, and the columns downstream that a change reaches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from planproof.cli.group import cli
+from planproof.project.diff import compare_projects
+from planproof.project.manifest import read_project
+
+SOURCES = {"raw.orders": {"id": "bigint", "amount": "decimal(10,2)", "tags": "struct<a:int,b:string>"}}
+STAGING = {"sql": "select id, amount, tags from raw.orders", "parents": ["raw.orders"]}
+TOTALS = {"sql": "select id, sum(amount) as total from shop.stg group by id", "parents": ["stg"]}
+REPORT = {"sql": "select total as shown, id from shop.totals", "parents": ["totals"]}
+
+
+@pytest.fixture
+def project(dbt_manifest: Any) -> Any:
+    def build(sources: Any = None, **models: Any) -> Any:
+        made = {"stg": STAGING, "totals": TOTALS, "report": REPORT, **models}
+        kept = {name: form for name, form in made.items() if form}
+        return dbt_manifest(models=kept, sources=sources or SOURCES)
+
+    return build
+
+
+def told(before: Any, after: Any) -> list[tuple[str, str, str | None, str]]:
+    found = compare_projects(read_project(before), read_project(after))
+    return [(c.effect, c.relation, c.column, c.what) for c in found.changes]
+
+
+def test_the_same_project_has_not_changed(project: Any) -> None:
+    found = compare_projects(read_project(project()), read_project(project()))
+    assert (found.changes, found.unread, found.breaking) == ((), {}, False)
+
+
+def test_a_removed_column_breaks_what_is_made_of_it(project: Any) -> None:
+    after = project(
+        stg={**STAGING, "sql": "select id, tags from raw.orders"},
+        totals={**TOTALS, "sql": "select id, 1 as total from shop.stg"},
+    )
+    found = compare_projects(read_project(project()), read_project(after))
+    [removed] = [c for c in found.changes if c.relation == "shop.stg"]
+    assert (removed.effect, removed.column, removed.what) == ("breaking", "amount", "column removed")
+    assert (removed.before, removed.after) == ("decimal(10,2)", None)
+    assert removed.reaches == ("shop.report.shown", "shop.totals.total")
+
+
+@pytest.mark.parametrize(
+    ("sql", "column", "effect", "what"),
+    [
+        ("select cast(id as int) id, amount, tags from raw.orders", "id", "breaking", "type narrowed"),
+        ("select id, cast(amount as decimal(14,2)) amount, tags from raw.orders", "amount", "safe", "type widened"),
+        ("select id, cast(amount as string) amount, tags from raw.orders", "amount", "breaking", "type changed"),
+        ("select id, amount, tags, 1 as one from raw.orders", "one", "safe", "column added"),
+        ("select amount, id, tags from raw.orders", None, "safe", "columns reordered"),
+        ("select id, amount, named_struct('a', tags.a) tags from raw.orders", "tags.b", "breaking", "field removed"),
+    ],
+)
+def test_each_change_has_an_effect_and_a_direction(project: Any, sql: str, column: Any, effect: str, what: str) -> None:
+    found = told(project(), project(stg={**STAGING, "sql": sql}))
+    assert (effect, "shop.stg", column, what) in found
+
+
+def test_promises_of_a_contract_count(project: Any) -> None:
+    column = {"data_type": "bigint", "constraints": [{"type": "not_null"}, {"type": "unique"}]}
+    promised = {"sql": "select id from raw.orders", "parents": ["raw.orders"], "contract": True}
+    strict = project(stg={**promised, "columns": {"id": column}}, totals=None, report=None)
+    loose = project(stg={**promised, "columns": {"id": "bigint"}}, totals=None, report=None)
+    lost = {("breaking", "shop.stg", "id", "may be null now"), ("breaking", "shop.stg", None, "constraint dropped")}
+    won = {("safe", "shop.stg", "id", "never null now"), ("safe", "shop.stg", None, "constraint added")}
+    assert set(told(strict, loose)) == lost
+    assert set(told(loose, strict)) == won
+
+
+def test_models_and_sources_come_and_go(project: Any) -> None:
+    assert told(project(), project(report=None)) == [("breaking", "shop.report", None, "removed")]
+    assert told(project(report=None), project()) == [("safe", "shop.report", None, "added")]
+    narrower = {"raw.orders": {**SOURCES["raw.orders"], "id": "int"}}
+    assert ("breaking", "raw.orders", "id", "type narrowed") in told(project(), project(sources=narrower))
+
+
+def test_what_cannot_be_read_is_said(project: Any) -> None:
+    unknown = {"sql": "select * from nobody.knows", "parents": []}
+    found = compare_projects(read_project(project(stg=unknown)), read_project(project()))
+    assert set(found.unread) == {"shop.stg", "shop.totals", "shop.report"}
+
+
+def test_the_command_ends_with_0_1_or_2(project: Any, tmp_path: Any) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_text(json.dumps(project()))
+    new.write_text(json.dumps(project(report=None)))
+    run = CliRunner()
+    same = run.invoke(cli, ["diff", str(old), str(old)])
+    assert (same.exit_code, same.output.strip()) == (0, "0 breaking, 0 safe")
+    broken = run.invoke(cli, ["diff", str(old), str(new)])
+    assert broken.exit_code == 1
+    assert "shop.report" in broken.output
+    form = json.loads(run.invoke(cli, ["diff", str(old), str(new), "--json"]).output)
+    assert form["breaking"] is True
+    assert [c["what"] for c in form["changes"]] == ["removed"]
+    assert run.invoke(cli, ["diff", str(new), str(old)]).exit_code == 0
+    assert run.invoke(cli, ["diff", str(new), str(old), "--fail-on", "change"]).exit_code == 1
+    assert run.invoke(cli, ["diff", str(old), str(tmp_path / "none.json")]).exit_code == 2

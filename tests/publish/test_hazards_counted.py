@@ -1,0 +1,53 @@
+"""Hazards that data decide: violated where values changed, proved where none did, a warning where nobody can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model, Report, Settings
+
+SETUP = (
+    "create table {db}.a using parquet as select 1 as id, 10 as customer, '007' as code, 5L as big",
+    "create table {db}.b using parquet as select 20 as customer, 2 as id, 8 as code, 99999999999L as big",
+    "create table {db}.same using parquet as select 3 as customer, 3 as id",
+)
+
+CASES = [
+    ("select id, customer from {db}.a union all select customer, id from {db}.b", False, "PP120", "violated"),
+    ("select id, customer from {db}.a union all select customer, id from {db}.same", False, "PP120", "proved"),
+    ("select id, customer from {db}.a union all select customer, id from {db}.a", False, "PP120", "warning"),
+    ("select code from {db}.a union all select code from {db}.b", True, "PP125", "violated"),
+    ("select cast(big as int) big from {db}.b", False, "PP126", "violated"),
+    ("with x as (select big from {db}.a) select cast(big as int) big from x where big > 0", False, "PP126", "proved"),
+    ("select cast(sum(big) as int) big from {db}.a", False, "PP126", "warning"),
+]
+
+
+@pytest.fixture
+def found(spark: Any, database: str, ansi: Any) -> Any:
+    for statement in SETUP:
+        spark.sql(statement.format(db=database))
+
+    def publish(sql: str, on: bool, settings: Settings | None = None, kind: str = "table") -> Report:
+        ansi(on)
+        model = Model(f"{database}.t_{kind}", sql.format(db=database), materialized=kind)
+        return Guard(spark, settings=settings).publish(model)
+
+    return publish
+
+
+def test_a_count_decides(found: Any) -> None:
+    for sql, on, code, verdict in CASES:
+        report = found(sql, on)
+        assert [f.verdict.value for f in report.findings if f.code == code] == [verdict], (sql, report.findings)
+        assert report.outcome == ("rejected" if verdict == "violated" else "published"), sql
+
+
+def test_a_view_is_counted_too_and_an_allowed_hazard_is_not(found: Any) -> None:
+    sql = CASES[0][0]
+    assert found(sql, False, kind="view").outcome == "rejected"
+    report = found(sql, False, Settings(allow=("PP120",)))
+    assert [(f.code, f.verdict.value) for f in report.findings if f.code == "PP120"] == [("PP120", "warning")]
+    assert report.outcome == "published"
