@@ -92,7 +92,7 @@ def test_open_findings_are_decided_and_keep_their_place(session):
     schema = session.planes(f"select * from {ROWS}").declared
     found = check(contract, schema, {}, None, Settings(), "analyzed", lambda column: None)
     assert {f.verdict for f in found} == {Verdict.UNPROVED}
-    decided = count(session, ROWS, found)
+    decided, _ = count(session, ROWS, found)
     assert [(f.code, f.verdict.value, f.field, f.plane) for f in decided] == [
         ("PP505", "violated", "`a b`", "analyzed"),
         ("PP505", "violated", "items.element.q", "analyzed"),

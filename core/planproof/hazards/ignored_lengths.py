@@ -8,12 +8,14 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Cast
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
-from planproof.hazards.suspicion import Suspicion, warning
+from planproof.hazards.suspicion import Suspicion, told, warning
 
 
 def ignored_lengths(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for column, expr in lineage.expressions:
         if isinstance(expr, Cast) and expr.ignored is not None:
             name, wanted = pretty(expr.child), expr.ignored.simple
-            message = f"{name} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
+            message = (
+                f"{told(column, name)} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
+            )
             yield Suspicion(warning("PP130", column or name, wanted, "string", message), expr.span)

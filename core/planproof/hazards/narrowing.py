@@ -13,7 +13,7 @@ from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
-from planproof.hazards.suspicion import Count, Suspicion, warning
+from planproof.hazards.suspicion import Count, Suspicion, told, warning
 from planproof.types import BYTE, INT, LONG, SHORT, DataType, Decimal, is_integral
 
 _WIDTH = (BYTE, SHORT, INT, LONG)
@@ -29,7 +29,9 @@ def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for column, expr in lineage.expressions:
         if isinstance(expr, Cast) and expr.written and expr.mode == "legacy" and _wraps(expr, lineage):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
-            message = f"{name} is {given} and is cast to {used}, which wraps beyond its range with ANSI off"
+            message = (
+                f"{told(column, name)} is {given} and is cast to {used}, which wraps beyond its range with ANSI off"
+            )
             yield Suspicion(warning("PP126", column or name, given, used, message), expr.span, _count(expr))
 
 

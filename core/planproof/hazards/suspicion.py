@@ -32,6 +32,15 @@ class Suspicion:
     count: Count | None = None
 
 
+def told(column: str | None, text: str) -> str:
+    """An expression as a message begins with it: the output column first, where that is not named by itself.
+
+    >>> told("n", "(a * 1000)"), told("a", "a"), told(None, "a")
+    ('n: (a * 1000)', 'a', 'a')
+    """
+    return text if column is None or column == text else f"{column}: {text}"
+
+
 def warning(
     code: str, column: str | None, promised: str | None, found: str | None, message: str, plane: str = "logical"
 ) -> Finding:

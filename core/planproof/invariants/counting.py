@@ -43,14 +43,14 @@ def terms_of(contract: Contract) -> list[Term]:
     return found
 
 
-def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term]) -> str:
-    """A query of one row: the number of rows, then one count per term, in order.
+def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term], checks: Sequence[str] = ()) -> str:
+    """A query of one row: the number of rows, then one count per term, in order, then the rows that fail each check.
 
     `source` stands in FROM: a quoted name, or a query in parentheses. `schema` is the source's: it tells a struct's
     field from an array's element. A null, or a long string, counts once for each place inside parents that are there.
     Raises `KeyError` where a path is not in the schema.
     """
-    counts = ["count(*)", *(f"coalesce(sum({_top(schema, term)}), 0L)" for term in terms)]
+    counts = ["count(*)", *(f"coalesce(sum({_top(schema, term)}), 0L)" for term in terms), *map(_failing, checks)]
     return f"SELECT {', '.join(counts)} FROM {source} AS counted"
 
 
@@ -114,20 +114,25 @@ def count_terms(session: Session, relation: str, terms: Sequence[Term], source: 
     return read_counts(row, terms, source or "a query over all rows")
 
 
-def count(session: Session, relation: str, findings: Iterable[Finding]) -> list[Finding]:
-    """Decides open findings on NOT NULL (PP506) and lengths (PP500) by counting, all in one query.
+def count(
+    session: Session, relation: str, findings: Iterable[Finding], checks: Sequence[str] = ()
+) -> tuple[list[Finding], list[int]]:
+    """Decides open findings on NOT NULL (PP506) and lengths (PP500), and counts the rows that fail each check
+    expression, all in one query.
 
-    `relation` stands in FROM. A finding whose place the relation does not have stays as it is. Raises `SparkFailure`.
+    `relation` stands in FROM. A finding whose place the relation does not have stays as it is. Raises `AnalysisError`
+    where a check cannot be analyzed, and `SparkFailure`.
     """
     findings = list(findings)
     schema = session.planes(f"SELECT * FROM {relation} AS counted").analyzed
     wanted = [(f, _term(f, find(schema, f.field or ""))) for f in findings]
     terms = list(dict.fromkeys(term for _, term in wanted if term is not None))
-    if not terms:
-        return findings
-    row = session.rows(count_query(relation, schema, terms))[0]
+    if not terms and not checks:
+        return findings, []
+    row = session.rows(count_query(relation, schema, terms, checks))[0]
     facts = read_counts(row, terms, "a query over all rows")
-    return [f if term is None else _decided(f, term, facts) for f, term in wanted]
+    decided = [f if term is None else _decided(f, term, facts) for f, term in wanted]
+    return decided, [int(n or 0) for n in row[1 + len(terms) :]]
 
 
 def _term(finding: Finding, place: Place | None) -> Term | None:
@@ -162,8 +167,11 @@ def unique_query(source: str, columns: Sequence[str]) -> str:
 
 def check_query(source: str, expressions: Sequence[str]) -> str:
     """A query of one row: per check expression, the rows where it is false. Null satisfies a check, as in SQL."""
-    terms = ", ".join(f"count_if(NOT (\n{expression}\n))" for expression in expressions)
-    return f"SELECT {terms} FROM {source} AS counted"
+    return f"SELECT {', '.join(map(_failing, expressions))} FROM {source} AS counted"
+
+
+def _failing(expression: str) -> str:
+    return f"count_if(NOT (\n{expression}\n))"
 
 
 def foreign_key_query(source: str, columns: Sequence[str], target: str, target_columns: Sequence[str]) -> str:

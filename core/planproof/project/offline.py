@@ -26,6 +26,7 @@ from planproof.project.selection import selected
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stored import stored_contract, stored_output
 from planproof.report.model import Report
+from planproof.types import without_lengths
 
 if TYPE_CHECKING:
     from planproof.api import LogicalPlan
@@ -214,7 +215,10 @@ class OfflineCheck:
             self.incomplete[node.unique_id] = f"the source {node.relation}"
         self.unread.pop(node.unique_id, None)
         self.origins[node.unique_id] = known.origin
-        self.catalog.add(node.relation, known.columns, kind=known.kind, evidence=known.evidence)
+        # A query sees char and varchar as strings, unless the session keeps them.
+        kept = self.conf.preserve_char_varchar
+        columns = [(name, t if kept else without_lengths(t), nullable) for name, t, nullable in known.columns]
+        self.catalog.add(node.relation, columns, kind=known.kind, evidence=known.evidence)
 
     def _stand_in(self, node: ProjectNode, contract: Contract | None) -> None:
         """The contract's schema in place of one that could not be read; the children's reports name it."""

@@ -13,7 +13,7 @@ from planproof.claims.paths import places
 from planproof.invariants import counting, drift, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
-from planproof.publish.constraints import broken
+from planproof.publish.constraints import broken, checks
 from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, judge, judge_loosened
 from planproof.publish.materialization import Job
@@ -43,8 +43,8 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     judge(draft, _as_stored(job.examined, staging.partition_by), facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     if not draft.violated():
-        count(draft, job.session, entry.staging)
-        draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging))
+        failing = count(draft, job.session, entry.staging)
+        draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging, failing))
         decide_hazards(draft, job.session, job.examined)
     settled = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
@@ -96,8 +96,8 @@ def audit_query(job: Job) -> None:
     draft.not_enforced("I5", "a view stores nothing")
     relation = f"(\n{query(job.model.sql)}\n)"
     if not draft.violated():
-        count(draft, job.session, relation)
-        draft.add(broken(job.session, job.model, relation, relation))
+        failing = count(draft, job.session, relation)
+        draft.add(broken(job.session, job.model, relation, relation, failing))
         decide_hazards(draft, job.session, job.examined)
     draft.findings = settle(draft.findings, draft.settings)
 
@@ -230,17 +230,27 @@ def written(footers: Sequence[Footer]) -> dict[str, Any]:
     }
 
 
-def count(draft: Draft, session: Session, relation: str) -> None:
-    """Decides every NOT NULL and length that is still unproved, in one query over those columns only."""
+def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
+    """Decides every NOT NULL and length that is still unproved, in one query over those columns only.
+
+    The declared checks are counted by the same query; None where one of them cannot be analyzed.
+    """
     open_terms = [
         f
         for f in draft.findings
         if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED and f.field not in draft.uncountable
     ]
-    if open_terms:
-        decided = counting.count(session, relation, open_terms)
-        draft.findings = [f for f in draft.findings if f not in open_terms]
-        draft.add(decided)
+    expressions = checks(draft.model)
+    if not open_terms and not expressions:
+        return []
+    failing: list[int] | None
+    try:
+        decided, failing = counting.count(session, relation, open_terms, expressions)
+    except AnalysisError:
+        decided, failing = counting.count(session, relation, open_terms)[0], None
+    draft.findings = [f for f in draft.findings if f not in open_terms]
+    draft.add(decided)
+    return failing
 
 
 def _constrained(job: Job, staging: str) -> str:

@@ -19,18 +19,29 @@ _DANGLE = "row refers to nothing", "rows refer to nothing"
 _REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
 
 
-def broken(session: Session, model: Model, whole: str, staged: str) -> list[Finding]:
+def broken(
+    session: Session, model: Model, whole: str, staged: str, failing: Sequence[int] | None = None
+) -> list[Finding]:
     """A finding per declared constraint: proved by the count, or violated.
 
     `whole` is what the table will hold and keys are unique over; `staged` the rows that are new. Both stand in a FROM
-    clause. Raises `SparkFailure`.
+    clause. `failing` are the counts of `checks`, where they were made already. Raises `SparkFailure`.
     """
     declared = model.contract.constraints if model.contract else ()
     keys = [c for c in declared if c.kind in ("unique", "primary_key")]
-    checks = [c for c in declared if c.kind == "check"]
+    declared_checks = [c for c in declared if c.kind == "check"]
     found = [_counted(session, c, counting.unique_query(whole, c.columns), _KEYS) for c in keys]
-    found += _checked(session, checks, staged)
+    if failing is None:
+        found += _checked(session, declared_checks, staged)
+    else:
+        found += [_finding(c, number, _FAIL) for c, number in zip(declared_checks, failing)]
     return found + [_foreign(session, c, staged) for c in declared if c.kind == "foreign_key"]
+
+
+def checks(model: Model) -> list[str]:
+    """The expressions of the declared checks, in order."""
+    declared = model.contract.constraints if model.contract else ()
+    return [c.expression or "" for c in declared if c.kind == "check"]
 
 
 def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:

@@ -30,8 +30,8 @@ def audit_stored(draft: Draft, session: Session) -> Report:
     draft.rows = facts.rows if facts else None
     draft.add(contract_terms.check(contract, schema, {}, facts, draft.settings, "files", lambda column: None))
     if not draft.violated():
-        count(draft, session, relation)
-        draft.add(broken(session, draft.model, relation, relation))
+        failing = count(draft, session, relation)
+        draft.add(broken(session, draft.model, relation, relation, failing))
     draft.findings = contract_terms.settle(draft.findings, draft.settings)
     return draft.report("audited")
 
