@@ -14,7 +14,7 @@ from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
 from planproof.hazards import Suspicion, hazards
-from planproof.origin import Origin, Unknown, place
+from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
@@ -57,6 +57,7 @@ class LogicalPlan:
     origins: tuple[Origin | None, ...] = ()
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
+    environment: Environment | None = field(default=None, compare=False, repr=False)
     schema: LogicalSchema = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +113,7 @@ def plan(
     suspected = [_placed(s, sql) for s in hazards(root, env.conf)]
     findings = (*_duplicates(root, origins), *(s.finding for s in suspected))
     identity = env.catalog.identity, env.registry.identity
-    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql))
+    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
 
 
 def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
@@ -160,10 +161,15 @@ class Rewriting:
 
 
 def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry: Registry | None = None) -> Rewriting:
-    """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202)."""
+    """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202).
+
+    The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202).
+    """
     from planproof.optimizer import driver, render
     from planproof.optimizer.rules import RULES
 
+    if _IMMEDIATE.match(plan.text):
+        return Rewriting(plan, plan.text)
     found = driver.run(plan.root, plan.conf, registry or builtin(), RULES if rules is None else rules)
     findings = tuple(_refused(r) for r in found.refused)
     names = tuple(dict.fromkeys(f.rule for f in found.fired))
@@ -171,14 +177,31 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
         return Rewriting(plan, plan.text, (), (), findings)
     try:
         changes = render.edits(plan.root, found.plan, plan.text)
-    except render.CannotRender as reason:
+        sql = splice(plan.text, changes)
+        _must_mean(sql, found.plan, plan)
+    except (render.CannotRender, ValueError) as reason:
         return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), str(reason))))
     rewrites = tuple(
         Rewrite(" + ".join(names), plan.text[start:stop], new, True, place(plan.text, start, stop))
         for start, stop, new in changes
     )
-    sql = splice(plan.text, changes)
     return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings)
+
+
+def _must_mean(sql: str, root: Node, plan: LogicalPlan) -> None:
+    """Raises `CannotRender` where the text is not that of the plan: a name was captured, or a flag would change."""
+    from planproof.optimizer.equivalence import equivalent
+    from planproof.optimizer.render import CannotRender
+
+    env = plan.environment
+    if env is None:
+        return
+    try:
+        again = bind_query(parse(sql, plan.conf), replace(env, text=sql), None)
+    except (AnalysisError, Unknown) as error:
+        raise CannotRender(f"its text does not read back: {error}") from error
+    if again.schema.strip() != root.schema.strip() or not equivalent(again, root):
+        raise CannotRender("its text does not read back as the plan that was meant")
 
 
 def _refused(refused: Refused) -> Finding:

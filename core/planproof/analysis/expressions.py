@@ -34,6 +34,7 @@ from planproof.expr import (
     Literal,
     ScalarSubquery,
     SessionVariable,
+    Variable,
     Window,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
@@ -153,10 +154,10 @@ _BARE = {
 def _dot(node: exp.Dot, ctx: Context) -> Expr:
     parts = name_parts(node)
     if parts:
-        return bind_name(parts, node, ctx)
+        return spanned(bind_name(parts, node, ctx), node)
     child = bind(node.args["this"], ctx)
     name = node.args["expression"].args["this"]
-    return extract(child, name, ctx.conf, ctx.env.registry)
+    return spanned(extract(child, name, ctx.conf, ctx.env.registry), node)
 
 
 def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
@@ -166,7 +167,7 @@ def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
 
 def spanned(expr: Expr, node: exp.Expr) -> Expr:
     """The expression with the place in the text that it came from."""
-    if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements):
+    if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements | Variable):
         return replace(expr, span=span(node))
     return expr
 

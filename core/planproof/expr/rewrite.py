@@ -29,6 +29,12 @@ def transform_down(expr: x.Expr, change: Callable[[x.Expr], x.Expr | None]) -> x
     return rebuild(expr, change, transform_down) if rebuild is not None else expr
 
 
+def rebuild(expr: x.Expr, change: Callable[[x.Expr], x.Expr]) -> x.Expr:
+    """The expression with `change` applied to its children; itself where none of them changes."""
+    rebuilt = _REBUILD.get(type(expr))
+    return rebuilt(expr, change, lambda child, apply: apply(child)) if rebuilt is not None else expr
+
+
 def _each(exprs: tuple[x.Expr, ...], change: Change, go: Go) -> tuple[x.Expr, ...]:
     new = tuple(go(e, change) for e in exprs)
     return exprs if all(a is b for a, b in zip(new, exprs)) else new

@@ -5,9 +5,26 @@ Each law is a predicate over effects, free variables and flags. A rule's "Only w
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from planproof.conf import Conf
-from planproof.expr import Call, Cast, Column, Exists, Expr, InSubquery, Lambda, Outer, ScalarSubquery, Variable, Window
+from planproof.expr import (
+    Call,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    GetField,
+    InSubquery,
+    Lambda,
+    Literal,
+    Outer,
+    ScalarSubquery,
+    Variable,
+    Window,
+)
 from planproof.functions.signature import Category
+from planproof.types import DOUBLE, FLOAT
 from planproof.types.casts import can_up_cast
 
 
@@ -40,10 +57,50 @@ def may_raise(expr: Expr, conf: Conf) -> bool:
 def _raises(expr: Expr, conf: Conf) -> bool:
     if isinstance(expr, Cast):
         return expr.mode == "ansi" and not can_up_cast(expr.child.type, expr.type)
-    if not isinstance(expr, Call):
+    if not isinstance(expr, Call) or _total(expr):
         return False
     raises = expr.function.effects.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
+
+
+def _total(call: Call) -> bool:
+    """Arithmetic that has a value for all operands: of floats, or a division by a literal that is not zero."""
+    name = call.function.name
+    if call.type not in (FLOAT, DOUBLE) and name != "div":
+        return False
+    if name in ("+", "-", "*", "negative", "positive", "abs"):
+        return True
+    divisor = call.args[-1]
+    while isinstance(divisor, Cast) and can_up_cast(divisor.child.type, divisor.type):
+        divisor = divisor.child
+    known = isinstance(divisor, Literal) and isinstance(divisor.value, int | float | Fraction) and divisor.value > 0
+    return known and name in ("/", "%", "div")
+
+
+_RIGHT_FIRST = frozenset(("/", "%", "div", "mod", "pmod"))
+_COMPARED = "= < <= > >= <=> not isnull isnotnull"
+_MADE = "+ - * negative positive concat struct named_struct getmapvalue getarrayitem element_at"
+_STRICT = frozenset(f"{_COMPARED} {_MADE}".split())
+
+
+def evaluated_first(body: Expr, part: Expr, conf: Conf) -> bool:
+    """Whether each evaluation of `body` evaluates `part`, before anything that may raise or end the evaluation.
+
+    Spark evaluates operands from the left, divisors first, and stops at a null operand.
+    """
+    if body == part:
+        return True
+    if isinstance(body, Cast | GetField):
+        return evaluated_first(body.child, part, conf)
+    if not isinstance(body, Call) or body.function.name not in _STRICT | _RIGHT_FIRST:
+        return False
+    operands = body.args[::-1] if body.function.name in _RIGHT_FIRST else body.args
+    for operand in operands:
+        if evaluated_first(operand, part, conf):
+            return True
+        if operand.nullable or may_raise(operand, conf):
+            return False
+    return False
 
 
 def row_local(expr: Expr) -> bool:

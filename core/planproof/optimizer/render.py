@@ -10,10 +10,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable
+from planproof.expr import (
+    Call,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    InSubquery,
+    Lambda,
+    Literal,
+    ScalarSubquery,
+    Variable,
+)
 from planproof.expr.nodes import Span
+from planproof.functions.signature import Category
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import changed
+from planproof.types import BOOLEAN, INT
 
 Edit = tuple[int, int, str]
 
@@ -24,9 +39,11 @@ class CannotRender(Exception):
 
 def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     """The spans of `text` that differ, with their new text; spans of two edits never overlap."""
-    writer = _Writer(text)
+    words = frozenset(w.lower() for w in re.findall(r"\w+", text))
     found: dict[Span, str] = {}
     for old, new, name in changed(before, after):
+        # A writer of its own: a CTE that is read twice is planned twice, and its one text must come out the same.
+        writer = _Writer(text, words)
         writer.learn(old)
         for start, stop, replacement in _named(old, name, list(writer.differences(old, new)), text):
             if found.setdefault((start, stop), replacement) != replacement:
@@ -60,9 +77,16 @@ def span_of(expr: Expr) -> Span | None:
     return found if found is not None and found[0] >= 0 else None
 
 
+_INFIX = {name: name.upper() for name in "+ - * / % div = <=> < <= > >= and or".split()}
+_POSTFIX = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
+_SYNTAX = frozenset("not in like ilike rlike between when and or is div".split())
+"""Functions whose text is no call, though their name is a word."""
+
+
 @dataclass(slots=True)
 class _Writer:
     text: str
+    words: frozenset[str]
     originals: dict[Span, Expr] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
 
@@ -71,53 +95,79 @@ class _Writer:
             span = span_of(node)
             if span is not None:
                 self.originals.setdefault(span, node)
-            if isinstance(node, Variable):
-                self.names.setdefault(node.id, node.name)
+            if isinstance(node, Lambda):
+                self.names.update({p.id: p.name for p in node.parameters})
 
     def differences(self, old: Expr, new: Expr) -> Iterator[Edit]:
         """The edits that make the text of `old` the text of `new`."""
         if old is new or old == new:
             return
         span = span_of(old)
-        aligned = type(old) is type(new) and len(old.children) == len(new.children) and _same_head(old, new)
-        if aligned:
-            for a, b in zip(old.children, new.children):
-                yield from self.differences(a, b)
+        inside = self._inside(old, new)
+        if inside is not None:
+            yield from inside
         elif span is None:
             raise CannotRender("a rewritten expression has no place in the text")
         else:
-            yield (*span, self.write(new))
+            yield (*span, self.write(new, tight=not isinstance(old, Lambda)))
 
-    def write(self, expr: Expr) -> str:
-        """The text of an expression that stands in a new place."""
+    def _inside(self, old: Expr, new: Expr) -> list[Edit] | None:
+        """The edits of the children, where the text around them stays; None where the whole is written anew."""
+        if type(old) is not type(new) or len(old.children) != len(new.children) or not _same_head(old, new):
+            return None
+        try:
+            return [edit for a, b in zip(old.children, new.children) for edit in self.differences(a, b)]
+        except CannotRender:
+            if span_of(old) is None:
+                raise
+            return None
+
+    def write(self, expr: Expr, tight: bool = False) -> str:
+        """The text of an expression that stands in a new place; `tight` puts it in parentheses where it is no unit."""
         span = span_of(expr)
         original = self.originals.get(span) if span is not None else None
-        if span is not None and original is not None:
-            return self._edited(span, list(self.differences(original, expr)))
+        edits = None if original is None else [] if original == expr else self._inside(original, expr)
+        if span is not None and edits is not None:
+            found = self._edited(span, edits)
+            return f"({found})" if tight and not _is_unit(expr, found) else found
         if isinstance(expr, Variable):
             return self._name(expr)
         if isinstance(expr, Lambda):
-            names = [self._name(p) for p in expr.parameters]
-            shown = names[0] if len(names) == 1 else f"({', '.join(names)})"
-            return f"{shown} -> {self.write(expr.body)}"
-        if isinstance(expr, Literal) and isinstance(expr.value, int) and not isinstance(expr.value, bool):
-            return str(expr.value)
+            return self._lambda(expr)
+        if isinstance(expr, Literal):
+            return _literal(expr)
         if isinstance(expr, Call):
             return self._call(expr)
-        if isinstance(expr, GetFieldOfElements):
-            return f"{self.write(expr.child)}.`{expr.name.replace('`', '``')}`"
+        if isinstance(expr, GetField | GetFieldOfElements):
+            return f"{self.write(expr.child, tight=True)}.{_quoted(expr.name)}"
+        if isinstance(expr, Cast) and not expr.written:
+            return self.write(expr.child, tight)
         raise CannotRender(f"no text for {type(expr).__name__}")
 
+    def _lambda(self, function: Lambda) -> str:
+        names = [self._name(p) for p in function.parameters]
+        shown = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        return f"{shown} -> {self.write(function.body)}"
+
     def _call(self, call: Call) -> str:
-        if call.function.name == "getarrayitem":
-            return f"{self.write(call.args[0])}[{self.write(call.args[1])}]"
-        if not re.fullmatch(r"[a-z_]\w*", call.function.name):
-            raise CannotRender(f"no text for {call.function.name}")
-        return f"{call.function.name}({', '.join(self.write(a) for a in call.args)})"
+        name = call.function.name
+        if name == "getarrayitem":
+            return f"{self.write(call.args[0], tight=True)}[{self.write(call.args[1])}]"
+        if name in _INFIX and len(call.args) == 2:
+            return f"({self.write(call.args[0], tight=True)} {_INFIX[name]} {self.write(call.args[1], tight=True)})"
+        if name in _POSTFIX:
+            return f"({self.write(call.args[0], tight=True)} {_POSTFIX[name]})"
+        if name == "not":
+            return f"(NOT {self.write(call.args[0], tight=True)})"
+        if not re.fullmatch(r"[a-z_]\w*", name) or name in _SYNTAX:
+            raise CannotRender(f"no text for {name}")
+        return f"{name}({', '.join(self.write(a) for a in call.args)})"
 
     def _edited(self, span: Span, changes: list[Edit]) -> str:
         parts, at = [], span[0]
         for start, stop, replacement in sorted(changes):
+            if not at <= start <= stop <= span[1]:
+                raise CannotRender("a rewritten part lies outside of its expression")
             parts += [self.text[at:start], replacement]
             at = stop
         return "".join([*parts, self.text[at : span[1]]])
@@ -127,7 +177,7 @@ class _Writer:
         known = self.names.get(variable.id)
         if known is not None:
             return known
-        taken = {w.lower() for w in re.findall(r"\w+", self.text)} | {n.lower() for n in self.names.values()}
+        taken = self.words | {n.lower() for n in self.names.values()}
         number = 1
         while f"{variable.name}{number}" in taken:
             number += 1
@@ -135,14 +185,44 @@ class _Writer:
         return self.names[variable.id]
 
 
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(literal: Literal) -> str:
+    if literal.value is None:
+        return "NULL"
+    if literal.type == BOOLEAN:
+        return "true" if literal.value else "false"
+    if literal.type == INT and isinstance(literal.value, int):
+        return str(literal.value)
+    raise CannotRender(f"no text for a literal of type {literal.type.simple}")
+
+
+def _is_unit(expr: Expr, text: str) -> bool:
+    """Whether the text stands by itself before a dot, a bracket or an operator."""
+    if isinstance(expr, Column | Variable | GetField | GetFieldOfElements):
+        return True
+    if isinstance(expr, Cast):
+        return expr.written
+    if isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue"):
+        return True
+    if not isinstance(expr, Call) or expr.function.name in _SYNTAX:
+        return False
+    plain = expr.function.category is not Category.OPERATOR and text.endswith((")", "]"))
+    return plain and re.match(rf"({re.escape(expr.shown)}|{re.escape(expr.function.name)})\s*\(", text, re.I) is not None
+
+
 def _same_head(old: Expr, new: Expr) -> bool:
-    """Whether two nodes differ in their children alone."""
+    """Whether the texts of two nodes differ in their children's alone."""
     if isinstance(old, Call) and isinstance(new, Call):
         return old.function is new.function and old.shown == new.shown
     if isinstance(old, Cast) and isinstance(new, Cast):
-        return old.type == new.type and old.mode == new.mode
+        return old.type == new.type and old.mode == new.mode and old.written == new.written
     if isinstance(old, Lambda) and isinstance(new, Lambda):
         return old.parameters == new.parameters
     if isinstance(old, GetField | GetFieldOfElements) and isinstance(new, GetField | GetFieldOfElements):
-        return old.ordinal == new.ordinal
-    return not isinstance(old, Variable | Literal)
+        return old.name == new.name
+    if isinstance(old, ScalarSubquery | Exists | InSubquery):
+        return type(old) is type(new)
+    return not isinstance(old, Column | Variable | Literal)

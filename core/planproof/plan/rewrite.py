@@ -5,17 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from planproof.expr import Alias, Column, Expr, Sort
+from planproof.expr import Alias, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort
+from planproof.expr.rewrite import transform_up
 from planproof.plan import nodes as p
 
 Change = Callable[[Expr], Expr]
 _OverChild = p.Distinct | p.Named | p.Recursion | p.Limit | p.Generate | p.Script | p.Pivot
 
 
+_SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
+
+
 def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
-    """The plan with `change` applied to every expression that its nodes evaluate, subqueries' plans left out."""
+    """The plan with `change` applied to every expression that its nodes evaluate, in subqueries' plans as well."""
+
+    def everywhere(expr: Expr) -> Expr:
+        return change(_in_subqueries(expr, change))
+
+    return _mapped(plan, everywhere)
+
+
+def _mapped(plan: p.Plan, change: Change) -> p.Plan:
     rebuild = _REBUILD.get(type(plan))
     return rebuild(plan, change) if rebuild is not None else plan
+
+
+def _in_subqueries(expr: Expr, change: Change) -> Expr:
+    if not any(isinstance(e, _SUBQUERIES) for e in expr.walk()):
+        return expr
+
+    def inner(e: Expr) -> Expr:
+        if not isinstance(e, _SUBQUERIES):
+            return e
+        plan = map_expressions(e.plan, change)
+        return e if plan is e.plan else replace(e, plan=plan)
+
+    return transform_up(expr, inner)
 
 
 def _each(exprs: tuple[Expr, ...], change: Change) -> tuple[Expr, ...]:
@@ -24,19 +49,19 @@ def _each(exprs: tuple[Expr, ...], change: Change) -> tuple[Expr, ...]:
 
 
 def _project(node: p.Project, change: Change) -> p.Plan:
-    child, items = map_expressions(node.child, change), _each(node.items, change)
+    child, items = _mapped(node.child, change), _each(node.items, change)
     return node if child is node.child and items is node.items else replace(node, child=child, items=items)
 
 
 def _filter(node: p.Filter, change: Change) -> p.Plan:
-    child, condition = map_expressions(node.child, change), change(node.condition)
+    child, condition = _mapped(node.child, change), change(node.condition)
     if child is node.child and condition is node.condition:
         return node
     return replace(node, child=child, condition=condition)
 
 
 def _join(node: p.Join, change: Change) -> p.Plan:
-    left, right = map_expressions(node.left, change), map_expressions(node.right, change)
+    left, right = _mapped(node.left, change), _mapped(node.right, change)
     condition = None if node.condition is None else change(node.condition)
     if left is node.left and right is node.right and condition is node.condition:
         return node
@@ -44,7 +69,7 @@ def _join(node: p.Join, change: Change) -> p.Plan:
 
 
 def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
-    child = map_expressions(node.child, change)
+    child = _mapped(node.child, change)
     groups, items = _each(node.groups, change), _each(node.items, change)
     if child is node.child and groups is node.groups and items is node.items:
         return node
@@ -52,17 +77,24 @@ def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
 
 
 def _set_operation(node: p.SetOperation, change: Change) -> p.Plan:
-    inputs = tuple(map_expressions(i, change) for i in node.inputs)
+    inputs = tuple(_mapped(i, change) for i in node.inputs)
     return node if all(a is b for a, b in zip(inputs, node.inputs)) else replace(node, inputs=inputs)
 
 
+def _generate(node: p.Generate, change: Change) -> p.Plan:
+    child, call = _mapped(node.child, change), change(node.call)
+    if child is node.child and call is node.call:
+        return node
+    return replace(node, child=child, call=call)  # type: ignore[arg-type]
+
+
 def _child_only(node: _OverChild, change: Change) -> p.Plan:
-    child = map_expressions(node.child, change)
+    child = _mapped(node.child, change)
     return node if child is node.child else replace(node, child=child)
 
 
 def _ordered(node: p.Ordered, change: Change) -> p.Plan:
-    child = map_expressions(node.child, change)
+    child = _mapped(node.child, change)
     keys = tuple(_key(k, change) for k in node.keys)
     if child is node.child and all(a is b for a, b in zip(keys, node.keys)):
         return node
@@ -86,7 +118,7 @@ _REBUILD: dict[type, Callable[..., p.Plan]] = {
     p.Pivot: _child_only,
     p.Limit: _child_only,
     p.Script: _child_only,
-    p.Generate: _child_only,
+    p.Generate: _generate,
     p.Ordered: _ordered,
 }
 
@@ -102,8 +134,17 @@ def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, str | N
         if old is not new:
             made = old.name if isinstance(old, Alias) and not old.explicit else None
             yield _unwrapped(old), _unwrapped(new), made
+            yield from _in_plans(old, new)
     for old_child, new_child in zip(before.children, after.children):
         yield from changed(old_child, new_child)
+
+
+def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, str | None]]:
+    """What differs in the plans of subqueries, which no rule moves."""
+    before = [e.plan for e in old.walk() if isinstance(e, _SUBQUERIES)]
+    after = [e.plan for e in new.walk() if isinstance(e, _SUBQUERIES)]
+    for a, b in zip(before, after):
+        yield from changed(a, b)
 
 
 def _unwrapped(expr: Expr) -> Expr:

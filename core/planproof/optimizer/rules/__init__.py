@@ -10,10 +10,17 @@ from planproof.optimizer.rules.exists_to_contains import exists_to_contains
 from planproof.optimizer.rules.filter_to_slice import filter_to_slice
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.optimizer.rules.project_fields import project_fields
+from planproof.optimizer.rules.prune_fields import prune_fields
 from planproof.plan.nodes import Plan
 
 Rule = Callable[[Plan, Conf, Registry], Plan]
 
-RULES: tuple[Rule, ...] = (project_fields, filter_to_slice, exists_to_contains, hoist_invariants)
+RULES: tuple[Rule, ...] = (
+    project_fields,
+    prune_fields,
+    filter_to_slice,
+    exists_to_contains,
+    hoist_invariants,
+)
 
 __all__ = ["RULES", "Rule"]

@@ -3,91 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
+from planproof.expr import Call, Column, Expr, GetField, Lambda, Literal, Variable, fresh_id
 from planproof.expr.rewrite import transform_down
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
+from planproof.optimizer.equivalence import alike
+from planproof.optimizer.retype import fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import INT
+from planproof.types import INT, VOID
 
-NAME = "hoist_invariants"
+_EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
+"""Functions that evaluate the lambda behind their array on its first element, if it has one."""
 
 
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An expression that no element changes is computed once per row in place of once per element.
 
-    Before: `transform(xs, x -> concat(x, upper(name)))`
+    Before: `transform(xs, x -> x / aggregate(xs, 0D, (a, y) -> a + y))`
 
-    After: `transform(array(upper(name)), v -> transform(xs, x -> concat(x, v)))[0]`
+    After: `transform(array(aggregate(xs, 0D, (a, y) -> a + y)), v -> transform(xs, x -> x / v))[0]`
 
-    Only when the expression
+    Where the expression may raise, it is bound behind a test of the array:
+    `transform(array(if(size(xs) > 0, e, NULL)), v -> transform(xs, x -> x / v))[0]`.
 
-    - uses none of the lambda's variables, but some column or outer variable (Spark folds constants itself);
-    - cannot raise: an empty array evaluates the body never, the bound form always;
-    - is deterministic, and needs nothing but the row (no aggregate, window or subquery);
-    - does more than arithmetic or a lookup, so that binding it pays;
+    Only when
 
-    and the call is nullable already, since `[0]` makes its result nullable.
+    - the expression uses none of the lambda's variables;
+    - it cannot raise, for an empty array evaluates the body never; or each body evaluates it first of all, and the test
+      of the array's size comes before it;
+    - it is deterministic: `rand()` is another one for each element;
+    - it needs nothing but the row: no aggregate, window or subquery;
+    - no flag changes: `[0]` makes the result nullable.
+
+    Pays where the expression reads some column (Spark folds constants itself) and does more than arithmetic or a lookup.
     """
     return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
 
 def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The bound form of a call, the outermost first; None goes on to what is inside it."""
-    if not isinstance(expr, Call) or not _may_bind(expr):
+    if not isinstance(expr, Call) or expr.span is None or not laws.row_local(expr):
         return None
-    found = next((e for arg in expr.args if isinstance(arg, Lambda) for e in _invariants(arg, conf)), None)
-    return None if found is None else _bound(expr, found, conf, registry)
-
-
-def _may_bind(call: Call) -> bool:
-    return (
-        call.nullable
-        and call.span is not None
-        and any(isinstance(a, Lambda) for a in call.args)
-        and laws.row_local(call)
-    )
+    for function in expr.args:
+        for found in _invariants(function, conf) if isinstance(function, Lambda) else ():
+            guarded = laws.may_raise(found, conf)
+            if not guarded or _may_guard(expr, found, conf):
+                bound = _bound(expr, found, conf, registry, guarded)
+                if fits(bound, expr):
+                    return bound
+    return None
 
 
 def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
     """The largest parts of the body that the lambda's variables do not reach and that may be computed beforehand."""
-    own = {p.id for p in function.parameters}
-    pending: list[tuple[Expr, frozenset[int]]] = [(function.body, frozenset())]
+    own = frozenset(p.id for p in function.parameters)
+    pending: list[tuple[Expr, frozenset[int]]] = [(function.body, own)]
     while pending:
-        expr, inner = pending.pop()
-        if isinstance(expr, Call) and movable(expr, own | inner, conf):
+        expr, bound = pending.pop()
+        if isinstance(expr, Call) and _movable(expr, bound):
             yield expr
-            continue
-        bound = inner | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else inner
-        pending.extend((c, bound) for c in reversed(expr.children))
+            if not laws.may_raise(expr, conf):
+                continue
+        inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
+        pending.extend((c, inner) for c in reversed(expr.children))
 
 
-def movable(expr: Call, bound: set[int] | frozenset[int], conf: Conf) -> bool:
-    """The rule's conditions on the expression; `bound` are the variables that its new place would not have."""
-    free = laws.free_variables(expr)
+def _movable(expr: Call, bound: frozenset[int]) -> bool:
+    """Whether the expression may stand, and pays, where the variables `bound` are not known."""
     return (
-        not free & bound
-        and bool(free or laws.columns(expr))
+        not laws.free_variables(expr) & bound
+        and bool(laws.free_variables(expr) or laws.columns(expr))
         and expr.span is not None
         and laws.costly(expr)
-        and not laws.may_raise(expr, conf)
         and laws.deterministic(expr)
     )
 
 
-def _bound(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr:
+def _may_guard(call: Call, invariant: Expr, conf: Conf) -> bool:
+    """Whether the first element's body evaluates the invariant before anything else that may raise."""
+    if call.function.name not in _EACH_ELEMENT or not _is_path(call.args[0]):
+        return False
+    at = 2 if call.function.name == "aggregate" else 1
+    function, before = call.args[at], call.args[1:at]
+    assert isinstance(function, Lambda)
+    return not any(laws.may_raise(e, conf) for e in before) and laws.evaluated_first(function.body, invariant, conf)
+
+
+def _is_path(expr: Expr) -> bool:
+    while isinstance(expr, GetField):
+        expr = expr.child
+    return isinstance(expr, Column | Variable)
+
+
+def _bound(call: Call, invariant: Call, conf: Conf, registry: Registry, guarded: bool) -> Expr:
     """`transform(array(invariant), v -> call with v in place of invariant)[0]`."""
-    variable = Variable(fresh_id(), "v", invariant.type, invariant.nullable)
-    body = transform_down(call, lambda e: variable if e == invariant else None)
-    array, transform, item = (registry.find(n) for n in ("array", "transform", "getarrayitem"))
-    assert array is not None
-    assert transform is not None
-    assert item is not None
-    once = apply(array, (invariant,), conf)
-    bound = apply(transform, (once, Lambda((variable,), body)), conf)
-    return replace(apply(item, (bound, Literal(0, INT, "0")), conf))
+    value: Expr = invariant
+    if guarded:
+        some = _call(">", (_call("size", (call.args[0],), conf, registry), _number(0)), conf, registry)
+        value = _call("if", (some, invariant, Literal(None, VOID, "NULL")), conf, registry)
+    variable = Variable(fresh_id(), "v", value.type, value.nullable)
+    body = substituted(call, lambda e: variable if alike(invariant, e) else None, conf)
+    once = _call("array", (value,), conf, registry)
+    bound = _call("transform", (once, Lambda((variable,), body)), conf, registry)
+    return _call("getarrayitem", (bound, _number(0)), conf, registry)
+
+
+def _call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
+    function = registry.find(name)
+    assert function is not None
+    return apply(function, args, conf)
+
+
+def _number(value: int) -> Literal:
+    return Literal(value, INT, str(value))

@@ -1,0 +1,249 @@
+"""How a query reads the arrays of structs that its sources hold: whole, or some fields of their elements.
+
+A place is a scan's column and the fields from it down to an array: `(column id, ordinals)`. A site is a call that reads
+an array's elements through their fields alone, such as `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from planproof.expr import (
+    Alias,
+    Call,
+    Column,
+    Exists,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    InSubquery,
+    Lambda,
+    Outer,
+    ScalarSubquery,
+    Variable,
+)
+from planproof.plan import nodes as p
+from planproof.types import Array, Struct
+
+Path = tuple[int, ...]
+Place = tuple[int, Path]
+
+VALUES = -1
+"""In a place: the values of a map."""
+
+ELEMENT_OF: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "transform": ((0, 1, 0),),
+    "filter": ((0, 1, 0),),
+    "exists": ((0, 1, 0),),
+    "forall": ((0, 1, 0),),
+    "aggregate": ((0, 2, 1),),
+    "zip_with": ((0, 2, 0), (1, 2, 1)),
+}
+"""Which parameter of which lambda is an element of which argument: (argument, lambda, parameter)."""
+_KEEPS = frozenset(("filter", "slice", "reverse"))
+"""Functions that give back elements of their first argument, and look at them through their lambda alone."""
+_COUNTS = frozenset(("size", "cardinality", "array_size"))
+_PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One call that reads elements of the array `source` through the fields `paths` alone.
+
+    `variables` are the ids of the lambda variables that stand for elements. `reads` is the path that the call itself
+    takes of an element (`filter(items, ..).price`).
+    """
+
+    call: Expr
+    source: Expr
+    place: Place
+    paths: frozenset[Path]
+    variables: frozenset[int]
+    reads: Path = ()
+
+
+@dataclass(slots=True)
+class Accesses:
+    """What a plan reads of each place; `whole` are the places that something reads as they are."""
+
+    places: dict[int, Place] = field(default_factory=dict)
+    whole: set[Place] = field(default_factory=set)
+    fields: dict[Place, set[Path]] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+
+    @staticmethod
+    def of(root: p.Plan) -> Accesses:
+        found = Accesses()
+        found._plan(root)
+        return found
+
+    def is_whole(self, place: Place) -> bool:
+        """Whether something reads the place, or what it lies in, as a whole."""
+        column, path = place
+        return any((column, path[:length]) in self.whole for length in range(len(path) + 1))
+
+    def place(self, expr: Expr) -> Place | None:
+        """Where a path leads; None for any other expression."""
+        if isinstance(expr, Column):
+            return self.places.get(expr.id)
+        if isinstance(expr, GetField):
+            found = self.place(expr.child)
+            return None if found is None else (found[0], (*found[1], expr.ordinal))
+        if isinstance(expr, Call) and expr.function.name == "map_values":
+            found = self.place(expr.args[0])
+            return None if found is None else (found[0], (*found[1], VALUES))
+        return None
+
+    def _plan(self, root: p.Plan) -> None:
+        for node in reversed(list(root.walk())):
+            self._node(node)
+        self._used_whole(root.output)
+
+    def _node(self, node: p.Plan) -> None:
+        if isinstance(node, p.Scan) and not node.recursive:
+            self.places.update({c.id: (c.id, ()) for c in node.output})
+        elif not isinstance(node, _PLAIN):
+            for child in node.children:
+                self._used_whole(child.output)
+        if isinstance(node, p.Named):
+            known = {o.id: self.places[c.id] for c, o in zip(node.child.output, node.output) if c.id in self.places}
+            self.places.update(known)
+        for expr in node.expressions:
+            if not (isinstance(node, p.Project) and self._passed_on(expr)):
+                self.visit(expr)
+
+    def _passed_on(self, item: Expr) -> bool:
+        """Whether a SELECT item only hands a place on, under its name or a new one."""
+        if isinstance(item, Alias):
+            found = self.place(item.child)
+            if found is not None:
+                self.places[item.id] = found
+            return found is not None
+        return isinstance(item, Column)
+
+    def _used_whole(self, columns: Iterable[Column]) -> None:
+        self.whole.update(self.places[c.id] for c in columns if c.id in self.places)
+
+    def visit(self, expr: Expr) -> None:
+        """Notes what the expression reads."""
+        if isinstance(expr, Outer):
+            self._used_whole((expr.column,))
+        elif isinstance(expr, ScalarSubquery | Exists | InSubquery):
+            self._plan(expr.plan)
+            self._children(expr)
+        elif not self._visit_sites(expr):
+            found = self.place(expr)
+            if found is not None:
+                self.whole.add(found)
+            else:
+                self._children(expr)
+
+    def _children(self, expr: Expr) -> None:
+        for child in expr.children:
+            self.visit(child)
+
+    def _visit_sites(self, expr: Expr) -> bool:
+        """Notes the sites that the expression is, and goes on to what lies between; False where it is none."""
+        found = list(self._sites(expr))
+        if not found:
+            return False
+        for site in found:
+            self.fields.setdefault(site.place, set()).update(site.paths)
+            if site.call is not site.source:
+                self.sites.append(site)
+        self._beside(expr, {id(s.source) for s in found})
+        return True
+
+    def _beside(self, expr: Expr, sources: set[int]) -> None:
+        """Visits what stands around the sources of sites: indexes, bodies, accumulators."""
+        for child in expr.children:
+            if id(child) in sources:
+                continue
+            inside = isinstance(child, Call | GetField | GetFieldOfElements) and _holds(child, sources)
+            (self._beside(child, sources)) if inside else self.visit(child)
+
+    def _sites(self, expr: Expr) -> Iterator[Site]:
+        if isinstance(expr, GetField | GetFieldOfElements):
+            found = self._path_site(expr)
+            if found is not None:
+                yield found
+        elif isinstance(expr, Call) and expr.function.name in _COUNTS | {"isnull", "isnotnull"}:
+            found = self._site(expr, expr.args[0], [], ())
+            if found is not None:
+                yield found
+        elif isinstance(expr, Call) and expr.function.name in ELEMENT_OF and expr.function.name not in _KEEPS:
+            yield from self._lambda_sites(expr)
+
+    def _lambda_sites(self, call: Call) -> Iterator[Site]:
+        for argument, function, parameter in ELEMENT_OF[call.function.name]:
+            body = call.args[function]
+            assert isinstance(body, Lambda)
+            if len(body.parameters) > parameter:
+                found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], ())
+                if found is not None:
+                    yield found
+
+    def _path_site(self, expr: GetField | GetFieldOfElements) -> Site | None:
+        """`array.field`, `array[0].field` and longer paths, over an array or what filters it."""
+        path: list[int] = []
+        inner: Expr = expr
+        while isinstance(inner, GetField | GetFieldOfElements) and self.place(inner) is None:
+            path.insert(0, inner.ordinal)
+            inner = inner.child
+        if isinstance(expr, GetField):
+            if not isinstance(inner, Call) or inner.function.name != "getarrayitem":
+                return None
+            inner = inner.args[0]
+        return self._site(expr, inner, [], tuple(path)) if path else None
+
+    def _site(self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path) -> Site | None:
+        """The site that reads `array`, through the functions that keep its elements down to a place."""
+        direct = True
+        while isinstance(array, Call) and array.function.name in _KEEPS:
+            body = array.args[1] if len(array.args) > 1 else None
+            if isinstance(body, Lambda):
+                read = [*read, (body, body.parameters[0])]
+            array, direct = array.args[0], False
+        place = self.place(array)
+        if place is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
+            return None
+        paths = {path} if path else set()
+        for function, variable in read:
+            found = element_paths(function.body, variable)
+            if found is None:
+                return None
+            paths |= found
+        variables = frozenset(v.id for _, v in read)
+        # Spark prunes a plain path by itself: nothing is to be rewritten there.
+        spark_prunes = direct and bool(path)
+        return Site(array if spark_prunes else call, array, place, frozenset(paths), variables, path)
+
+
+def _holds(expr: Expr, sources: set[int]) -> bool:
+    return any(id(e) in sources for e in expr.walk())
+
+
+def element_paths(body: Expr, variable: Variable) -> set[Path] | None:
+    """The fields of the variable that the body reads; None where it uses the variable itself."""
+    found: set[Path] = set()
+    pending = [body]
+    while pending:
+        expr = pending.pop()
+        if expr == variable:
+            return None
+        path = path_over(expr, variable)
+        if path is not None:
+            found.add(path)
+        else:
+            pending.extend(expr.children)
+    return found
+
+
+def path_over(expr: Expr, variable: Variable) -> Path | None:
+    """The ordinals from the variable to the expression, where it is a path over it."""
+    path: list[int] = []
+    while isinstance(expr, GetField):
+        path.insert(0, expr.ordinal)
+        expr = expr.child
+    return tuple(path) if path and expr == variable else None

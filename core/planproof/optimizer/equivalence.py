@@ -1,0 +1,57 @@
+"""Whether two plans are the same but for the ids of their columns and variables (alpha-equivalence).
+
+The rewritten text is planned anew and held against the rewritten plan: a text that captures a name, binds tighter than
+meant, or means another type or flag, is found here before anything runs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+from planproof.expr import Alias, Column, Expr, Lambda, Literal, Variable
+from planproof.functions.signature import Function
+from planproof.types import DataType
+
+_IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",)}
+"""Names are for people: an alias that keeps a column's name was added to the text alone."""
+
+
+def equivalent(one: Any, other: Any) -> bool:
+    """Whether two plans (or expressions) have the same shape, functions, types and flags."""
+    return _same(one, other, {})
+
+
+def alike(one: Expr, other: Expr) -> bool:
+    """Whether two expressions of one place have the same value: the same columns and variables, whatever ids those
+    variables have that the expressions bind themselves."""
+    own = {p.id for e in one.walk() if isinstance(e, Lambda) for p in e.parameters}
+    free = {e.id: e.id for e in one.walk() if isinstance(e, Column | Variable) and e.id not in own}
+    return _same(one, other, free)
+
+
+def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(_same(a, b, ids) for a, b in zip(one, other))
+    if isinstance(one, Function):
+        return one is other
+    if isinstance(one, Literal):
+        return one.type == other.type and repr(one.value) == repr(other.value)
+    if isinstance(one, Column | Variable):
+        alike = one.type == other.type and one.nullable == other.nullable
+        return alike and ids.setdefault(one.id, other.id) == other.id
+    if isinstance(one, Alias):
+        ids[one.id] = other.id
+    if is_dataclass(one) and not isinstance(one, DataType):
+        return all(_same(getattr(one, name), getattr(other, name), ids) for name in _compared(type(one)))
+    return bool(one == other)
+
+
+@cache
+def _compared(kind: type) -> tuple[str, ...]:
+    """The fields that make two nodes of this kind equal; children before what is made of them."""
+    names = [f.name for f in fields(kind) if f.compare and f.name not in _IGNORED.get(kind, ())]
+    return tuple(sorted(names, key=lambda name: name not in ("child", "left", "right", "inputs", "parameters")))

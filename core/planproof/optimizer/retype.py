@@ -1,0 +1,58 @@
+"""Changes inside an expression, with the types and flags of all around them derived anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from planproof.conf import Conf
+from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Variable
+from planproof.expr.rewrite import rebuild
+from planproof.functions.bind import cast_nullable
+from planproof.types import Array, Struct
+
+
+def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -> Expr:
+    """The expression with `change` applied from the top; what stands around a change is typed again.
+
+    `change` gives None to go on to the children. Raises `planproof.functions.signature.Mismatch` where a function does
+    not take the new types.
+    """
+    found = change(expr)
+    if found is not None:
+        return found
+    made = rebuild(expr, lambda child: substituted(child, change, conf))
+    return expr if made is expr else derived(made, conf)
+
+
+def with_variables(expr: Expr, values: Mapping[int, Expr], conf: Conf) -> Expr:
+    """The expression with the variables of these ids replaced. A value keeps its meaning: ids are never captured."""
+    return substituted(expr, lambda e: values.get(e.id) if isinstance(e, Variable) else None, conf)
+
+
+def derived(expr: Expr, conf: Conf) -> Expr:
+    """The node with its own type and flag as its children give them."""
+    if isinstance(expr, Call):
+        function = expr.function
+        data_type = function.returns(expr.args, conf) if callable(function.returns) else function.returns
+        return replace(expr, type=data_type, nullable=function.nullable(expr.args, conf))
+    if isinstance(expr, Cast):
+        return replace(expr, nullable=cast_nullable(expr.child, expr.type, expr.mode))
+    if isinstance(expr, GetField):
+        struct = expr.child.type
+        assert isinstance(struct, Struct)
+        field = struct.fields[expr.ordinal]
+        return replace(expr, type=field.type, nullable=expr.child.nullable or field.nullable)
+    if isinstance(expr, GetFieldOfElements):
+        array = expr.child.type
+        assert isinstance(array, Array)
+        assert isinstance(array.element, Struct)
+        field = array.element.fields[expr.ordinal]
+        data_type = Array(field.type, array.contains_null or field.nullable)
+        return replace(expr, type=data_type, nullable=expr.child.nullable)
+    return expr
+
+
+def fits(new: Expr, old: Expr) -> bool:
+    """Whether `new` may stand where `old` stood: the same type, nested flags included, and the same flag."""
+    return new.type == old.type and new.nullable == old.nullable

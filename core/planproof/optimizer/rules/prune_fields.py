@@ -1,0 +1,249 @@
+"""Reads only the fields that lambdas use of an array's structs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from planproof.conf import Conf
+from planproof.expr import Call, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof.functions.bind import apply
+from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
+from planproof.optimizer.accesses import Accesses, Path, Place, Site, path_over
+from planproof.optimizer.retype import derived, fits, substituted
+from planproof.plan.nodes import Plan
+from planproof.plan.rewrite import map_expressions
+from planproof.types import Array, DataType, Decimal, Map, String, Struct
+
+_WORTH = 1.5
+"""How much more than what is read the elements must hold: zipping the fields again costs about as much as a field."""
+
+
+def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """Lambdas over an array of structs get the fields that they read, so that Parquet reads no others.
+
+    Before: `aggregate(items, 0D, (a, i) -> a + i.price * i.qty)`
+
+    After: `aggregate(arrays_zip(items.price, items.qty), 0D, (a, i) -> a + i.price * i.qty)`
+
+    Before: `exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)`
+
+    After: `exists(filter(items.qty, i -> i > 1), i -> i = 7)`
+
+    Only when
+
+    - the array is a column of a scan, or a path in one: the values of anything else are made already;
+    - nothing in the query reads the array, or what it lies in, as a whole: it would be read twice;
+    - each lambda uses the element through its fields alone: a NULL element and one of NULL fields look alike then;
+    - no flag changes: `arrays_zip` makes every field nullable;
+    - the fields' names differ, ignoring case;
+    - the fields that are read are the smaller part of the struct.
+    """
+    accesses = Accesses.of(plan)
+    chosen = _chosen(accesses)
+    while chosen:
+        attempt = _Attempt(accesses, chosen, conf, registry)
+        found = map_expressions(plan, attempt.rewritten)
+        if not attempt.failed:
+            return found
+        chosen = {place: paths for place, paths in chosen.items() if place not in attempt.failed}
+    return plan
+
+
+def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
+    """The places that are worth it, with all paths that are read of their elements."""
+    found: dict[Place, frozenset[Path]] = {}
+    for site in accesses.sites:
+        if accesses.is_whole(site.place) or site.place in found:
+            continue
+        struct = _element(site.source)
+        paths = without_longer(accesses.fields[site.place]) or frozenset((_smallest(struct),))
+        if _weight(struct) >= _WORTH * sum(_weight(_at(struct, path)) for path in paths):
+            found[site.place] = paths
+    return found
+
+
+def without_longer(paths: set[Path] | frozenset[Path]) -> frozenset[Path]:
+    """The paths without those that another one leads to already."""
+    return frozenset(p for p in paths if not any(p[:n] in paths for n in range(1, len(p))))
+
+
+def _element(array: Expr) -> Struct:
+    assert isinstance(array.type, Array)
+    assert isinstance(array.type.element, Struct)
+    return array.type.element
+
+
+def _at(struct: DataType, path: Path) -> DataType:
+    for ordinal in path:
+        assert isinstance(struct, Struct)
+        struct = struct.fields[ordinal].type
+    return struct
+
+
+def _weight(data_type: DataType) -> int:
+    """About how much of a file the values of a type take, in numbers."""
+    if isinstance(data_type, Struct):
+        return sum(_weight(f.type) for f in data_type.fields)
+    if isinstance(data_type, Array | Map):
+        return 3 * sum(_weight(child) for child in data_type.children)
+    if isinstance(data_type, Decimal):
+        return 1 if data_type.precision <= 18 else 2
+    return 2 if isinstance(data_type, String) or data_type.simple in ("binary", "variant") else 1
+
+
+def _smallest(struct: Struct) -> Path:
+    return (min(range(len(struct.fields)), key=lambda at: (_weight(struct.fields[at].type), at)),)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One try at pruning the chosen places; `failed` are those at which a flag would change or names clash."""
+
+    accesses: Accesses
+    chosen: Mapping[Place, frozenset[Path]]
+    conf: Conf
+    registry: Registry
+    failed: set[Place] = field(default_factory=set)
+    calls: dict[int, list[Site]] = field(default_factory=dict)
+    sources: dict[int, Expr] = field(default_factory=dict)
+    reads: dict[int, _Pruned] = field(default_factory=dict)
+    variables: dict[int, _Pruned] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for site in self.accesses.sites:
+            if site.place in self.chosen:
+                self._prepare(site)
+
+    def _prepare(self, site: Site) -> None:
+        read = without_longer(site.paths) or frozenset((min(self.chosen[site.place], key=len),))
+        pruned = self._pruned(site.source, read)
+        if pruned is None:
+            self.failed.add(site.place)
+            return
+        self.calls.setdefault(id(site.call), []).append(site)
+        self.sources[id(site.source)] = pruned.array
+        self.variables.update(dict.fromkeys(site.variables, pruned))
+        if site.reads:
+            self.reads[id(site.call)] = pruned
+
+    def _pruned(self, source: Expr, paths: frozenset[Path]) -> _Pruned | None:
+        ordered = tuple(sorted(paths))
+        for fields in (ordered, tuple(sorted({p[:1] for p in ordered}))):
+            arrays = [_field_array(source, path) for path in fields]
+            names = [a.name.lower() for a in arrays]
+            if len(arrays) == 1:
+                return _Pruned(fields, arrays[0])
+            if len(set(names)) == len(names):
+                function = self.registry.find("arrays_zip")
+                assert function is not None
+                return _Pruned(fields, apply(function, arrays, self.conf))
+        return None
+
+    def rewritten(self, expr: Expr) -> Expr:
+        if self.failed:
+            return expr
+        try:
+            return substituted(expr, self._change, self.conf)
+        except Mismatch:
+            self.failed.update(self.chosen)
+            return expr
+
+    def _change(self, expr: Expr) -> Expr | None:
+        sites = self.calls.get(id(expr))
+        if sites is not None:
+            made = self._call(expr)
+            if not fits(made, expr):
+                self.failed.update(s.place for s in sites)
+            return made
+        if isinstance(expr, Lambda) and any(p.id in self.variables for p in expr.parameters):
+            parameters = tuple(self._variable(p) for p in expr.parameters)
+            return replace(expr, parameters=parameters, body=substituted(expr.body, self._change, self.conf))
+        if id(expr) in self.sources:
+            return self.sources[id(expr)]
+        return self._field(expr) if isinstance(expr, GetField) else None
+
+    def _call(self, call: Expr) -> Expr:
+        """The site's call over the pruned array. A path that ends it is read of the pruned elements."""
+        pruned = self.reads.get(id(call))
+        if pruned is not None:
+            return self._path(call, pruned, ())
+        assert isinstance(call, Call)
+        args = tuple(substituted(a, self._change, self.conf) for a in call.args)
+        return derived(replace(call, args=args), self.conf)
+
+    def _path(self, expr: Expr, pruned: _Pruned, path: Path) -> Expr:
+        if isinstance(expr, GetField | GetFieldOfElements):
+            return self._path(expr.child, pruned, (expr.ordinal, *path))
+        inner = substituted(expr, self._change, self.conf)
+        for ordinal in pruned.within(path):
+            inner = _step(inner, ordinal)
+        return inner
+
+    def _variable(self, variable: Variable) -> Variable:
+        pruned = self.variables.get(variable.id)
+        if pruned is None:
+            return variable
+        array = pruned.array.type
+        assert isinstance(array, Array)
+        # zip_with pads the shorter array with nulls: its variables are always nullable.
+        nullable = array.contains_null or (variable.nullable and self._padded(variable))
+        return replace(variable, type=array.element, nullable=nullable)
+
+    def _padded(self, variable: Variable) -> bool:
+        return any(
+            variable.id in s.variables and isinstance(s.call, Call) and s.call.function.name == "zip_with"
+            for s in self.accesses.sites
+        )
+
+    def _field(self, expr: GetField) -> Expr | None:
+        """A path over an element, as a path over the pruned element; the shortest part of it that was kept."""
+        inner: Expr = expr
+        while isinstance(inner, GetField):
+            inner = inner.child
+        if not isinstance(inner, Variable) or inner.id not in self.variables:
+            return None
+        pruned, path = self.variables[inner.id], path_over(expr, inner)
+        assert path is not None
+        made: Expr = replace(self._variable(inner), span=None)
+        for ordinal in pruned.within(path):
+            made = _step(made, ordinal)
+        span = expr.span
+        return replace(made, span=span) if isinstance(made, GetField) else made
+
+
+@dataclass(frozen=True, slots=True)
+class _Pruned:
+    """The array that stands for the source, and the paths that its elements' fields were."""
+
+    fields: tuple[Path, ...]
+    array: Expr
+
+    def within(self, path: Path) -> Path:
+        """Where a path over the whole element leads in a pruned one."""
+        at = next(n for n, kept in enumerate(self.fields) if path[: len(kept)] == kept)
+        rest = path[len(self.fields[at]) :]
+        return rest if len(self.fields) == 1 else (at, *rest)
+
+
+def _field_array(source: Expr, path: Path) -> GetFieldOfElements:
+    """`source.a.b`: the field of each element."""
+    for ordinal in path:
+        source = _step(source, ordinal)
+    assert isinstance(source, GetFieldOfElements)
+    return source
+
+
+def _step(expr: Expr, ordinal: int) -> Expr:
+    """One field further: of a struct, or of each struct of an array."""
+    given = expr.type
+    if isinstance(given, Struct):
+        found = given.fields[ordinal]
+        return GetField(expr, ordinal, found.type, expr.nullable or found.nullable)
+    assert isinstance(given, Array)
+    assert isinstance(given.element, Struct)
+    found = given.element.fields[ordinal]
+    return GetFieldOfElements(
+        expr, ordinal, found.name, Array(found.type, given.contains_null or found.nullable), expr.nullable
+    )
