@@ -43,8 +43,9 @@ conformance: environment ## Sweeps against real Spark (slow), and scores `planpr
 		$(BIN)/python "$(ORACLE)/score.py" .demo/derived.jsonl; \
 	else echo "no oracle at $(ORACLE): nothing scored"; fi
 
-bench: environment ## Measures what the guard costs and what a rewriting saves.
-	$(BIN)/python benchmarks/run.py
+bench: environment ## Measures what the guard costs and what rewritten lambdas save.
+	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python tests/benchmarks/lambdas.py
 
 clean: ## Removes the demo's data and tables, and all caches.
 	rm -rf .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis dags_examples/project/target dags_examples/project/logs

@@ -24,7 +24,8 @@ from planproof.sql.splice import splice
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from planproof.optimizer.driver import Refused
+    from planproof.optimizer.driver import Fired, Refused
+    from planproof.optimizer.render import Edit
     from planproof.optimizer.rules import Rule
 
 
@@ -181,11 +182,38 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
         _must_mean(sql, found.plan, plan)
     except (render.CannotRender, ValueError) as reason:
         return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), str(reason))))
+    steps = _steps(plan, found.fired)
     rewrites = tuple(
-        Rewrite(" + ".join(names), plan.text[start:stop], new, True, place(plan.text, start, stop))
+        Rewrite(_makers(steps, start, stop), plan.text[start:stop], new, True, place(plan.text, start, stop))
         for start, stop, new in changes
     )
     return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings)
+
+
+def _steps(plan: LogicalPlan, fired: Sequence[Fired]) -> list[tuple[str, Sequence[Edit]]]:
+    """The rules that fired, each with all edits of the text that it and those before it make."""
+    from planproof.optimizer import render
+
+    steps: list[tuple[str, Sequence[Edit]]] = []
+    for step in fired:
+        try:
+            steps.append((step.rule, render.edits(plan.root, step.after, plan.text)))
+        except render.CannotRender:
+            # What stands between two rules need not have a text.
+            steps.append((step.rule, ()))
+    return steps
+
+
+def _makers(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:
+    """The rules that made the edit of this span: those after which something in it differs."""
+    names: dict[str, None] = {}
+    before: list[Edit] = []
+    for rule, edits in steps:
+        after = [e for e in edits if start <= e[0] and e[1] <= stop]
+        if after != before:
+            names[rule] = None
+        before = after
+    return " + ".join(names)
 
 
 def _must_mean(sql: str, root: Node, plan: LogicalPlan) -> None:

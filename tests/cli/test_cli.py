@@ -209,6 +209,24 @@ def test_the_profile_is_read_where_there_is_one(invoke, project):
     assert "has no target 'prod'" in missing.stderr
 
 
+def test_explain_shows_rewritings_before_and_after(invoke, project):
+    before = "transform(split(o.who, ','), x -> concat(x, upper(o.who)))"
+    sql = f"select {before} as r from (select cast(id as string) as who from raw.orders) o"
+    directory = project(mart(sql, r="array<string>"), ORDERS)
+    found = invoke("explain", "mart", "--rewrites", "--project-dir", directory)
+    assert found.exit_code == 0
+    after = "transform(array(upper(o.who)), v1 -> transform(split(o.who, ','), x -> concat(x, v1)))[0]"
+    assert f"hoist_invariants (line 1)\n  before  {before}\n  after   {after}" in found.output
+    form = json.loads(invoke("explain", "mart", "--rewrites", "--json", "--project-dir", directory).output)
+    assert form["rewrites"] == [{"rule": "hoist_invariants", "before": before, "after": after}]
+
+
+def test_explain_says_that_no_rule_fires(invoke, project):
+    directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
+    found = invoke("explain", "mart", "--rewrites", "--project-dir", directory)
+    assert found.output.endswith("no rule fires: the compiled text runs byte for byte\n")
+
+
 def test_explain_shows_the_plan(invoke, project):
     directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
     found = invoke("explain", "mart", "--project-dir", directory)

@@ -50,9 +50,8 @@ def _paren(node: exp.Paren, ctx: Context) -> Expr:
 
 
 def _literal(node: exp.Literal, ctx: Context) -> Expr:
-    if node.args.get("is_string"):
-        return literals.string(node)
-    return literals.number(node, ctx.conf)
+    found = literals.string(node) if node.args.get("is_string") else literals.number(node, ctx.conf)
+    return spanned(found, node)
 
 
 def _boolean(node: exp.Boolean, ctx: Context) -> Expr:
@@ -64,11 +63,11 @@ def _null(node: exp.Null, ctx: Context) -> Expr:
 
 
 def _typed(node: q.TypedLiteral, ctx: Context) -> Expr:
-    return literals.typed(node, ctx.conf)
+    return spanned(literals.typed(node, ctx.conf), node)
 
 
 def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
-    return literals.interval(node, ctx.conf)
+    return spanned(literals.interval(node, ctx.conf), node)
 
 
 def _column(node: exp.Expr, ctx: Context) -> Expr:
@@ -167,7 +166,7 @@ def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
 
 def spanned(expr: Expr, node: exp.Expr) -> Expr:
     """The expression with the place in the text that it came from."""
-    if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements | Variable):
+    if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements | Literal | Variable):
         return replace(expr, span=span(node))
     return expr
 

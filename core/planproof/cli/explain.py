@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from planproof.api import Rewriting, optimize
 from planproof.cli import options
 from planproof.codes import CODES
 from planproof.origin import AnalysisError, Unknown
@@ -21,6 +22,7 @@ from planproof.project.place import Place
 @click.argument("what", metavar="MODEL|PPnnn")
 @options.place
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")
+@click.option("--rewrites", is_flag=True, help="Also shows each rewriting that would run faster, before and after.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
 def explain(
     what: str,
@@ -29,6 +31,7 @@ def explain(
     profiles_dir: Path | None,
     target: str | None,
     as_sql: bool,
+    rewrites: bool,
     as_json: bool,
 ) -> None:
     """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
@@ -49,14 +52,30 @@ def explain(
         raise ProjectError(f"{node.place}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     except AnalysisError as error:
         raise ProjectError(f"{node.place}: Spark would reject it: {error}") from error
+    found = optimize(plan) if rewrites else None
     if as_json:
         columns = [
             {"name": f.name, "type": f.type.simple, "nullable": f.nullable, "evidence": f.evidence} for f in plan.schema
         ]
-        click.echo(json.dumps({"model": node.relation, "sql" if as_sql else "plan": text, "schema": columns}, indent=2))
+        form: dict[str, object] = {"model": node.relation, "sql" if as_sql else "plan": text, "schema": columns}
+        if found is not None:
+            form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
+        click.echo(json.dumps(form, indent=2))
         return None
     click.echo(text if as_sql else f"{node.relation} ({node.file})\n\n{text}")
+    if found is not None:
+        click.echo(f"\n{_shown(found)}")
     return None
+
+
+def _shown(found: Rewriting) -> str:
+    """Each rewriting with its rules and its place, before and after; what was refused or dropped comes last."""
+    parts = []
+    for rewrite in found.rewrites:
+        place = f" (line {rewrite.origin.line})" if rewrite.origin else ""
+        parts.append(f"{rewrite.rule}{place}\n  before  {rewrite.before}\n  after   {rewrite.after}")
+    parts += [f"{finding.code}  {finding.message}" for finding in found.findings]
+    return "\n\n".join(parts) or "no rule fires: the compiled text runs byte for byte"
 
 
 def _code(name: str, as_json: bool) -> None:

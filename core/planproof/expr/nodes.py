@@ -85,6 +85,7 @@ class Literal(Expr):
     type: DataType
     text: str
     sql: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def nullable(self) -> bool:  # type: ignore[override]

@@ -6,8 +6,8 @@ an array's elements through their fields alone, such as `exists(filter(items, i 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from planproof.expr import (
     Alias,
@@ -65,16 +65,20 @@ class Site:
 
 @dataclass(slots=True)
 class Accesses:
-    """What a plan reads of each place; `whole` are the places that something reads as they are."""
+    """What a plan reads of each place; `whole` are the places that something reads as they are.
 
+    `fields_alone` says whether a lambda's body uses an element through its fields alone.
+    """
+
+    fields_alone: Callable[[Expr, Variable], bool]
     places: dict[int, Place] = field(default_factory=dict)
     whole: set[Place] = field(default_factory=set)
     fields: dict[Place, set[Path]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
 
     @staticmethod
-    def of(root: p.Plan) -> Accesses:
-        found = Accesses()
+    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
+        found = Accesses(fields_alone)
         found._plan(root)
         return found
 
@@ -181,6 +185,8 @@ class Accesses:
             assert isinstance(body, Lambda)
             if len(body.parameters) > parameter:
                 found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], ())
+                if found is not None and call.function.name == "transform" and _spark_follows(call.args[argument]):
+                    found = replace(found, call=found.source)
                 if found is not None:
                     yield found
 
@@ -210,34 +216,46 @@ class Accesses:
             return None
         paths = {path} if path else set()
         for function, variable in read:
-            found = element_paths(function.body, variable)
-            if found is None:
+            if not self.fields_alone(function.body, variable):
                 return None
-            paths |= found
+            paths |= element_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
         # Spark prunes a plain path by itself: nothing is to be rewritten there.
         spark_prunes = direct and bool(path)
         return Site(array if spark_prunes else call, array, place, frozenset(paths), variables, path)
 
 
+def _spark_follows(array: Expr) -> bool:
+    """Whether Spark prunes under a transform of this by itself: of a path, or of a filter over one."""
+    while isinstance(array, Call) and array.function.name == "filter":
+        array = array.args[0]
+    return not isinstance(array, Call) or array.function.name == "map_values"
+
+
 def _holds(expr: Expr, sources: set[int]) -> bool:
     return any(id(e) in sources for e in expr.walk())
 
 
-def element_paths(body: Expr, variable: Variable) -> set[Path] | None:
-    """The fields of the variable that the body reads; None where it uses the variable itself."""
-    found: set[Path] = set()
+def _top(body: Expr, variable: Variable) -> Iterator[tuple[Expr, Path | None]]:
+    """The uses of the variable: the longest paths over it, and it itself (without a path)."""
     pending = [body]
     while pending:
         expr = pending.pop()
-        if expr == variable:
-            return None
         path = path_over(expr, variable)
-        if path is not None:
-            found.add(path)
+        if path is not None or expr == variable:
+            yield expr, path
         else:
             pending.extend(expr.children)
-    return found
+
+
+def uses_itself(body: Expr, variable: Variable) -> bool:
+    """Whether the body uses the variable otherwise than through its fields."""
+    return any(path is None for _, path in _top(body, variable))
+
+
+def element_paths(body: Expr, variable: Variable) -> set[Path]:
+    """The fields of the variable that the body reads."""
+    return {path for _, path in _top(body, variable) if path is not None}
 
 
 def path_over(expr: Expr, variable: Variable) -> Path | None:

@@ -42,11 +42,11 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
         return one.type == other.type and repr(one.value) == repr(other.value)
     if isinstance(one, Column | Variable):
         alike = one.type == other.type and one.nullable == other.nullable
-        return alike and ids.setdefault(one.id, other.id) == other.id
+        return bool(alike and ids.setdefault(one.id, other.id) == other.id)
     if isinstance(one, Alias):
         ids[one.id] = other.id
     if is_dataclass(one) and not isinstance(one, DataType):
-        return all(_same(getattr(one, name), getattr(other, name), ids) for name in _compared(type(one)))
+        return all(_same(getattr(one, name), getattr(other, name), ids) for name in _compared(one.__class__))
     return bool(one == other)
 
 

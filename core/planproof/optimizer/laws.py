@@ -113,7 +113,7 @@ def row_local(expr: Expr) -> bool:
 
 
 _OPERATORS = "+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in"
-_LOOKUPS = "getarrayitem getmapvalue coalesce size array_size length abs"
+_LOOKUPS = "getarrayitem getmapvalue coalesce size array_size length abs map_keys map_values struct named_struct array"
 _CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS}".split())
 """Functions whose work is a few instructions: computing them again costs less than binding their value."""
 

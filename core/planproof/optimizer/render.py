@@ -77,9 +77,9 @@ def span_of(expr: Expr) -> Span | None:
     return found if found is not None and found[0] >= 0 else None
 
 
-_INFIX = {name: name.upper() for name in "+ - * / % div = <=> < <= > >= and or".split()}
+_INFIX = {name: name.upper() for name in "+ - * / % div = <=> < <= > >= and or".split()}  # noqa: SIM905
 _POSTFIX = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
-_SYNTAX = frozenset("not in like ilike rlike between when and or is div".split())
+_SYNTAX = frozenset(["not", "in", "like", "ilike", "rlike", "between", "when", "and", "or", "is", "div"])
 """Functions whose text is no call, though their name is a word."""
 
 
@@ -201,7 +201,7 @@ def _literal(literal: Literal) -> str:
 
 def _is_unit(expr: Expr, text: str) -> bool:
     """Whether the text stands by itself before a dot, a bracket or an operator."""
-    if isinstance(expr, Column | Variable | GetField | GetFieldOfElements):
+    if isinstance(expr, Column | GetField | GetFieldOfElements | Literal | Variable):
         return True
     if isinstance(expr, Cast):
         return expr.written
@@ -210,7 +210,9 @@ def _is_unit(expr: Expr, text: str) -> bool:
     if not isinstance(expr, Call) or expr.function.name in _SYNTAX:
         return False
     plain = expr.function.category is not Category.OPERATOR and text.endswith((")", "]"))
-    return plain and re.match(rf"({re.escape(expr.shown)}|{re.escape(expr.function.name)})\s*\(", text, re.I) is not None
+    return (
+        plain and re.match(rf"({re.escape(expr.shown)}|{re.escape(expr.function.name)})\s*\(", text, re.I) is not None
+    )
 
 
 def _same_head(old: Expr, new: Expr) -> bool:

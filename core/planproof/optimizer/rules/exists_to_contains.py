@@ -8,6 +8,7 @@ from planproof.expr.rewrite import transform_up
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
+from planproof.optimizer.condition import Condition
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Array
@@ -16,19 +17,34 @@ _COMPARED_ALIKE = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIM
 """Types on which `=` and `array_contains` agree; floats differ about NaN and -0.0 between versions."""
 
 
+CONDITIONS = (
+    Condition("is never null", "_never_null", True),
+    Condition("cannot raise", "_cannot_raise", True),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("does not use the element", "_without", True),
+)
+
+
 def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists that compares each element with one value is array_contains.
 
-    Before: `exists(xs, x -> x = 7)`
-
-    After: `array_contains(xs, 7)`
+    >>> from planproof.optimizer.example import rewritten
+    >>> rewritten(exists_to_contains, "exists(xs, x -> x = 7)")
+    'array_contains(xs, 7)'
 
     Only when the value
 
-    - has the element's own type (a comparison that casts the elements is another one), and one on which both agree;
-    - is never null (over an empty array `exists` is false, `array_contains(.., NULL)` is NULL);
+    - is never null: over an empty array `exists` is false, `array_contains(.., NULL)` is NULL;
     - cannot raise, for an empty array never evaluates the body;
-    - is deterministic, and does not use the element.
+    - is deterministic: `exists` computes it for each element;
+    - does not use the element.
+
+    >>> rewritten(exists_to_contains, "exists(xs, x -> x = k)")
+    'exists(xs, x -> x = k)'
+    >>> rewritten(exists_to_contains, "exists(xs, x -> x = coalesce(k, 0) + 1)")
+    'exists(xs, x -> x = coalesce(k, 0) + 1)'
+
+    Both sides have the element's type (a comparison that casts the elements is another one).
     """
     return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _contained(e, conf, registry)))
 
@@ -51,7 +67,22 @@ def _sought(function: Lambda, conf: Conf) -> Expr | None:
         return None
     left, right = body.args
     value = right if left == element else left if right == element else None
-    if value is None or isinstance(value, Variable) or element.id in laws.free_variables(value):
+    if value is None or value.type not in _COMPARED_ALIKE or not _without(value, element):
         return None
-    sound = not value.nullable and value.type in _COMPARED_ALIKE
-    return value if sound and not laws.may_raise(value, conf) and laws.deterministic(value) else None
+    return value if _never_null(value) and _cannot_raise(value, conf) and _deterministic(value) else None
+
+
+def _never_null(value: Expr) -> bool:
+    return not value.nullable
+
+
+def _cannot_raise(value: Expr, conf: Conf) -> bool:
+    return not laws.may_raise(value, conf)
+
+
+def _deterministic(value: Expr) -> bool:
+    return laws.deterministic(value)
+
+
+def _without(value: Expr, element: Variable) -> bool:
+    return element.id not in laws.free_variables(value)

@@ -7,20 +7,31 @@ from planproof.expr import Call, Expr, Lambda, Literal, Variable
 from planproof.expr.rewrite import transform_up
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
+from planproof.optimizer.condition import Condition
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import INT
+
+CONDITIONS = (
+    Condition("is not negative", "_not_negative", True),
+    Condition("is below the greatest int", "_fits_an_int", True),
+)
 
 
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A filter that asks for small indexes alone is a slice.
 
-    Before: `filter(xs, (x, i) -> i < 3)`
+    >>> from planproof.optimizer.example import rewritten
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
+    'slice(xs, 1, 3)'
 
-    After: `slice(xs, 1, 3)`
+    Only when the bound is an int literal that
 
-    Only when the bound is an int literal that is not negative (a NULL or negative bound keeps nothing, and `slice`
-    refuses it).
+    - is not negative: such a bound keeps nothing, and `slice` refuses it;
+    - is below the greatest int: the next one is no length.
+
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < -1)")
+    'filter(xs, (x, i) -> i < -1)'
     """
     return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _sliced(e, conf, registry)))
 
@@ -47,6 +58,15 @@ def _bound(function: Expr) -> int | None:
     variable, limit = body.args if body.function.name in ("<", "<=") else body.args[::-1]
     if not isinstance(variable, Variable) or variable != index or not isinstance(limit, Literal):
         return None
-    if limit.type != INT or not isinstance(limit.value, int) or limit.value < 0 or limit.value > 2**30:
+    if limit.type != INT or not isinstance(limit.value, int):
         return None
-    return limit.value + shifts[body.function.name]
+    size = limit.value + shifts[body.function.name]
+    return size if _not_negative(size) and _fits_an_int(size) else None
+
+
+def _not_negative(size: int) -> bool:
+    return size >= 0
+
+
+def _fits_an_int(size: int) -> bool:
+    return size < 2**31

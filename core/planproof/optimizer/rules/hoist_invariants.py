@@ -10,6 +10,7 @@ from planproof.expr.rewrite import transform_down
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
+from planproof.optimizer.condition import Condition
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, substituted
 from planproof.plan.nodes import Plan
@@ -20,26 +21,42 @@ _EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
 """Functions that evaluate the lambda behind their array on its first element, if it has one."""
 
 
+CONDITIONS = (
+    Condition("uses none of the variables", "_reached", False),
+    Condition("cannot raise", "_may_raise", False),
+    Condition("evaluates first of all", "_first", True),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("no flag changes", "_keeps_flags", True),
+)
+
+
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An expression that no element changes is computed once per row in place of once per element.
 
-    Before: `transform(xs, x -> x / aggregate(xs, 0D, (a, y) -> a + y))`
+    >>> from planproof.optimizer.example import rewritten
+    >>> rewritten(hoist_invariants, "transform(ds, x -> x / aggregate(ds, 0D, (a, y) -> a + y))")
+    'transform(array(aggregate(ds, 0D, (a, y) -> a + y)), v1 -> transform(ds, x -> x / v1))[0]'
 
-    After: `transform(array(aggregate(xs, 0D, (a, y) -> a + y)), v -> transform(xs, x -> x / v))[0]`
+    Only when the expression
 
-    Where the expression may raise, it is bound behind a test of the array:
-    `transform(array(if(size(xs) > 0, e, NULL)), v -> transform(xs, x -> x / v))[0]`.
+    - uses none of the variables of the lambda;
+    - cannot raise, for an empty array evaluates the body never (else it is bound behind a test of the array's size);
+    - is what each body evaluates first of all, where it may raise;
+    - is deterministic: `rand()` is another one for each element;
 
-    Only when
+    and
 
-    - the expression uses none of the lambda's variables;
-    - it cannot raise, for an empty array evaluates the body never; or each body evaluates it first of all, and the test
-      of the array's size comes before it;
-    - it is deterministic: `rand()` is another one for each element;
-    - it needs nothing but the row: no aggregate, window or subquery;
     - no flag changes: `[0]` makes the result nullable.
 
-    Pays where the expression reads some column (Spark folds constants itself) and does more than arithmetic or a lookup.
+    >>> rewritten(hoist_invariants, "transform(xs, x -> x / aggregate(xs, 0, (a, y) -> a + y))")
+    'transform(array(if((size(xs) > 0), aggregate(xs, 0, (a, y) -> a + y), NULL)), v1 -> transform(xs, x -> x / v1))[0]'
+    >>> rewritten(hoist_invariants, "transform(xs, x -> x + aggregate(xs, 0, (a, y) -> a + y))")
+    'transform(xs, x -> x + aggregate(xs, 0, (a, y) -> a + y))'
+    >>> rewritten(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
+    "transform(array('a'), w -> concat(w, upper(name)))"
+
+    It pays where the expression reads some column (Spark folds constants itself) and does more than arithmetic or a
+    lookup. A call over aggregates, windows or subqueries is left alone.
     """
     return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
@@ -50,10 +67,10 @@ def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
         return None
     for function in expr.args:
         for found in _invariants(function, conf) if isinstance(function, Lambda) else ():
-            guarded = laws.may_raise(found, conf)
+            guarded = _may_raise(found, conf)
             if not guarded or _may_guard(expr, found, conf):
                 bound = _bound(expr, found, conf, registry, guarded)
-                if fits(bound, expr):
+                if _keeps_flags(bound, expr):
                     return bound
     return None
 
@@ -66,7 +83,7 @@ def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
         expr, bound = pending.pop()
         if isinstance(expr, Call) and _movable(expr, bound):
             yield expr
-            if not laws.may_raise(expr, conf):
+            if not _may_raise(expr, conf):
                 continue
         inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
         pending.extend((c, inner) for c in reversed(expr.children))
@@ -75,11 +92,11 @@ def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
 def _movable(expr: Call, bound: frozenset[int]) -> bool:
     """Whether the expression may stand, and pays, where the variables `bound` are not known."""
     return (
-        not laws.free_variables(expr) & bound
+        not _reached(expr, bound)
         and bool(laws.free_variables(expr) or laws.columns(expr))
         and expr.span is not None
         and laws.costly(expr)
-        and laws.deterministic(expr)
+        and _deterministic(expr)
     )
 
 
@@ -90,7 +107,27 @@ def _may_guard(call: Call, invariant: Expr, conf: Conf) -> bool:
     at = 2 if call.function.name == "aggregate" else 1
     function, before = call.args[at], call.args[1:at]
     assert isinstance(function, Lambda)
-    return not any(laws.may_raise(e, conf) for e in before) and laws.evaluated_first(function.body, invariant, conf)
+    return not any(_may_raise(e, conf) for e in before) and _first(function.body, invariant, conf)
+
+
+def _reached(expr: Expr, bound: frozenset[int]) -> bool:
+    return bool(laws.free_variables(expr) & bound)
+
+
+def _may_raise(expr: Expr, conf: Conf) -> bool:
+    return laws.may_raise(expr, conf)
+
+
+def _first(body: Expr, invariant: Expr, conf: Conf) -> bool:
+    return laws.evaluated_first(body, invariant, conf)
+
+
+def _deterministic(expr: Expr) -> bool:
+    return laws.deterministic(expr)
+
+
+def _keeps_flags(bound: Expr, call: Expr) -> bool:
+    return fits(bound, call)
 
 
 def _is_path(expr: Expr) -> bool:

@@ -6,19 +6,26 @@ from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.optimizer.condition import Condition
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import Array
 
+CONDITIONS: tuple[Condition, ...] = ()
+"""A null element and a null field both give a null element, and a path has the flags of the lambda."""
+
 
 def project_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
-    """A transform that only reads a field is the path to that field, which Parquet can be read by.
+    """A transform that only reads a field is the path to that field.
 
-    Before: `transform(items, i -> i.price)`
+    >>> from planproof.optimizer.example import rewritten
+    >>> rewritten(project_fields, "transform(items, i -> i.ship.city)")
+    'items.`ship`.`city`'
 
-    After: `items.price`
+    The body is a path that starts at the element, and the array is a column or a path itself.
 
-    Only when the body is a path that starts at the element, and the array is a column or a path itself.
+    >>> rewritten(project_fields, "transform(items, i -> i.price + 1)")
+    'transform(items, i -> i.price + 1)'
     """
     return map_expressions(plan, lambda expr: transform_up(expr, _projected))
 

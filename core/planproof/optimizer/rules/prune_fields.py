@@ -10,7 +10,8 @@ from planproof.expr import Call, Expr, GetField, GetFieldOfElements, Lambda, Var
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
-from planproof.optimizer.accesses import Accesses, Path, Place, Site, path_over
+from planproof.optimizer.accesses import Accesses, Path, Place, Site, path_over, uses_itself
+from planproof.optimizer.condition import Condition
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
@@ -20,27 +21,35 @@ _WORTH = 1.5
 """How much more than what is read the elements must hold: zipping the fields again costs about as much as a field."""
 
 
+CONDITIONS = (
+    Condition("through its fields alone", "_fields_alone", True),
+    Condition("no flag changes", "_keeps_flags", True),
+    Condition("the names of the fields differ", "_differ", True),
+)
+
+
 def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas over an array of structs get the fields that they read, so that Parquet reads no others.
 
-    Before: `aggregate(items, 0D, (a, i) -> a + i.price * i.qty)`
-
-    After: `aggregate(arrays_zip(items.price, items.qty), 0D, (a, i) -> a + i.price * i.qty)`
-
-    Before: `exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)`
-
-    After: `exists(filter(items.qty, i -> i > 1), i -> i = 7)`
+    >>> from planproof.optimizer.example import rewritten
+    >>> rewritten(prune_fields, "aggregate(items, 0D, (a, i) -> a + i.price * i.qty)")
+    'aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a + i.price * i.qty)'
+    >>> rewritten(prune_fields, "exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)")
+    'exists(filter(items.`qty`, i -> i > 1), i -> i = 7)'
 
     Only when
 
-    - the array is a column of a scan, or a path in one: the values of anything else are made already;
-    - nothing in the query reads the array, or what it lies in, as a whole: it would be read twice;
     - each lambda uses the element through its fields alone: a NULL element and one of NULL fields look alike then;
     - no flag changes: `arrays_zip` makes every field nullable;
-    - the fields' names differ, ignoring case;
-    - the fields that are read are the smaller part of the struct.
+    - the names of the fields differ, ignoring case (else the structs that hold them are taken whole).
+
+    >>> rewritten(prune_fields, "exists(items, i -> i IS NULL)")
+    'exists(items, i -> i IS NULL)'
+
+    It pays where the array is a column of a scan or a path in one, nothing else in the query reads it as a whole, Spark
+    does not prune it by itself, and the fields that are read are the smaller part of the struct.
     """
-    accesses = Accesses.of(plan)
+    accesses = Accesses.of(plan, _fields_alone)
     chosen = _chosen(accesses)
     while chosen:
         attempt = _Attempt(accesses, chosen, conf, registry)
@@ -49,6 +58,18 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
             return found
         chosen = {place: paths for place, paths in chosen.items() if place not in attempt.failed}
     return plan
+
+
+def _fields_alone(body: Expr, element: Variable) -> bool:
+    return not uses_itself(body, element)
+
+
+def _keeps_flags(new: Expr, old: Expr) -> bool:
+    return fits(new, old)
+
+
+def _differ(names: list[str]) -> bool:
+    return len(set(names)) == len(names)
 
 
 def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
@@ -110,6 +131,7 @@ class _Attempt:
     sources: dict[int, Expr] = field(default_factory=dict)
     reads: dict[int, _Pruned] = field(default_factory=dict)
     variables: dict[int, _Pruned] = field(default_factory=dict)
+    padded: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for site in self.accesses.sites:
@@ -125,6 +147,9 @@ class _Attempt:
         self.calls.setdefault(id(site.call), []).append(site)
         self.sources[id(site.source)] = pruned.array
         self.variables.update(dict.fromkeys(site.variables, pruned))
+        if isinstance(site.call, Call) and site.call.function.name == "zip_with":
+            # It pads the shorter array with nulls: its variables are always nullable.
+            self.padded.update(v.id for f in site.call.args if isinstance(f, Lambda) for v in f.parameters)
         if site.reads:
             self.reads[id(site.call)] = pruned
 
@@ -135,7 +160,7 @@ class _Attempt:
             names = [a.name.lower() for a in arrays]
             if len(arrays) == 1:
                 return _Pruned(fields, arrays[0])
-            if len(set(names)) == len(names):
+            if _differ(names):
                 function = self.registry.find("arrays_zip")
                 assert function is not None
                 return _Pruned(fields, apply(function, arrays, self.conf))
@@ -154,7 +179,7 @@ class _Attempt:
         sites = self.calls.get(id(expr))
         if sites is not None:
             made = self._call(expr)
-            if not fits(made, expr):
+            if not _keeps_flags(made, expr):
                 self.failed.update(s.place for s in sites)
             return made
         if isinstance(expr, Lambda) and any(p.id in self.variables for p in expr.parameters):
@@ -187,15 +212,8 @@ class _Attempt:
             return variable
         array = pruned.array.type
         assert isinstance(array, Array)
-        # zip_with pads the shorter array with nulls: its variables are always nullable.
-        nullable = array.contains_null or (variable.nullable and self._padded(variable))
+        nullable = array.contains_null or variable.id in self.padded
         return replace(variable, type=array.element, nullable=nullable)
-
-    def _padded(self, variable: Variable) -> bool:
-        return any(
-            variable.id in s.variables and isinstance(s.call, Call) and s.call.function.name == "zip_with"
-            for s in self.accesses.sites
-        )
 
     def _field(self, expr: GetField) -> Expr | None:
         """A path over an element, as a path over the pruned element; the shortest part of it that was kept."""

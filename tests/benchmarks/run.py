@@ -1,6 +1,6 @@
 """What planproof costs and what its rewriting saves, measured on this machine.
 
-    python benchmarks/run.py [--rows 1000000] [--repeat 3]
+    python tests/benchmarks/run.py [--rows 1000000] [--repeat 3]
 
 Three tables: the offline plan of a query, a guarded publish beside a bare CREATE TABLE AS, a rewriting beside the text
 as written. Each number is the median of `repeat` runs after one that is not counted. Spark runs with ANSI off, as under

@@ -1,0 +1,18 @@
+"""What a rule needs to keep the result: each condition names the function of the rule's module that decides it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One line of a rule's "Only when".
+
+    `says` is a part of that line, `test` the function of the rule's module, `dropped` what the function would answer if
+    the condition did not exist. The conformance tests drop each in turn, and demand that a difference is found.
+    """
+
+    says: str
+    test: str
+    dropped: bool

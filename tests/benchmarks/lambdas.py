@@ -1,0 +1,233 @@
+"""Queries with lambdas over nested Parquet: stock Spark beside planproof's rewriting, in one run.
+
+    python tests/benchmarks/lambdas.py [--rows 200000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
+
+Each query runs as written and as rewritten, by turns, each time after its files were dropped from the operating
+system's cache. The figure is the median of the pairs' ratios (above 1: rewritten is faster). Rows are compared, bytes
+are those that Spark's tasks read. Where no rule fires, the text must be the same, byte for byte. Planning is the time
+of `plan` and `optimize`, without Spark. Trust ratios, not seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lambda_data import TABLES, write
+from rich.console import Console
+from rich.table import Table
+
+import planproof
+from planproof import Catalog, Conf
+
+QUERIES = {
+    # TPC-H orders with nested line items
+    "revenue": "select orderkey, aggregate(items, 0D, (a, i) -> a + i.discount * i.tax) as r from orders",
+    "total tax": "select orderkey, aggregate(items, 0D, (a, i) -> a + i.tax) as r from orders",
+    "late items": "select orderkey, size(filter(items, i -> i.receiptdate > i.commitdate)) as late from orders",
+    "any returned": "select orderkey from orders where exists(items, i -> i.returnflag = 'R')",
+    "all shipped": "select status, count(*) as n from orders where forall(items, i -> i.linestatus = 'F') group by status",
+    "items per status": "select status, sum(size(items)) as n from orders group by status",
+    "tax by day": """select orderdate, sum(aggregate(items, 0D, (a, i) -> a + i.tax)) as r
+        from orders group by orderdate""",
+    "big orders in a CTE": """with big as (select orderkey, items from orders where size(items) > 3)
+        select orderkey, aggregate(items, 0L, (a, i) -> a + i.partkey) as r from big""",
+    "by nation": """select c.nation, sum(aggregate(o.items, 0L, (a, i) -> a + i.quantity)) as n
+        from orders o join customers c on o.custkey = c.custkey group by c.nation""",
+    "struct accumulator": """select orderkey, aggregate(items, named_struct('s', 0D, 'n', 0L),
+        (a, i) -> named_struct('s', a.s + i.tax, 'n', a.n + i.suppkey), a -> a.s / (a.n + 1)) as r from orders""",
+    "nested field": "select orderkey from orders where exists(items, i -> i.address.city = '7B')",
+    "pairs of items": "select orderkey, exists(items, i -> exists(items, j -> j.suppkey = i.suppkey + 1)) as r from orders",
+    # wide structs
+    "largest reading": """select id, aggregate(device.readings, 0D, (a, r) -> greatest(a, r.value)) as top
+        from devices""",
+    "alarms": "select device.model, sum(size(filter(device.readings, r -> r.value > 990D))) as n from devices group by 1",
+    "readings": "select device.model, max(size(device.readings)) as n from devices group by device.model",
+    "two of 24 fields": """select id, aggregate(device.readings, 0L, (a, r) -> a + r.n1 % 7 + r.n2 % 5) as r
+        from devices""",
+    # events with maps
+    "map of structs": "select id, aggregate(map_values(attrs), 0D, (a, v) -> a + v.score) as r from events",
+    "any high score": "select count(*) as n from events where exists(map_values(attrs), v -> v.score > 99D)",
+    # invariants
+    "shares": "select id, transform(xs, x -> x / aggregate(xs, 0D, (a, y) -> a + y)) as r from events",
+    "above the mean": """select id, filter(xs, x -> aggregate(xs, 0D, (a, y) -> a + y) / 20 < x) as r from events""",
+    "distance to the largest": "select id, transform(xs, x -> array_max(xs) - x) as r from events",
+    "lookup": """select id, transform(words, w ->
+        map_from_entries(transform(sequence(1, 5), i -> struct(concat('1', i), i)))[w]) as r
+        from events where id < 20000""",
+    "lookup in the row's words": """select id, transform(words, w ->
+        element_at(filter(transform(words, (v, i) -> struct(v, i)), p -> p.v = 'A'), 1).i) as r
+        from events where id < 0""",
+    "prefix of each word": "select id, transform(words, w -> concat(upper(reverse(name)), w)) as r from events",
+    # first elements, membership
+    "first three": "select id, filter(xs, (x, i) -> i < 3) as r from events",
+    "has the value": "select id, exists(words, w -> w = '1F') as r from events",
+    # no rule should fire
+    "project two fields": "select orderkey, transform(items, i -> i.partkey + i.suppkey) as r from orders",
+    "whole items": "select orderkey, filter(items, i -> i.quantity > 25) as r from orders",
+    "items and a sum": "select items, aggregate(items, 0D, (a, i) -> a + i.tax) as r from orders",
+    "one element": "select orderkey, items[0].partkey as r from orders",
+    "explode": "select i.partkey, count(*) as n from orders lateral view explode(items) t as i group by i.partkey",
+    "plain transform": "select id, transform(xs, x -> x * 2) as r from events",
+    "plain aggregate": "select id, aggregate(xs, 0D, (a, x) -> a + x) as r from events",
+    "map lookup": "select id, props['k3'] as r from events",
+    "each element raised": "select id, transform(words, w -> upper(w)) as r from events",
+    "no lambda": "select status, sum(total) as r from orders group by status",
+}
+UNFIRED = tuple(QUERIES)[tuple(QUERIES).index("project two fields") :]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One query's figures: seconds and bytes as medians, `ratio` as the median over the pairs."""
+
+    name: str
+    rules: tuple[str, ...]
+    planning_ms: float
+    seconds: tuple[float, float] = (0.0, 0.0)
+    bytes: tuple[int, int] = (0, 0)
+    ratio: float = 1.0
+    same_rows: bool = True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--home", type=Path, help="where the Parquet files are, or are to stay")
+    parser.add_argument("--only", action="append", help="a query's name")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    names = given.only or list(QUERIES)
+    with tempfile.TemporaryDirectory() as temporary, running(Path(temporary)) as spark:
+        home = given.home or Path(temporary)
+        write(spark, home, given.rows)
+        catalog = Catalog(
+            {t: [(f.name, f.dataType.simpleString(), True) for f in spark.table(t).schema] for t in TABLES}
+        )
+        results = []
+        for name in names:
+            found = measured(spark, catalog, name, home, given.pairs)
+            print(f"{name:28} {found.ratio:6.2f}  {found.planning_ms:5.2f} ms  {', '.join(found.rules)}", flush=True)
+            results.append(found)
+    if given.json:
+        given.json.write_text(json.dumps([asdict(r) for r in results], indent=1))
+    return report(results)
+
+
+def measured(spark: Any, catalog: Catalog, name: str, home: Path, pairs: int) -> Result:
+    sql, conf = QUERIES[name], Conf(ansi=True)
+    times = []
+    for _ in range(11):
+        began = time.perf_counter()
+        found = planproof.optimize(planproof.plan(sql, catalog, conf=conf))
+        times.append(1000 * (time.perf_counter() - began))
+    planning = statistics.median(times)
+    if not found.rules:
+        if found.sql != sql:
+            raise SystemExit(f"{name}: no rule fired, and the text changed")
+        return Result(name, (), planning)
+    texts = (sql, found.sql)
+    same = rows(spark, sql) == rows(spark, found.sql)
+    for text in texts:
+        run(spark, text, home)
+    taken: list[tuple[tuple[float, int], ...]] = [tuple(run(spark, t, home) for t in texts) for _ in range(pairs)]
+    seconds = tuple(statistics.median(pair[i][0] for pair in taken) for i in (0, 1))
+    read = tuple(int(statistics.median(pair[i][1] for pair in taken)) for i in (0, 1))
+    ratio = statistics.median(pair[0][0] / pair[1][0] for pair in taken)
+    return Result(name, found.rules, planning, seconds, read, ratio, same)  # type: ignore[arg-type]
+
+
+def rows(spark: Any, sql: str) -> Any:
+    """The number of rows and the sum of their hashes."""
+    frame = spark.sql(sql)
+    columns = ", ".join(f"`{c}`" for c in frame.columns)
+    frame.createOrReplaceTempView("answer")
+    text = f"select count(*), sum(cast(xxhash64(to_json(struct({columns}))) as decimal(38,0))) from answer"
+    return spark.sql(text).collect()
+
+
+def run(spark: Any, sql: str, home: Path) -> tuple[float, int]:
+    """Seconds of one run into the no-op sink, over files that no cache holds, and the bytes that its tasks read."""
+    evict(home)
+    before = bytes_read(spark)
+    began = time.perf_counter()
+    spark.sql(sql).write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - began, bytes_read(spark) - before
+
+
+def bytes_read(spark: Any) -> int:
+    spark._jsc.sc().listenerBus().waitUntilEmpty()
+    store = spark._jsc.sc().statusStore()
+    return sum(
+        e.totalInputBytes() for e in spark._jvm.scala.jdk.javaapi.CollectionConverters.asJava(store.executorList(False))
+    )
+
+
+def evict(home: Path) -> None:
+    """Drops the files from the operating system's cache, where it can."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in home.glob("*/*.parquet"):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def report(results: list[Result]) -> int:
+    """Prints the table and the summary. 1 where rows differ or a query that was to stay was rewritten."""
+    table = Table(title="Stock Spark beside planproof", title_justify="left")
+    for column in ("query", "stock s", "planproof s", "ratio", "MB stock", "MB planproof", "planning ms", "rules"):
+        table.add_column(column, justify="left" if column in ("query", "rules") else "right")
+    for r in results:
+        megabytes = [f"{b / 1e6:.1f}" if r.rules else "" for b in r.bytes]
+        seconds = [f"{s:.2f}" if r.rules else "" for s in r.seconds]
+        ratio = f"{r.ratio:.2f}" if r.rules else "same text"
+        table.add_row(r.name, *seconds, ratio, *megabytes, f"{r.planning_ms:.1f}", ", ".join(r.rules))
+    Console(width=160).print(table)
+    fired = [r for r in results if r.rules]
+    if fired:
+        mean = math.exp(statistics.fmean(math.log(r.ratio) for r in fired))
+        print(
+            f"{len(fired)} of {len(results)} rewritten: geometric mean {mean:.2f}, least {min(r.ratio for r in fired):.2f}"
+        )
+    print(f"planning: at most {max(r.planning_ms for r in results):.1f} ms")
+    wrong = [r.name for r in results if not r.same_rows] + [r.name for r in fired if r.name in UNFIRED]
+    if wrong:
+        print(f"wrong: {', '.join(wrong)}")
+    return 1 if wrong else 0
+
+
+@contextmanager
+def running(home: Path) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.log.level", "ERROR")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", (home / "warehouse").as_uri())
+        .getOrCreate()
+    )
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

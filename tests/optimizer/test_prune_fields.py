@@ -1,0 +1,107 @@
+"""Pruning: what reads an array, and when reading less of it is worth a rewriting."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.api import optimize, plan
+from planproof.catalog import Catalog
+from planproof.optimizer.rules.prune_fields import prune_fields
+from planproof.types import Array, parse_type
+
+ITEM = "struct<sku:string,qty:int,price:double,note:string,ship:struct<city:string,zip:int>,city:string>"
+SOURCES = {
+    "t": [
+        ("id", "bigint", False),
+        ("k", "int", True),
+        ("items", f"array<{ITEM}>", True),
+        ("box", f"struct<items:array<{ITEM}>,label:string>", True),
+        ("attrs", "map<string,struct<a:int,b:double,c:string,d:string>>", True),
+        ("pair", "array<struct<a:int,b:int>>", True),
+        ("firm", Array(parse_type("struct<a:int NOT NULL,b:int NOT NULL,c:string,d:string,e:string>"), False), False),
+    ]
+}
+
+
+def rewritten(sql: str) -> str:
+    found = optimize(plan(sql, Catalog(SOURCES)), rules=[prune_fields])
+    assert found.findings == ()
+    return found.sql
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("SELECT exists(items, i -> i.qty > 1) e FROM t", "SELECT exists(items.`qty`, i -> i > 1) e FROM t"),
+        ("SELECT size(items) e FROM t", "SELECT size(items.`qty`) e FROM t"),
+        (
+            "SELECT size(filter(box.items, i -> i.qty > 1)) e FROM t",
+            "SELECT size(filter(box.items.`qty`, i -> i > 1)) e FROM t",
+        ),
+        (
+            "SELECT filter(items, i -> i.qty > 1)[0].price e FROM t",
+            "SELECT filter(arrays_zip(items.`qty`, items.`price`), i -> i.qty > 1)[0].price e FROM t",
+        ),
+        (
+            "SELECT exists(map_values(attrs), v -> v.b > 1) e FROM t",
+            "SELECT exists(map_values(attrs).`b`, v -> v > 1) e FROM t",
+        ),
+        (
+            "WITH c AS (SELECT id, box.items AS li FROM t WHERE size(box.items) > 2)\n"
+            "SELECT forall(li, x -> x.qty > 1) e, c.id FROM c JOIN t ON c.id = t.id",
+            "WITH c AS (SELECT id, box.items AS li FROM t WHERE size(box.items.`qty`) > 2)\n"
+            "SELECT forall(li.`qty`, x -> x > 1) e, c.id FROM c JOIN t ON c.id = t.id",
+        ),
+        (
+            "SELECT k, sum(aggregate(items, 0D, (a, i) -> a + i.price)) s FROM t GROUP BY k",
+            "SELECT k, sum(aggregate(items.`price`, 0D, (a, i) -> a + i)) s FROM t GROUP BY k",
+        ),
+        (
+            "SELECT id FROM t a WHERE EXISTS (SELECT 1 FROM t WHERE exists(t.items, i -> i.qty = a.k))",
+            "SELECT id FROM t a WHERE EXISTS (SELECT 1 FROM t WHERE exists(t.items.`qty`, i -> i = a.k))",
+        ),
+    ],
+)
+def test_only_the_fields_that_are_used_are_read(before: str, after: str) -> None:
+    assert rewritten(before) == after
+
+
+def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_around() -> None:
+    one = "SELECT exists(items, i -> i.ship.city = i.sku) e FROM t"
+    assert rewritten(one) == (
+        "SELECT exists(arrays_zip(items.`sku`, items.`ship`.`city`), i -> i.`city` = i.sku) e FROM t"
+    )
+    two = "SELECT exists(items, i -> i.ship.city = i.city) e FROM t"
+    assert rewritten(two) == (
+        "SELECT exists(arrays_zip(items.`ship`, items.`city`), i -> i.ship.city = i.city) e FROM t"
+    )
+
+
+@pytest.mark.parametrize(
+    ("why", "sql"),
+    [
+        ("the array is read as a whole", "SELECT items, exists(items, i -> i.qty > 1) e FROM t"),
+        ("what it lies in is read as a whole", "SELECT box, exists(box.items, i -> i.qty > 1) e FROM t"),
+        ("a set operation reads it", "SELECT items, size(items) e FROM t UNION SELECT items, 1 FROM t"),
+        ("DISTINCT reads it", "SELECT e FROM (SELECT DISTINCT items, size(items) e FROM t)"),
+        ("a group reads it", "SELECT size(items) e FROM t GROUP BY items"),
+        ("a lambda takes the element", "SELECT exists(items, i -> i.qty > 1 AND i IS NULL) e FROM t"),
+        ("the elements are the result", "SELECT filter(items, i -> i.qty > 1) e FROM t"),
+        ("an outer query reads it", "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.items = t.items)"),
+        ("Spark prunes a path by itself", "SELECT items.price, items[0].sku FROM t"),
+        ("Spark prunes under a transform by itself", "SELECT transform(items, i -> i.price * i.qty) e FROM t"),
+        ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),
+        ("a flag would change", "SELECT exists(firm, f -> f.a > f.b) e FROM t"),
+        (
+            "the array is made by the query",
+            "SELECT exists(li, i -> i.qty > 1) e FROM (SELECT reverse(items) li FROM t)",
+        ),
+    ],
+)
+def test_it_does_not_fire(why: str, sql: str) -> None:
+    assert rewritten(sql) == sql, why
+
+
+def test_a_field_that_is_never_null_keeps_its_flag() -> None:
+    sql = "SELECT exists(firm, f -> f.a > 1) e FROM t"
+    assert rewritten(sql) == "SELECT exists(firm.`a`, f -> f > 1) e FROM t"

@@ -1,0 +1,37 @@
+"""Every rule shows what it does, and declares each of its conditions."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from planproof.optimizer.rules import RULES
+
+by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+
+
+def module(rule: Any) -> ModuleType:
+    return sys.modules[rule.__module__]
+
+
+@by_name
+def test_the_examples_of_a_rule_hold(rule: Any) -> None:
+    found = doctest.testmod(module(rule))
+    assert found.attempted >= 2
+    assert found.failed == 0
+
+
+@by_name
+def test_each_condition_is_declared_with_the_function_that_decides_it(rule: Any) -> None:
+    lines = re.findall(r"^ +- (.+(?:\n {6,}.+)*)", rule.__doc__, re.M)
+    conditions = module(rule).CONDITIONS
+    assert len(lines) == len(conditions)
+    for line, condition in zip(lines, conditions):
+        assert condition.says in re.sub(r"\s+", " ", line)
+        assert callable(getattr(module(rule), condition.test))
+        assert isinstance(condition.dropped, bool)
