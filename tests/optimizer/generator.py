@@ -1,7 +1,7 @@
 """Random lambda expressions over data with nulls, empties, duplicates and extremes, and how real Spark answers them.
 
-An expression is made as text, from a typed grammar: `Grammar(random).value(kind)`. It is planned and rewritten alone, so
-that what other expressions read does not matter; many pairs then share one query.
+An expression is made as text, from a typed grammar: `Grammar(random).value(kind)`. It is planned and rewritten alone,
+so that what other expressions read does not matter; many pairs then share one query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
-from planproof.types import Array, parse_type
+from planproof.types import Array, as_nullable, parse_type
 
 _SHIP_TYPE = "struct<city:string,zip:int>"
 ITEM = f"struct<city:string,sku:string,qty:int,price:double,note:string,tags:array<string>,ship:{_SHIP_TYPE}>"
@@ -37,6 +37,9 @@ TYPES = {
 FIRM = "array<struct<a:int NOT NULL,n:int NOT NULL,b:string,c:string,e:string>>"
 _SOLID = Array(parse_type(FIRM).element, False)  # type: ignore[attr-defined]
 COLUMNS: list[tuple[str, Any, bool]] = [*((n, t, n != "id") for n, t in TYPES.items()), ("firm", _SOLID, False)]
+
+STORED = [(n, as_nullable(parse_type(t) if isinstance(t, str) else t), True) for n, t, _ in COLUMNS]
+"""The columns as a file gives them back: Spark reads every flag as nullable."""
 
 _SHIP = '{"city":"x","zip":7}'
 _FULL = f'{{"sku":"s","qty":2,"price":1.5,"note":"n","tags":["t",null],"ship":{_SHIP}}}'
@@ -95,6 +98,7 @@ _ELEMENTS = {
     "items": "item",
     "entries": "entry",
     "firms": "firm",
+    "pairs": "pair",
 }
 _ZEROS = {"int": "0", "double": "0D", "string": "''", "boolean": "false"}
 _FIELDS = {
@@ -105,6 +109,7 @@ _FIELDS = {
         "strings": ("tags",),
     },
     "entry": {"int": ("a",), "double": ("b",), "string": ("c", "e")},
+    "pair": {"int": ("value.a",), "double": ("value.b",), "string": ("key", "value.c")},
     "firm": {"int": ("a", "n"), "string": ("b", "c", "e")},
 }
 
@@ -154,6 +159,7 @@ class Grammar:
             "items": ("items", "box.items", "items"),
             "entries": ("map_values(attrs)",),
             "firms": ("firm",),
+            "pairs": ("map_entries(attrs)",),
         }[kind]
 
     def within(self, *bound: tuple[str, str]) -> Grammar:
@@ -213,6 +219,9 @@ class Grammar:
             lambda: self._raising(self._leaf("CAST(reverse(upper(name)) AS INT)")),
             lambda: self._raising(f"{self._predicate('filter', depth, ('items',))}[0].qty"),
             lambda: f"size({self._predicate('filter', depth)})",
+            lambda: (
+                f"size(map_filter(attrs, (k, y) -> {self._body('boolean', depth, ('k', 'string'), ('y', 'entry'))}))"
+            ),
         )
 
     def _double(self, depth: int) -> str:
@@ -322,6 +331,9 @@ class Grammar:
 
     def _entries(self, depth: int) -> str:
         return self._filtered("entries", depth)
+
+    def _pairs(self, depth: int) -> str:
+        return self._filtered("pairs", depth) if self.chance.random() < 0.3 else "map_entries(attrs)"
 
     def _firms(self, depth: int) -> str:
         return self._filtered("firms", depth)

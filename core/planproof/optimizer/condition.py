@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planproof.expr import Expr
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -15,4 +17,4 @@ class Condition:
 
     says: str
     test: str
-    dropped: bool
+    dropped: bool | list[Expr]

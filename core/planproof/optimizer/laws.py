@@ -49,32 +49,40 @@ def deterministic(expr: Expr) -> bool:
     return not any(isinstance(e, Call) and e.function.effects.volatile for e in expr.walk())
 
 
-def may_raise(expr: Expr, conf: Conf) -> bool:
-    """Whether evaluating the expression over some row may fail, as far as the functions' declared effects tell."""
-    return any(_raises(e, conf) for e in expr.walk())
+def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
+    """Whether evaluating the expression over some row may fail, as far as the functions' declared effects tell.
+
+    `filled` is an array that is known to have elements: what is divided by its size does not fail.
+    """
+    return any(_raises(e, conf, filled) for e in expr.walk())
 
 
-def _raises(expr: Expr, conf: Conf) -> bool:
+def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
     if isinstance(expr, Cast):
         return expr.mode == "ansi" and not can_up_cast(expr.child.type, expr.type)
-    if not isinstance(expr, Call) or _total(expr):
+    if not isinstance(expr, Call) or _total(expr, filled):
         return False
     raises = expr.function.effects.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
 
 
-def _total(call: Call) -> bool:
-    """Arithmetic that has a value for all operands: of floats, or a division by a literal that is not zero."""
+def _total(call: Call, filled: Expr | None) -> bool:
+    """Arithmetic that has a value for all operands: of floats, or a division by what is not zero."""
     name = call.function.name
     if call.type not in (FLOAT, DOUBLE) and name != "div":
         return False
     if name in ("+", "-", "*", "negative", "positive", "abs"):
         return True
-    divisor = call.args[-1]
+    return name in ("/", "%", "div") and _not_zero(call.args[-1], filled)
+
+
+def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
     while isinstance(divisor, Cast) and can_up_cast(divisor.child.type, divisor.type):
         divisor = divisor.child
-    known = isinstance(divisor, Literal) and isinstance(divisor.value, int | float | Fraction) and divisor.value > 0
-    return known and name in ("/", "%", "div")
+    if isinstance(divisor, Literal):
+        return isinstance(divisor.value, int | float | Fraction) and divisor.value > 0
+    counts = isinstance(divisor, Call) and divisor.function.name in ("size", "cardinality", "array_size")
+    return filled is not None and counts and divisor.children[0] == filled
 
 
 _RIGHT_FIRST = frozenset(("/", "%", "div", "mod", "pmod"))
@@ -83,24 +91,27 @@ _MADE = "+ - * negative positive concat struct named_struct getmapvalue getarray
 _STRICT = frozenset(f"{_COMPARED} {_MADE}".split())
 
 
-def evaluated_first(body: Expr, part: Expr, conf: Conf) -> bool:
-    """Whether each evaluation of `body` evaluates `part`, before anything that may raise or end the evaluation.
+def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
+    """The operands that each evaluation of `body` evaluates before `part`, and whose null ends it before.
 
-    Spark evaluates operands from the left, divisors first, and stops at a null operand.
+    None where it may not get there at all, or where something may raise before. Spark evaluates operands from the left,
+    divisors first, and stops at a null operand.
     """
     if body == part:
-        return True
+        return []
     if isinstance(body, Cast | GetField):
-        return evaluated_first(body.child, part, conf)
+        return nulls_before(body.child, part, conf)
     if not isinstance(body, Call) or body.function.name not in _STRICT | _RIGHT_FIRST:
-        return False
-    operands = body.args[::-1] if body.function.name in _RIGHT_FIRST else body.args
-    for operand in operands:
-        if evaluated_first(operand, part, conf):
-            return True
-        if operand.nullable or may_raise(operand, conf):
-            return False
-    return False
+        return None
+    before: list[Expr] = []
+    for operand in body.args[::-1] if body.function.name in _RIGHT_FIRST else body.args:
+        found = nulls_before(operand, part, conf)
+        if found is not None:
+            return before + found
+        if may_raise(operand, conf):
+            return None
+        before += [operand] if operand.nullable else []
+    return None
 
 
 def row_local(expr: Expr) -> bool:

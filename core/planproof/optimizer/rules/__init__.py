@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from planproof.conf import Conf
 from planproof.functions.registry import Registry
+from planproof.optimizer.rules.entries_to_sides import entries_to_sides
 from planproof.optimizer.rules.exists_to_contains import exists_to_contains
 from planproof.optimizer.rules.filter_to_slice import filter_to_slice
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
@@ -16,6 +17,7 @@ from planproof.plan.nodes import Plan
 Rule = Callable[[Plan, Conf, Registry], Plan]
 
 RULES: tuple[Rule, ...] = (
+    entries_to_sides,
     project_fields,
     prune_fields,
     filter_to_slice,

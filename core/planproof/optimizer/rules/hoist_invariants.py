@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, GetField, Lambda, Literal, Variable, fresh_id
+from planproof.expr import Call, Cast, Column, Expr, GetField, Lambda, Literal, Outer, Variable, fresh_id
 from planproof.expr.rewrite import transform_down
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.equivalence import alike
-from planproof.optimizer.retype import fits, substituted
+from planproof.optimizer.retype import fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import INT, VOID
+from planproof.types.casts import can_up_cast
 
 _EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
 """Functions that evaluate the lambda behind their array on its first element, if it has one."""
+_ALL_ELEMENTS = ("transform", "filter", "aggregate")
+"""Those of them that go on to the last element, whatever the lambda answers."""
 
 
 CONDITIONS = (
     Condition("uses none of the variables", "_reached", False),
     Condition("cannot raise", "_may_raise", False),
-    Condition("evaluates first of all", "_first", True),
+    Condition("evaluates first of all", "_nulls_before", []),
     Condition("is deterministic", "_deterministic", True),
     Condition("no flag changes", "_keeps_flags", True),
 )
@@ -41,7 +44,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     - uses none of the variables of the lambda;
     - cannot raise, for an empty array evaluates the body never (else it is bound behind a test of the array's size);
-    - is what each body evaluates first of all, where it may raise;
+    - is what each body evaluates first of all, where it may raise over an array with elements;
     - is deterministic: `rand()` is another one for each element;
 
     and
@@ -50,13 +53,13 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     >>> rewritten(hoist_invariants, "transform(xs, x -> x / aggregate(xs, 0, (a, y) -> a + y))")
     'transform(array(if((size(xs) > 0), aggregate(xs, 0, (a, y) -> a + y), NULL)), v1 -> transform(xs, x -> x / v1))[0]'
-    >>> rewritten(hoist_invariants, "transform(xs, x -> x + aggregate(xs, 0, (a, y) -> a + y))")
-    'transform(xs, x -> x + aggregate(xs, 0, (a, y) -> a + y))'
+    >>> rewritten(hoist_invariants, "filter(xs, x -> x > k AND x > aggregate(xs, 0, (a, y) -> a + y))")
+    'filter(xs, x -> x > k AND x > aggregate(xs, 0, (a, y) -> a + y))'
     >>> rewritten(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
     "transform(array('a'), w -> concat(w, upper(name)))"
 
-    It pays where the expression reads some column (Spark folds constants itself) and does more than arithmetic or a
-    lookup. A call over aggregates, windows or subqueries is left alone.
+    It pays where the expression does more than arithmetic or a lookup, and is no constant that Spark folds itself.
+    A call over aggregates, windows or subqueries is left alone.
     """
     return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
@@ -67,12 +70,19 @@ def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
         return None
     for function in expr.args:
         for found in _invariants(function, conf) if isinstance(function, Lambda) else ():
-            guarded = _may_raise(found, conf)
-            if not guarded or _may_guard(expr, found, conf):
-                bound = _bound(expr, found, conf, registry, guarded)
-                if _keeps_flags(bound, expr):
-                    return bound
+            value = _value(expr, found, conf, registry)
+            bound = None if value is None else _bound(expr, found, value, conf, registry)
+            if bound is not None and _keeps_flags(bound, expr):
+                return bound
     return None
+
+
+def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
+    """What is bound: the invariant, behind a test that the lambda evaluates it where it may raise."""
+    if not _may_raise(invariant, conf):
+        return invariant
+    test = _test(call, invariant, conf, registry)
+    return None if test is None else _call("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
 
 
 def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
@@ -93,21 +103,52 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
     """Whether the expression may stand, and pays, where the variables `bound` are not known."""
     return (
         not _reached(expr, bound)
-        and bool(laws.free_variables(expr) or laws.columns(expr))
+        and _not_folded(expr)
         and expr.span is not None
         and laws.costly(expr)
         and _deterministic(expr)
     )
 
 
-def _may_guard(call: Call, invariant: Expr, conf: Conf) -> bool:
-    """Whether the first element's body evaluates the invariant before anything else that may raise."""
-    if call.function.name not in _EACH_ELEMENT or not _is_path(call.args[0]):
-        return False
+def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """Whether the lambda evaluates the invariant for some element, as an expression; None where none says so."""
+    array = call.args[0]
+    if call.function.name not in _EACH_ELEMENT or not _is_path(array):
+        return None
+    some = _call(">", (_call("size", (array,), conf, registry), _number(0)), conf, registry)
+    if not laws.may_raise(invariant, conf, filled=array):
+        return some
     at = 2 if call.function.name == "aggregate" else 1
     function, before = call.args[at], call.args[1:at]
     assert isinstance(function, Lambda)
-    return not any(_may_raise(e, conf) for e in before) and _first(function.body, invariant, conf)
+    nulls = _nulls_before(function.body, invariant, conf)
+    if nulls is None or any(_may_raise(e, conf) for e in before):
+        return None
+    if not nulls:
+        return some
+    element = function.parameters[at - 1]
+    tested = _over(nulls[0], element)
+    if call.function.name not in _ALL_ELEMENTS or len(nulls) > 1 or tested is None:
+        return None
+    fresh = Variable(fresh_id(), element.name, element.type, element.nullable)
+    found = with_variables(tested, {element.id: fresh}, conf)
+    given = _call("isnotnull", (found,), conf, registry)
+    return _call("exists", (array, Lambda((fresh,), given)), conf, registry)
+
+
+def _over(expr: Expr, element: Variable) -> Expr | None:
+    """The element, or the field of it, that the expression is; without a cast that every value survives."""
+    while isinstance(expr, Cast) and can_up_cast(expr.child.type, expr.type):
+        expr = expr.child
+    inner = expr
+    while isinstance(inner, GetField):
+        inner = inner.child
+    return expr if inner == element else None
+
+
+def _not_folded(expr: Expr) -> bool:
+    """Whether Spark computes the expression at all when it runs: it folds constants, but for lambdas."""
+    return any(isinstance(e, Column | Outer | Variable | Lambda) for e in expr.walk())
 
 
 def _reached(expr: Expr, bound: frozenset[int]) -> bool:
@@ -118,8 +159,8 @@ def _may_raise(expr: Expr, conf: Conf) -> bool:
     return laws.may_raise(expr, conf)
 
 
-def _first(body: Expr, invariant: Expr, conf: Conf) -> bool:
-    return laws.evaluated_first(body, invariant, conf)
+def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
+    return laws.nulls_before(body, invariant, conf)
 
 
 def _deterministic(expr: Expr) -> bool:
@@ -136,12 +177,8 @@ def _is_path(expr: Expr) -> bool:
     return isinstance(expr, Column | Variable)
 
 
-def _bound(call: Call, invariant: Call, conf: Conf, registry: Registry, guarded: bool) -> Expr:
-    """`transform(array(invariant), v -> call with v in place of invariant)[0]`."""
-    value: Expr = invariant
-    if guarded:
-        some = _call(">", (_call("size", (call.args[0],), conf, registry), _number(0)), conf, registry)
-        value = _call("if", (some, invariant, Literal(None, VOID, "NULL")), conf, registry)
+def _bound(call: Call, invariant: Call, value: Expr, conf: Conf, registry: Registry) -> Expr:
+    """`transform(array(value), v -> call with v in place of invariant)[0]`."""
     variable = Variable(fresh_id(), "v", value.type, value.nullable)
     body = substituted(call, lambda e: variable if alike(invariant, e) else None, conf)
     once = _call("array", (value,), conf, registry)
