@@ -9,7 +9,7 @@ SELECT id, transform(items, i -> i.qty) AS q, exists(items, i -> i.sku = 'a') AS
 SELECT id, items[0].sku AS s, forall(items, i -> i.qty IS NOT NULL) AS f FROM rows WHERE size(items) > 0;
 SELECT id, items, exists(items, i -> i.qty > 1) AS r FROM rows;
 SELECT name, sum(aggregate(items, 0D, (a, i) -> a + i.price)) AS s FROM rows GROUP BY name;
-SELECT name, max(size(items)) AS n FROM rows GROUP BY name HAVING max(size(items)) > 1;
+SELECT name, max(size(items)) AS n FROM rows GROUP BY name HAVING count(*) > 0;
 SELECT size(filter(items, i -> i.qty > 0)) AS n, count(*) AS c FROM rows GROUP BY size(filter(items, i -> i.qty > 0));
 SELECT id, sum(size(items)) OVER (PARTITION BY name ORDER BY id) AS s FROM rows;
 SELECT id FROM rows ORDER BY size(filter(items, i -> i.qty > 0)) DESC, id;
