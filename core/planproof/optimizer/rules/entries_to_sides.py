@@ -31,7 +31,7 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     >>> from planproof.optimizer.example import rewritten
     >>> rewritten(entries_to_sides, "size(map_filter(attrs, (k, v) -> v.b > 1D))")
-    'size(filter(map_values(attrs), v1 -> v1.`b` > 1D))'
+    'size(filter(map_values(attrs), v1 -> v1.b > 1D))'
     >>> rewritten(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")
     "exists(map_keys(attrs), key1 -> key1 = 'k1')"
 
