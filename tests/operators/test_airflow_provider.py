@@ -100,8 +100,42 @@ def test_a_spark_connection_becomes_settings(
 
 
 @pytest.mark.parametrize(
+    ("uri", "remote"),
+    [
+        ("spark-connect://ada:pass%3Bword@host", "sc://host:15002/;user_id=ada;token=pass%3Bword"),
+        ("spark-connect://host:443/?use_ssl=true&x=1", "sc://host:443/;x=1;use_ssl=true"),
+        ("spark-connect://host", "sc://host:15002/"),
+    ],
+)
+def test_a_connect_connection_becomes_a_remote(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, remote: str
+) -> None:
+    from airflow_planproof.connection import spark_settings
+
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", uri)
+    assert spark_settings("cluster") == {"spark.remote": remote}
+
+
+def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_planproof import PlanproofAuditOperator
+    from airflow_planproof.message import as_xcom
+
+    conf = {"spark.hadoop.fs.s3a.secret.key": "hunter2-of-s3", "spark.executor.memory": "4g-is-no-secret"}
+    task = PlanproofAuditOperator(task_id="t", tables="a", contract=[("id", "int", True)], spark_conf=conf)
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark-connect://ada:hunter2-of-connect@host")
+    task.conn_id = "cluster"
+    task.spark_settings()
+    said = as_xcom({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret"]})
+    assert said == {"error": ["*** and *** are wrong", "4g-is-no-secret"]}
+
+
+@pytest.mark.parametrize(
     ("uri", "reason"),
-    [("spark://yarn/?deploy-mode=cluster", "deploy mode 'cluster'"), ("postgres://db/x", "is of type 'postgres'")],
+    [
+        ("hiveserver2://host", "a thrift server shows neither plans nor files"),
+        ("spark://yarn/?deploy-mode=cluster", "deploy mode 'cluster'"),
+        ("postgres://db/x", "is of type 'postgres'"),
+    ],
 )
 def test_a_connection_that_does_not_fit_fails_at_once(
     airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, reason: str

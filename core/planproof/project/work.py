@@ -72,7 +72,10 @@ class Work:
         """
         if "spark.remote" in self.spark:
             return planproof.session.connected(self.spark)
-        return self.place.open_session(self.spark)
+        place = self.place
+        if place.project_dir is not None and not place.project_dir.is_dir():
+            raise ProjectError(f"{place.project_dir}: there is no such directory; give the dbt project's")
+        return place.open_session(self.spark)
 
     def reports(
         self,

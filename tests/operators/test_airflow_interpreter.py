@@ -1,0 +1,128 @@
+"""Other interpreters and dbts: what they answer, how they end, and that a kill reaches them. No Spark."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_planproof.dbt_command import DbtProcess, recorded, target_path
+from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.interpreter import Interpreter
+from planproof.project.work import Work
+from planproof.report.model import Report
+
+LOG = logging.getLogger("tested")
+WORK = Work("audit", names=("/data/x",), contract={"columns": [{"name": "id", "type": "int"}]})
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], str]:
+    """`program(code)`: an executable that runs Python code, whatever its arguments."""
+
+    def made(code: str) -> str:
+        file = tmp_path / "program"
+        file.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{code}\n")
+        file.chmod(0o755)
+        return str(file)
+
+    return made
+
+
+def test_reports_come_back_line_by_line(program: Callable[[str], str]) -> None:
+    report = Report("/data/x", "audited", rows=3).to_dict()
+    code = f"""
+work = json.loads(sys.stdin.readline())["work"]
+assert (work["kind"], work["names"]) == ("audit", ["/data/x"])
+print(json.dumps({{"report": json.loads({json.dumps(json.dumps(report))})}}), flush=True)
+print(json.dumps({{"end": "done"}}), flush=True)
+"""
+    told: list[Report] = []
+    (found,) = Interpreter(program(code), LOG).run(WORK, told.append)
+    assert (found.model, found.outcome, found.rows) == ("/data/x", "audited", 3)
+    assert told == [found]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        ("print(json.dumps({'end': 'cannot run', 'message': 'no project'}))", PlanproofCannotRun, "no project"),
+        ("print(json.dumps({'end': 'failed', 'message': 'Spark is away'}))", AirflowException, "Spark is away"),
+        ("sys.exit(1)", PlanproofCannotRun, "did not start"),
+        ("os.kill(os.getpid(), 9)", AirflowException, "ended with code -9 before its work was done"),
+    ],
+)
+def test_how_it_ends(program: Callable[[str], str], code: str, kind: type, said: str) -> None:
+    with pytest.raises(kind, match=said) as raised:
+        Interpreter(program(code), LOG).run(WORK, lambda report: None)
+    assert type(raised.value) is kind
+
+
+@pytest.mark.parametrize(("obeys", "ended"), [("sys.stdin.read()", True), ("time.sleep(60)", False)])
+def test_a_kill_ends_it_at_once_or_by_force(program: Callable[[str], str], obeys: str, ended: bool) -> None:
+    interpreter = Interpreter(program(f"sys.stdin.readline(); {obeys}"), LOG)
+    found: list[bool] = []
+
+    def kill() -> None:
+        time.sleep(1)
+        found.append(interpreter.cancel(1.5))
+
+    killer = threading.Thread(target=kill)
+    started = time.monotonic()
+    killer.start()
+    with pytest.raises(AirflowException):
+        interpreter.run(WORK, lambda report: None)
+    killer.join()
+    assert found == [ended]
+    assert time.monotonic() - started < 20
+
+
+def test_a_real_interpreter_refuses_wrong_work() -> None:
+    """`planproof.piped` itself: the error of a project that is not there comes back as one that stays."""
+    work = Work("audit", project_dir="/no/such/project")
+    with pytest.raises(PlanproofCannotRun, match="/no/such/project"):
+        Interpreter(sys.executable, LOG).run(work, lambda report: None)
+
+
+def test_dbt_elsewhere_says_what_it_said(program: Callable[[str], str]) -> None:
+    failed = DbtProcess(program("print('Runtime Error in model x'); sys.exit(1)"), LOG).run(["test"])
+    assert (failed.success, failed.lasting) == (False, False)
+    assert "Runtime Error in model x" in failed.message
+    usage = DbtProcess(program("print('No such option'); sys.exit(2)"), LOG).run(["test", "--wrong"])
+    assert (usage.success, usage.lasting) == (False, True)
+    assert DbtProcess(program("pass"), LOG).run(["test"]).success
+    with pytest.raises(PlanproofCannotRun, match="cannot be started"):
+        DbtProcess("/no/such/dbt", LOG).run(["test"])
+
+
+def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datetime import datetime, timedelta, timezone
+
+    from planproof.report.run import run_report
+
+    monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
+    (tmp_path / "dbt_project.yml").write_text("name: x\ntarget-path: out\n")
+    assert target_path(tmp_path) == tmp_path / "out"
+    now = datetime.now(timezone.utc)
+    assert recorded(str(tmp_path), now) is None
+    file = tmp_path / "out" / "planproof" / "report.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(run_report("dbt build", [Report("m", "published")], now).to_json())
+    found = recorded(str(tmp_path), now)
+    assert found is not None
+    assert found.reports[0].model == "m"
+    assert recorded(str(tmp_path), now + timedelta(minutes=1)) is None
+    file.write_text(json.dumps({"format": 99}))
+    assert recorded(str(tmp_path), now) is None
+    monkeypatch.setenv("DBT_TARGET_PATH", "/elsewhere")
+    assert target_path(tmp_path) == Path("/elsewhere")
