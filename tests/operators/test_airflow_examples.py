@@ -28,7 +28,7 @@ def examples(demo_home: Path, database: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_shop_is_checked_run_and_audited(
     run_dag: Callable[..., Any], spark: SparkSession, database: str, demo_home: Path
 ) -> None:
-    """Both DAGs on a healthy project; then the change that breaks a contract, found by the run."""
+    """The DAGs on a healthy project; then the change that breaks a contract, found by the run."""
     shop = run_dag(EXAMPLES / "planproof_shop.py", "planproof_shop", conf={"scale": 0.01})
     assert shop.states == dict.fromkeys(("prepare", "check", "run", "audit"), "success"), shop.failures
     assert {r["outcome"] for r in shop.xcoms["run"]["return_value"]["reports"]} == {"published"}
@@ -39,6 +39,10 @@ def test_the_shop_is_checked_run_and_audited(
     assert audit.states == {"marts": "success", "nations": "success"}, audit.failures
     (nations,) = audit.xcoms["nations"]["return_value"]["reports"]
     assert (nations["verdict"], nations["rows"]) == ("proved", 25)
+
+    segments = run_dag(EXAMPLES / "planproof_segments.py", "planproof_segments")
+    assert segments.states == dict.fromkeys(("customers", "segment_sizes", "tests"), "success"), segments.failures
+    assert [extra["rows"] for extra in segments.extras.values()] == [5]
 
     rows = sorted(spark.table(f"{database}.customer_activity").collect())
     change = {"scale": 0.01, "customer_join": "left", "select": "customer_activity"}

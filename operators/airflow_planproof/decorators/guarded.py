@@ -38,12 +38,23 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     :param materialized: `table` or `incremental`.
     :param incremental_strategy: `append` or `insert_overwrite`.
     :param partition_by: the columns by which the table is partitioned.
+    :param project_dir: a dbt project whose profile sets Spark up; without one Spark starts with its own defaults.
+    :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
+    :param target: the profile's target.
 
     The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
     """
 
     custom_operator_name = "@task.planproof"
-    template_fields: Sequence[str] = ("table", "op_args", "op_kwargs", *PlanproofSparkOperator.template_fields)
+    template_fields: Sequence[str] = (
+        "table",
+        "project_dir",
+        "profiles_dir",
+        "target",
+        "op_args",
+        "op_kwargs",
+        *PlanproofSparkOperator.template_fields,
+    )
     template_fields_renderers = {
         **DecoratedOperator.template_fields_renderers,
         **PlanproofSparkOperator.template_fields_renderers,
@@ -60,6 +71,9 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         materialized: str = "table",
         incremental_strategy: str = "append",
         partition_by: Sequence[str] = (),
+        project_dir: str | None = None,
+        profiles_dir: str | None = None,
+        target: str | None = None,
         **kwargs: Any,
     ) -> None:
         given = dict(op_kwargs or {})
@@ -74,6 +88,9 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         self.materialized = materialized
         self.incremental_strategy = incremental_strategy
         self.partition_by = tuple(partition_by)
+        self.project_dir = project_dir
+        self.profiles_dir = profiles_dir
+        self.target = target
 
     def execute(self, context: Context) -> dict[str, Any]:
         form = PlanproofSparkOperator.execute(self, context)
@@ -83,7 +100,15 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     def reports(self, context: Context) -> list[Report]:
         from planproof.project.work import Work
 
-        work = Work("run", settings=self.settings, spark=self.spark_settings())
+        work = Work(
+            "run",
+            self.project_dir,
+            None,
+            self.profiles_dir,
+            self.target,
+            settings=self.settings,
+            spark=self.spark_settings(),
+        )
         model = self.model()
         thread = self._running = SparkWork(lambda spark: [self._published(spark, work, model, context)])
         return thread.run()
