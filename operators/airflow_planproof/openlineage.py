@@ -84,9 +84,11 @@ def _sources(sources: Iterable[tuple[str, str, str]]) -> list[Any]:
 
 
 def _assertions(report: Report) -> Iterator[tuple[str, bool, str | None]]:
-    """(what is asserted, whether it holds, the column): the contract's terms, and whatever else is violated."""
+    """(what is asserted, whether it holds, the column): the contract, its terms, and whatever else is violated."""
     from planproof.codes import CODES
 
+    if report.details.get("contract") and report.verdict.value != "unproved":
+        yield "the contract holds", report.verdict.value == "proved", None
     for finding in report.findings:
         proved = finding.verdict.value == "proved" and finding.code.startswith("PP5")
         if proved or finding.verdict.value == "violated":

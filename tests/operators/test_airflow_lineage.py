@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("airflow.providers.openlineage")
@@ -50,3 +55,52 @@ def test_what_was_not_published_is_no_output_and_says_what_is_broken():
 def test_without_a_report_there_is_nothing_to_say():
     assert lineage_of(None).outputs == []
     assert lineage_of(RunReport((Report("shop.m", "failed", error="away"),))).outputs == []
+
+
+LISTENED = """
+import contextlib, datetime, io, os, sys
+home, manifest = sys.argv[1:]
+os.environ.update(
+    AIRFLOW_HOME=home,
+    AIRFLOW__CORE__DAGS_FOLDER=home + "/dags",
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__COSMOS__ENABLE_TELEMETRY="False",
+    AIRFLOW__OPENLINEAGE__NAMESPACE="tested",
+    AIRFLOW__OPENLINEAGE__TRANSPORT='{"type": "file", "log_file_path": "' + home + '/events", "append": true}',
+)
+from airflow.utils.db import initdb
+initdb()
+sys.path.insert(0, home + "/dags")
+import lineage_dag
+lineage_dag.dag.test()
+"""
+CHECK = """
+import datetime
+from airflow.providers.common.compat.sdk import DAG
+from airflow_planproof import PlanproofCheckOperator
+
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1)) as dag:
+    PlanproofCheckOperator(task_id="check", manifest={manifest!r})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.conformance
+@pytest.mark.parametrize(("type_", "ends", "holds"), [("int", "COMPLETE", True), ("string", "FAIL", False)])
+def test_the_real_listener_emits_it(tmp_path, dbt_manifest, type_, ends, holds):
+    """One DAG in a process of its own, whose OpenLineage provider writes its events to a file."""
+    models = {"a": {"sql": "select 1 as id", "contract": True, "columns": {"id": type_}}}
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps(dbt_manifest(models)))
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags" / "lineage_dag.py").write_text(CHECK.format(manifest=str(manifest)))
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
+    command = [sys.executable, "-c", LISTENED, str(tmp_path), str(manifest)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment)
+    events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    (event,) = [e for e in events if e["eventType"] == ends and e["job"]["name"] == "tested.check"]
+    (judged,) = [d for d in event["inputs"] if d["name"] == "shop.a"]
+    assertions = judged["inputFacets"]["dataQualityAssertions"]["assertions"]
+    said = {a["assertion"]: a["success"] for a in assertions}
+    assert said["the contract holds"] is holds, ran.stderr[-3000:]
+    assert all(holds or not a["success"] for a in assertions if a.get("column") == "id")

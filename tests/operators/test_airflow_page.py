@@ -68,11 +68,14 @@ def _airflow_2() -> Callable[..., Any]:
         for role in ("Viewer", "Public"):
             users.add_user(role, role, role, f"{role}@example.org", users.find_role(role), password="secret")
 
+    clients: dict[str | None, Any] = {}  # Logins are limited to a few per minute.
+
     def ask(path: str, role: str | None) -> Any:
-        client = app.test_client()
-        if role is not None:
-            client.post("/login/", data={"username": role, "password": "secret"})
-        return client.get(path)
+        if role not in clients:
+            clients[role] = app.test_client()
+            if role is not None:
+                clients[role].post("/login/", data={"username": role, "password": "secret"})
+        return clients[role].get(path)
 
     return ask
 
@@ -113,6 +116,36 @@ def test_the_link_is_the_page(checked: Any) -> None:
     assert report_url(Key()).endswith(
         "/planproof/report/a%20dag/manual__2026-01-01T00%3A00%3A00%2B00%3A00/g.t%2Fx?map_index=2"
     )
+
+
+MAPPED = """
+from airflow.providers.common.compat.sdk import DAG
+from airflow_planproof import PlanproofCheckOperator
+
+again = {"retries": 3, "retry_delay": datetime.timedelta(0)}
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1), default_args=again) as dag:
+    PlanproofCheckOperator.partial(task_id="check", manifest=MANIFEST).expand(select=["a", "b"])
+"""
+
+
+def test_a_mapped_task_reports_for_each_index(
+    run_dag: Callable[..., Any], dbt_manifest: Callable[..., Any], get: Callable[..., Any], tmp_path: Path
+) -> None:
+    models = {
+        "a": {"sql": "select 1 as id", "contract": True, "columns": {"id": "int"}},
+        "b": {"sql": "select 1 as id", "contract": True, "columns": {"id": "string"}},
+    }
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps(dbt_manifest(models)))
+    ran = run_dag(MAPPED, MANIFEST=str(file))
+    assert ran.state == "failed", ran.failures
+    path = "/planproof/" + ran.xcoms["check"]["planproof_report"]["url"].partition("/planproof/")[2].partition("?")[0]
+    for index, shown, other in ((0, "shop.a", "shop.b"), (1, "shop.b", "shop.a")):
+        page = get(f"{path}?map_index={index}", "Viewer")
+        assert page.status_code == 200
+        assert shown in page.text
+        assert other not in page.text
+    assert get(path, "Viewer").status_code == 404
 
 
 def test_what_was_compiled_is_shown_as_rendered_field(checked: Any) -> None:

@@ -88,6 +88,10 @@ def _audited(session: Session, promise: Promise) -> Report:
     except Exception as error:  # One table that cannot be read must not hide the others' reports.
         report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
     seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)
-    settled = {"fail_on": promise.settings.fail_on, "contract_hash": promise.contract.fingerprint}
+    settled = {
+        "fail_on": promise.settings.fail_on,
+        "contract": True,
+        "contract_hash": promise.contract.fingerprint,
+    }
     details = {**report.details, **promise.details, **settled}
     return replace(report, seconds=seconds, details=details)

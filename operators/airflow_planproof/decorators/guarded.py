@@ -153,7 +153,12 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             finally:
                 spark.catalog.dropTempView(view)
         fingerprint = model.contract.fingerprint if model.contract is not None else None
-        details = {**report.details, "fail_on": model.settings.fail_on, "contract_hash": fingerprint}
+        details = {
+            **report.details,
+            "fail_on": model.settings.fail_on,
+            "contract": model.contract is not None,
+            "contract_hash": fingerprint,
+        }
         return replace(report, details=details)
 
 
