@@ -148,6 +148,40 @@ def test_a_mapped_task_reports_for_each_index(
     assert get(path, "Viewer").status_code == 404
 
 
+COMPARED = """
+from airflow.providers.common.compat.sdk import DAG
+from airflow_planproof import PlanproofCheckOperator
+
+again = {"retries": 3, "retry_delay": datetime.timedelta(0)}
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1), default_args=again) as dag:
+    PlanproofCheckOperator(task_id="same", manifest=OLD, base_manifest=OLD)
+    PlanproofCheckOperator(task_id="narrower", manifest=NEW, base_manifest=OLD)
+    PlanproofCheckOperator(task_id="advice", manifest=NEW, base_manifest=OLD, fail_on="never")
+"""
+
+
+def test_a_breaking_change_fails_the_check(
+    run_dag: Callable[..., Any], dbt_manifest: Callable[..., Any], tmp_path: Path
+) -> None:
+    files = {}
+    for name, query in (("OLD", "select 1L as id, 2 as gone"), ("NEW", "select 1 as id")):
+        models = {"a": {"sql": query}, "b": {"sql": "select id + 1 as next from shop.a", "parents": ["a"]}}
+        files[name] = str(tmp_path / f"{name}.json")
+        Path(files[name]).write_text(json.dumps(dbt_manifest(models)))
+    ran = run_dag(COMPARED, **files)
+    assert ran.states == {"same": "success", "narrower": "failed", "advice": "success"}, ran.failures
+    assert ran.tries["narrower"] == 1
+    assert "breaking: shop.a.gone: column removed" in ran.failures
+    assert "reaches shop.b.next" in ran.failures
+    changes = ran.xcoms["narrower"]["planproof_report"]["changes"]
+    assert {(c["column"], c["effect"]) for c in changes if c["relation"] == "shop.a"} == {
+        ("gone", "breaking"),
+        ("id", "breaking"),
+    }
+    assert ran.xcoms["same"]["return_value"]["changes"] == []
+    assert ran.xcoms["advice"]["return_value"]["changes"] == changes
+
+
 def test_what_was_compiled_is_shown_as_rendered_field(checked: Any) -> None:
     from airflow_planproof import PlanproofCheckOperator
 

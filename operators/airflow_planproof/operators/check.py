@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_planproof.errors import PlanproofViolation
 from airflow_planproof.operators.operator import PlanproofOperator
 from airflow_planproof.operators.place import place_of, words
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
+    from planproof.project import Project
+    from planproof.project.changes import Change
+    from planproof.project.place import Place
     from planproof.report import Report
 
 
@@ -24,6 +30,8 @@ class PlanproofCheckOperator(PlanproofOperator):
     :param select: models, as for `planproof check --select`; all of them where it is empty.
     :param exclude: models to leave out.
     :param sources: a freeze file with the schemas of sources.
+    :param base_manifest: the manifest before a change, such as the one in production; a change that breaks its readers
+        (a column removed or narrowed, a NOT NULL dropped) fails the task, unless `fail_on` is `never`.
     :param profiles_dir: where profiles.yml is, for the session's settings.
     :param target: the profile's target.
 
@@ -36,6 +44,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         "select",
         "exclude",
         "sources",
+        "base_manifest",
         "profiles_dir",
         "target",
         *PlanproofOperator.template_fields,
@@ -49,6 +58,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
         sources: str | None = None,
+        base_manifest: str | None = None,
         profiles_dir: str | None = None,
         target: str | None = None,
         **kwargs: Any,
@@ -61,18 +71,55 @@ class PlanproofCheckOperator(PlanproofOperator):
         self.select = select
         self.exclude = exclude
         self.sources = sources
+        self.base_manifest = base_manifest
         self.profiles_dir = profiles_dir
         self.target = target
+        self.changes: Sequence[Change] = ()
+
+    def conclude(
+        self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        lines = [_line(change) for change in self.changes]
+        form = super().conclude(context, reports, started, [*remarks, *lines])
+        breaking = [_line(change) for change in self.changes if change.effect == "breaking"]
+        if breaking and self.settings.get("fail_on") != "never":
+            said = "\n".join(f"  {line}" for line in breaking)
+            raise PlanproofViolation(
+                f"planproof: {len(breaking)} breaking change{'s' if len(breaking) > 1 else ''} since "
+                f"{self.base_manifest}\n{said}\n\nreport: {form['url']}",
+                reports,
+            )
+        return form
+
+    def _changes(self, project: Project, place: Place) -> Sequence[Change]:
+        from planproof.project.diff import compare_projects
+        from planproof.project.manifest import read_project
+
+        if not self.base_manifest:
+            return ()
+        base = read_project(Path(self.base_manifest).expanduser())
+        return compare_projects(base, project, place.conf(), self.sources).changes
 
     def reports(self, context: Context) -> list[Report]:
         from planproof.project.offline import check_project
 
         place = place_of(self)
+        project = place.project()
+        self.changes = self._changes(project, place)
+        self.more = {"changes": [change.to_dict() for change in self.changes]}
         return check_project(
-            place.project(),
+            project,
             words(self.select),
             words(self.exclude),
             place.conf(),
             frozen=self.sources,
             overrides=self.settings,
         )
+
+
+def _line(change: Change) -> str:
+    """One change: where, what, from what to what, and whom it reaches."""
+    place = ".".join(part for part in (change.relation, change.column) if part)
+    values = f" ({change.before or 'nothing'} -> {change.after or 'nothing'})" if change.before or change.after else ""
+    reaches = f"; reaches {', '.join(change.reaches)}" if change.reaches else ""
+    return f"{change.effect}: {place}: {change.what}{values}{reaches}"

@@ -80,6 +80,7 @@ class PlanproofOperator(BaseOperator):
         self.compiled_sql = ""
         self.rewritten_sql = ""
         self.report: RunReport | None = None
+        self.more: dict[str, Any] = {}
         _validate(self.settings, self.task_id)
 
     def reports(self, context: Context) -> list[Report]:
@@ -111,7 +112,7 @@ class PlanproofOperator(BaseOperator):
         project = str(getattr(self, "project_dir", None) or "")
         self.report = run_report(type(self).__name__, reports, started, project=project, remarks=remarks)
         form: dict[str, Any] = message.as_xcom(self.report.to_dict())
-        form["url"] = report_url(context["ti"])
+        form |= {**message.as_xcom(self.more), "url": report_url(context["ti"])}
         for line in message.summary(reports):
             self.log.info(line)
         for remark in remarks:
