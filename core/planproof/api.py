@@ -171,7 +171,7 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
 
     if _IMMEDIATE.match(plan.text):
         return Rewriting(plan, plan.text)
-    found = driver.run(plan.root, plan.conf, registry or builtin(), RULES if rules is None else rules)
+    found = driver.run(plan.root, plan.conf, registry or builtin(plan.conf.spark), RULES if rules is None else rules)
     findings = tuple(_refused(r) for r in found.refused)
     names = tuple(dict.fromkeys(f.rule for f in found.fired))
     if not found.fired:
@@ -255,7 +255,7 @@ def make_environment(
     registry: Registry | None = None,
     parameters: Mapping[str, object] | None = None,
 ) -> Environment:
-    return Environment(sql, catalog or Catalog(), conf, registry or builtin(), bind_query)
+    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.spark), bind_query)
 
 
 def _refuse_duplicates(root: Node) -> None:

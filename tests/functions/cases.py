@@ -152,7 +152,7 @@ def derive(name: str, function: Function, args: Args, conf: Conf) -> Answer:
     """planproof's answer."""
     try:
         call = apply(function, [SPECIMENS[a].expr for a in args], conf, name if function.alias else None)
-        if function.category is Category.GENERATOR and function.columns is not None:
+        if function.columns is not None:
             columns = function.columns(call.args, conf)
             return Answer(tuple((n, spelled(t), nullable) for n, t, nullable in columns))
         return Answer(((_name(call), spelled(call.type), call.nullable),))

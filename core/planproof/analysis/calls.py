@@ -21,7 +21,6 @@ from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, coerced, with_span
 from planproof.functions.declared import calls_declared, is_declared
-from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
 from planproof.origin import AnalysisError
 from planproof.sql.nodes import span
@@ -100,7 +99,7 @@ def _name(node: exp.Anonymous, ctx: Context) -> str:
 def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
     # A live catalog may hold functions of its own, which are not read.
     live = ctx.env.catalog.source is not None
-    known = ctx.env.registry.find(name) is None and name.lower() in SPARK_FUNCTIONS
+    known = ctx.env.registry.find(name) is None and name.lower() in ctx.env.registry.known
     if live or known:
         return ctx.env.unknown(f"the function {name.lower()}", node)
     parts = ".".join(f"`{p}`" for p in name.split("."))

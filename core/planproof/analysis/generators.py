@@ -14,7 +14,6 @@ from planproof.analysis.calls import bind_call, plain_call
 from planproof.analysis.checks import refuse_nested_generator
 from planproof.analysis.context import Context
 from planproof.expr import Call, Column, fresh_id
-from planproof.functions.names import SPARK_FUNCTIONS
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Generate, Plan
 from planproof.types import DataType
@@ -49,7 +48,7 @@ def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tu
     name = str(node.args["this"])
     function = ctx.env.registry.find(name)
     if function is None:
-        if name.lower() in SPARK_FUNCTIONS:
+        if name.lower() in ctx.env.registry.known:
             raise ctx.env.unknown(f"the function {name.lower()}", node)
         raise ctx.env.rejected(
             "UNRESOLVABLE_TABLE_VALUED_FUNCTION", f"Could not resolve `{name}` to a table-valued function.", node

@@ -43,7 +43,7 @@ def apply(
     `relations` is what a live catalog reports after them: `{name: [(column, type, nullable), ...]}`. It has the last
     word about names, types and top-level flags; nested flags, which it does not carry, come from the statements.
     """
-    env = Environment("", Catalog(), conf, registry or builtin(), bind_query)
+    env = Environment("", Catalog(), conf, registry or builtin(conf.spark), bind_query)
     statements = list(setup)
     dropped = any("drop" in text.lower() for text in statements)
     # What is reported of a relation that was made twice tells nothing of the first one.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from planproof.functions.names import SPARK_FUNCTIONS
-from planproof.functions.signature import Function
+from planproof.functions.names import SINCE, SPARK_FUNCTIONS, release
+from planproof.functions.signature import Category, Function
 
 _IDENTITIES = itertools.count(1)
 
@@ -21,12 +21,14 @@ class RegistrationError(ValueError):
 class Registry:
     """Functions by lower-case name. `identity` tells registries apart; no query can call an `internal` name.
 
-    `declared` are the names of Python functions that a user handed over.
+    `declared` are the names of Python functions that a user handed over; `known` those of all of Spark's functions,
+    of the ones that are not registered, too.
     """
 
     functions: dict[str, Function] = field(default_factory=dict)
     internal: frozenset[str] = frozenset()
     declared: frozenset[str] = frozenset()
+    known: frozenset[str] = SPARK_FUNCTIONS
     identity: int = field(default_factory=lambda: next(_IDENTITIES))
 
     def register(self, name: str, logical: Function | None, spark: object | None) -> Function:
@@ -55,22 +57,31 @@ class Registry:
 
     def extended(self) -> Registry:
         """A registry of its own that starts with these functions."""
-        return Registry(dict(self.functions), self.internal, self.declared)
+        return Registry(dict(self.functions), self.internal, self.declared, self.known)
 
 
-def table(*families: Iterable[tuple[str, Function]]) -> Registry:
-    """A registry of builtin families; each line's Spark half is the builtin of its name."""
-    registry = Registry()
+def table(*families: Iterable[tuple[str, Function]], version: str = "4.3") -> Registry:
+    """Builtin families as a version of Spark has them; the Spark half of a line is the builtin of its name."""
+    registry = Registry(known=frozenset(n for n, since in SINCE.items() if release(since)[:2] <= release(version)))
     for family in families:
         for name, function in family:
-            registry.register(name, function, function.spark or name)
-    registry.internal = frozenset(registry.functions) - SPARK_FUNCTIONS
+            if stands(name, function, version):
+                registry.register(name, function, function.spark or name)
+    uncalled = {n for n, f in registry.functions.items() if f.category is Category.OPERATOR}
+    registry.internal = frozenset(registry.functions) - SPARK_FUNCTIONS | uncalled
     return registry
 
 
+def stands(name: str, function: Function, version: str) -> bool:
+    """Whether a line says what that version of Spark does (major and minor count)."""
+    asked = release(version)[:2]
+    firsts = [release(v)[:2] for v in (function.since, function.changed, SINCE.get(name)) if v is not None]
+    return max(firsts) <= asked and (function.until is None or asked < release(function.until)[:2])
+
+
 @cache
-def builtin() -> Registry:
-    """The functions of Spark 4.3 that planproof knows."""
+def builtin(version: str = "4.3") -> Registry:
+    """The functions of Spark that planproof knows, as that version has them."""
     from planproof.functions.families import FAMILIES
 
-    return table(*FAMILIES)
+    return table(*FAMILIES, version=version)

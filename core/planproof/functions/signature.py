@@ -160,6 +160,9 @@ class Function:
     (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
     `names` are the parameter names for named arguments; `of_time` marks what Spark refuses while the TIME type
     is off; `foldable` marks what Spark can fold (a call over literals).
+
+    Versions of Spark: the line stands from `since` on, and before `until`. `changed` is the version that last changed
+    what the line says: for an older Spark, where no older line of that name is given, the function is not known.
     """
 
     name: str
@@ -181,6 +184,7 @@ class Function:
     modifiers: tuple[str, ...] = ()
     since: str = "1.0"
     until: str | None = None
+    changed: str | None = None
     spark: str | Callable[..., Any] | None = None
     evidence: Callable[[Args], str | None] | None = None
     columns: Callable[[Args, Conf], Sequence[tuple[str, DataType, bool]]] | None = field(default=None)

@@ -98,5 +98,5 @@ def scan(
         Column(fresh_id(), n, parse_type(t) if isinstance(t, str) else t, nullable, tuple(relation.split(".")))
         for n, t, nullable in columns
     )
-    start = Builder(p.OneRow(), conf or Conf(), registry or builtin(), strict)
+    start = Builder(p.OneRow(), conf or Conf(), registry or builtin((conf or Conf()).spark), strict)
     return start._over(p.Scan(relation, output))

@@ -10,6 +10,7 @@ from planproof.functions.families import (
     datefields,
     datetime,
     encoding,
+    external,
     generators,
     geo,
     intervals,
@@ -26,6 +27,7 @@ from planproof.functions.families import (
     sketches,
     statistics,
     strings,
+    syntax,
     times,
     timewindows,
     variants,
@@ -63,6 +65,8 @@ FAMILIES: tuple[Table, ...] = (
     encoding.TABLE,
     numbers.TABLE,
     misc.TABLE,
+    syntax.TABLE,
+    external.TABLE,
 )
 
 __all__ = ["FAMILIES"]

@@ -14,6 +14,7 @@ from planproof.functions.families.rules import accepted, checks, foldable, impli
 from planproof.functions.signature import (
     ALWAYS,
     ANSI_RAISES,
+    FIRST,
     NEVER,
     PURE,
     VOLATILE,
@@ -302,6 +303,7 @@ TABLE: Table = lines(
     fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, effects=PURE, **_AGG),
     fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, effects=PURE, **_AGG),
     fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, effects=PURE, **_AGG),
+    fn("measure", (ANY,), same(0), FIRST, effects=PURE, **_AGG),
     fn("first first_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
     fn("last last_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
     fn("any_value", _NULLS_TOO, same(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),

@@ -40,10 +40,12 @@ from planproof.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Atomic,
     DataType,
+    Decimal,
     is_string,
 )
-from planproof.types.kinds import ANY, ANY_STRING, ANY_TIMESTAMP, INTEGRAL, NUMERIC, OneOf
+from planproof.types.kinds import ANY, ANY_STRING, ANY_TIMESTAMP, DECIMAL, INTEGRAL, NUMERIC, Kind, OneOf
 
 Pretty = Callable[[Expr], str]
 
@@ -139,6 +141,9 @@ def _moved(args: Args, conf: Conf) -> DataType:
     return args[2].type
 
 
+TIMESTAMP_NANOS = Atomic("timestamp_ltz(9)", "timestamp_ltz(9)")
+_NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timestamp_ntz(9)"))
+
 TABLE: Table = lines(
     fn("current_date curdate", (), DATE, NEVER, effects=PURE),
     _now("current_timestamp", TIMESTAMP),
@@ -165,6 +170,8 @@ TABLE: Table = lines(
     fn("unix_micros", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
     fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, _epoch_seconds, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("timestamp_millis", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("unix_nanos", (_NANOS,), Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("timestamp_nanos", (OneOf((INTEGRAL, DECIMAL)),), TIMESTAMP_NANOS, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("timestamp_micros", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerces=_read_now, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
     fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),

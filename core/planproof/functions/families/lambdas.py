@@ -164,7 +164,7 @@ _DEFAULT_COMPARATOR = (
     "lambdafunction((IF(((namedlambdavariable() IS NULL) AND (namedlambdavariable() IS NULL)), 0, "
     "(IF((namedlambdavariable() IS NULL), 1, (IF((namedlambdavariable() IS NULL), -1, "
     "(IF((namedlambdavariable() < namedlambdavariable()), -1, (IF((namedlambdavariable() > namedlambdavariable()), 1, 0)"
-    ")))))))))), namedlambdavariable(), namedlambdavariable())"
+    "))))))))), namedlambdavariable(), namedlambdavariable())"
 )
 
 

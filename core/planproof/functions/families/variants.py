@@ -97,7 +97,7 @@ TABLE: Table = lines(
     fn("parse_json", (ANY_STRING,), VARIANT, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
     fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("is_valid_variant", (VARIANT,), BOOLEAN, FIRST, coerce=Coerce.EXPECTS, effects=PURE, since="4.2"),
+    fn("is_valid_variant", (VARIANT,), BOOLEAN, FIRST, coerce=Coerce.EXPECTS, effects=PURE),
     _get("variant_get"),
     _get("try_variant_get"),
     fn("schema_of_variant", (VARIANT,), STRING, FIRST, coerce=Coerce.EXPECTS, effects=PURE),

@@ -1,0 +1,57 @@
+"""The registry covers what `SHOW FUNCTIONS` lists, and says in which versions of Spark a line stands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planproof import AnalysisError, Catalog, Conf, Unknown, plan
+from planproof.functions.names import SINCE
+from planproof.functions.registry import builtin, stands, table
+
+LISTED: dict[str, str] = json.loads((Path(__file__).parents[1] / "cases" / "function_names.json").read_text())
+"""As real Spark lists them; `tests/functions/sweep.py --names` asks it again."""
+
+
+def test_the_list_of_names_is_spark_s() -> None:
+    assert SINCE == LISTED
+
+
+def test_every_function_that_spark_lists_is_registered() -> None:
+    assert sorted(LISTED.keys() - set(builtin())) == []
+
+
+@pytest.mark.parametrize("name", ["!=", "<>", "||", "case", "cast"])
+def test_what_the_grammar_alone_calls_is_no_function(name: str) -> None:
+    assert name in builtin().internal
+
+
+def test_a_function_does_not_exist_before_its_version() -> None:
+    with pytest.raises(AnalysisError) as refused:
+        plan("SELECT variant_delete(NULL, '$.a') AS v", Catalog(), conf=Conf(spark="4.0"))
+    assert refused.value.condition == "UNRESOLVED_ROUTINE"
+    assert plan("SELECT parse_json('1') AS v", Catalog(), conf=Conf(spark="4.0")).schema[0].type.simple == "variant"
+    assert builtin("3.5").find("parse_json") is None
+    assert builtin("3.5").find("luhn_check") is not None
+
+
+def test_a_line_stands_from_its_version_to_its_end() -> None:
+    line = builtin().find("abs")
+    assert line is not None
+    older, newer = replace(line, until="4.1"), replace(line, since="4.1", changed="4.2")
+    assert [stands("abs", older, v) for v in ("3.5", "4.0", "4.1")] == [True, True, False]
+    assert [stands("abs", newer, v) for v in ("4.0", "4.1", "4.2", "4.3")] == [False, False, True, True]
+    lines = [("abs", older), ("abs", newer)]
+    assert table(lines, version="4.0").find("abs") is older
+    assert table(lines, version="4.3").find("abs") is newer
+
+
+def test_a_function_that_changed_since_is_unknown_in_an_older_spark() -> None:
+    line = builtin().find("abs")
+    assert line is not None
+    older = table([("abs", replace(line, changed="4.2"))], version="4.0")
+    with pytest.raises(Unknown):
+        plan("SELECT abs(1)", Catalog(), registry=older)
