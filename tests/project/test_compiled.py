@@ -118,6 +118,14 @@ def test_every_character_that_is_not_doubted_is_the_template_s(node):
     assert sure > 120
 
 
+def test_a_package_s_model_lies_where_dbt_installs_it(node, tmp_path):
+    installed = tmp_path / "project" / "dbt_packages" / "shop"
+    installed.mkdir(parents=True)
+    (tmp_path / "m.sql").rename(installed / "m.sql")
+    mapped = TemplateMap.of({**node, "package_name": "shop"}, tmp_path / "project")
+    assert str(mapped.locate(place(COMPILED, COMPILED.index("b.y")))) == "dbt_packages/shop/m.sql:19:14"
+
+
 def test_a_file_that_changed_since_the_compile_is_not_trusted(node, tmp_path):
     (tmp_path / "m.sql").write_text("-- new first line\n" + TEMPLATE)
     assert at(node, "with a as") == "target/compiled/m.sql:2:1"

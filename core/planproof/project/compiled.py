@@ -44,8 +44,9 @@ class TemplateMap:
         """
         file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
-        template, compiled = _template(node, file, directory), str(node.get("compiled_code") or "")
-        plain = cls(file, where, template, compiled)
+        template, shown = _template(node, file, directory)
+        compiled = str(node.get("compiled_code") or "")
+        plain = cls(shown, where, template, compiled)
         skipped = len(template) - len(template.lstrip())
         for injected in _injections(node, compiled):
             start, stop, replaced = injected
@@ -130,7 +131,7 @@ def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | No
 
     def moved(finding: Finding) -> Finding:
         origin = finding.origin
-        if origin is None or origin.file not in (None, mapped.file):
+        if origin is None or origin.file not in (None, mapped.file, node.get("original_file_path")):
             return finding
         offset = _offset(planned, origin) - start
         if not 0 <= offset <= len(compiled.strip()):
@@ -152,17 +153,19 @@ def _offset(text: str, origin: Origin) -> int:
     return sum(len(line) + 1 for line in lines[: origin.line - 1]) + origin.column - 1
 
 
-def _template(node: Mapping[str, Any], file: str, directory: str | Path | None) -> str:
-    raw = str(node.get("raw_code") or "")
-    for root in (directory, node.get("root_path")):
-        path = Path(str(root)) / file if root else None
-        if path is None or not raw:
+def _template(node: Mapping[str, Any], file: str, directory: str | Path | None) -> tuple[str, str]:
+    """The template's text, and its path from the project's directory: a package's models lie where dbt installs it."""
+    raw = _NEWLINE.sub("\n", str(node.get("raw_code") or "")).strip()
+    package = str(node.get("package_name") or "")
+    installed = [(directory, f"dbt_packages/{package}/{file}")] if re.fullmatch(r"\w+", package) else []
+    for root, path in ((directory, file), *installed, (node.get("root_path"), file)):
+        if not root or not raw:
             continue
         try:
-            text = _NEWLINE.sub("\n", path.read_bytes().decode("utf-8"))
+            text = _NEWLINE.sub("\n", (Path(str(root)) / path).read_bytes().decode("utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
         # A file that was edited since it was compiled has other lines.
-        if text.strip() == _NEWLINE.sub("\n", raw).strip():
-            return text
-    return ""
+        if text.strip() == raw:
+            return text, path
+    return "", file
