@@ -58,17 +58,16 @@ QUERIES = {
         from devices""",
     # events with maps
     "map of structs": "select id, aggregate(map_values(attrs), 0D, (a, v) -> a + v.score) as r from events",
+    "map entries": "select id, size(map_filter(attrs, (k, v) -> v.score > 50D)) as n from events",
     "any high score": "select count(*) as n from events where exists(map_values(attrs), v -> v.score > 99D)",
     # invariants
     "shares": "select id, transform(xs, x -> x / aggregate(xs, 0D, (a, y) -> a + y)) as r from events",
-    "above the mean": """select id, filter(xs, x -> aggregate(xs, 0D, (a, y) -> a + y) / 20 < x) as r from events""",
+    "above the mean": """select id, filter(xs, x -> x > aggregate(xs, 0D, (a, y) -> a + y) / size(xs)) as r from events""",
+    "items above the order's mean": """select orderkey, filter(items.quantity, q ->
+        q > aggregate(items.quantity, 0, (a, y) -> a + y) / size(items.quantity)) as r from orders""",
     "distance to the largest": "select id, transform(xs, x -> array_max(xs) - x) as r from events",
-    "lookup": """select id, transform(words, w ->
-        map_from_entries(transform(sequence(1, 5), i -> struct(concat('1', i), i)))[w]) as r
-        from events where id < 20000""",
-    "lookup in the row's words": """select id, transform(words, w ->
-        element_at(filter(transform(words, (v, i) -> struct(v, i)), p -> p.v = 'A'), 1).i) as r
-        from events where id < 0""",
+    "lookup": """select id, transform(words, w -> map_from_entries(transform(xs, (x, i) -> struct(hex(i), x)))[w]) as r
+        from events where id < 40000""",
     "prefix of each word": "select id, transform(words, w -> concat(upper(reverse(name)), w)) as r from events",
     # first elements, membership
     "first three": "select id, filter(xs, (x, i) -> i < 3) as r from events",

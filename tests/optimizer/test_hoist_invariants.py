@@ -16,6 +16,7 @@ SOURCES = {
         ("ys", "array<int>", True),
         ("ks", "array<int>", False),
         ("m", "map<string,int>", True),
+        ("ds", "array<double>", True),
     ]
 }
 
@@ -82,3 +83,62 @@ def test_the_schema_is_the_same_before_and_after() -> None:
     again = plan(found.sql, Catalog(SOURCES))
     assert found.rules == ("hoist_invariants",)
     assert [(f.type, f.nullable) for f in again.schema] == [(f.type, f.nullable) for f in made.schema]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "transform(ys, x -> x / aggregate(ys, 0, (a, y) -> a + y))",
+            "transform(array(if((size(ys) > 0), aggregate(ys, 0, (a, y) -> a + y), NULL)), v1 -> "
+            "transform(ys, x -> x / v1))[0]",
+        ),
+        (
+            "filter(ys, x -> x > aggregate(ys, 0, (a, y) -> a + y))",
+            "transform(array(if(exists(ys, x1 -> (x1 IS NOT NULL)), aggregate(ys, 0, (a, y) -> a + y), NULL)), v1 -> "
+            "filter(ys, x -> x > v1))[0]",
+        ),
+        (
+            "exists(ys, x -> aggregate(ys, 0, (a, y) -> a + y) < x)",
+            "transform(array(if((size(ys) > 0), aggregate(ys, 0, (a, y) -> a + y), NULL)), v1 -> "
+            "exists(ys, x -> v1 < x))[0]",
+        ),
+    ],
+)
+def test_what_may_raise_is_bound_behind_a_test_that_the_lambda_evaluates_it(before: str, after: str) -> None:
+    assert rewritten(f"SELECT {before} AS r FROM t")[0] == f"SELECT {after} AS r FROM t"
+
+
+@pytest.mark.parametrize(
+    ("why", "expression"),
+    [
+        ("exists stops before", "exists(ys, x -> (x > aggregate(ys, 0, (a, y) -> a + y)) <=> NULL)"),
+        ("a branch may not be taken", "transform(ys, x -> if(x > 1, aggregate(ys, 0, (a, y) -> a + y), 0))"),
+        ("AND stops before", "filter(ys, x -> x > 1 AND x > aggregate(ys, 0, (a, y) -> a + y))"),
+        ("something may raise before", "transform(ys, x -> x * 2 + aggregate(ys, 0, (a, y) -> a + y))"),
+        ("another null ends it before", "transform(ys, x -> size(xs) + aggregate(ys, 0, (a, y) -> a + y))"),
+        ("the array may be costly", "transform(filter(ys, y -> y > 1), x -> x / aggregate(ys, 0, (a, y) -> a + y))"),
+        ("zip_with has two arrays", "zip_with(ys, ys, (x, z) -> x / aggregate(ys, 0, (a, y) -> a + y))"),
+        (
+            "the accumulator may raise before",
+            "aggregate(ys, CAST(id AS INT), (c, x) -> aggregate(ys, 0, (a, y) -> a + y))",
+        ),
+    ],
+)
+def test_what_may_raise_stays_where_the_lambda_may_not_get_to_it(why: str, expression: str) -> None:
+    sql = f"SELECT {expression} AS r FROM t"
+    assert rewritten(sql) == (sql, ()), why
+
+
+def test_a_division_by_the_size_of_the_array_does_not_raise_behind_the_test_of_its_size() -> None:
+    sql = "SELECT exists(ds, x -> x > 1 AND x > array_max(ds) / size(ds)) AS r FROM t"
+    found = rewritten(sql)[0]
+    assert "transform(array(if((size(ds) > 0), array_max(ds) / size(ds), NULL)), v1 -> " in found
+    assert "array_max(ds) / size(ys), NULL" not in rewritten(sql.replace("size(ds)", "size(ys)"))[0]
+
+
+def test_equal_invariants_that_bind_variables_of_their_own_are_computed_once() -> None:
+    total = "array_join(transform(xs, y -> upper(y)), '')"
+    sql = f"SELECT transform(xs, x -> concat({total}, x, {total})) AS r FROM t"
+    after = f"SELECT transform(array({total}), v1 -> transform(xs, x -> concat(v1, x, v1)))[0] AS r FROM t"
+    assert rewritten(sql)[0] == after

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr import Call, Cast, Column, Expr, GetField, Lambda, Literal, Outer, Variable, fresh_id
+from planproof.expr import (
+    Call,
+    Cast,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Lambda,
+    Literal,
+    Outer,
+    Variable,
+    fresh_id,
+)
 from planproof.expr.rewrite import transform_down
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
@@ -172,7 +184,7 @@ def _keeps_flags(bound: Expr, call: Expr) -> bool:
 
 
 def _is_path(expr: Expr) -> bool:
-    while isinstance(expr, GetField):
+    while isinstance(expr, GetField | GetFieldOfElements):
         expr = expr.child
     return isinstance(expr, Column | Variable)
 
