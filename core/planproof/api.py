@@ -182,7 +182,7 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
         _must_mean(sql, found.plan, plan)
     except (render.CannotRender, ValueError) as reason:
         return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), str(reason))))
-    steps = _steps(plan, found.fired)
+    steps = _steps(plan, found.fired, changes)
     rewrites = tuple(
         Rewrite(_makers(steps, start, stop), plan.text[start:stop], new, True, place(plan.text, start, stop))
         for start, stop, new in changes
@@ -190,18 +190,18 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings)
 
 
-def _steps(plan: LogicalPlan, fired: Sequence[Fired]) -> list[tuple[str, Sequence[Edit]]]:
-    """The rules that fired, each with all edits of the text that it and those before it make."""
+def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:
+    """The rules that fired, each with all edits of the text that it and those before it make; `last` are all edits."""
     from planproof.optimizer import render
 
     steps: list[tuple[str, Sequence[Edit]]] = []
-    for step in fired:
+    for step in fired[:-1]:
         try:
             steps.append((step.rule, render.edits(plan.root, step.after, plan.text)))
         except render.CannotRender:
             # What stands between two rules need not have a text.
             steps.append((step.rule, ()))
-    return steps
+    return [*steps, (fired[-1].rule, last)]
 
 
 def _makers(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:

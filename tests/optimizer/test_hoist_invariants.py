@@ -116,7 +116,10 @@ def test_what_may_raise_is_bound_behind_a_test_that_the_lambda_evaluates_it(befo
         ("a branch may not be taken", "transform(ys, x -> if(x > 1, aggregate(ys, 0, (a, y) -> a + y), 0))"),
         ("AND stops before", "filter(ys, x -> x > 1 AND x > aggregate(ys, 0, (a, y) -> a + y))"),
         ("something may raise before", "transform(ys, x -> x * 2 + aggregate(ys, 0, (a, y) -> a + y))"),
-        ("another null ends it before", "transform(ys, x -> size(xs) + aggregate(ys, 0, (a, y) -> a + y))"),
+        (
+            "either of two nulls ends it before",
+            "transform(xs, x -> concat(name, x, CAST(aggregate(ys, 0, (a, y) -> a + y) AS STRING)))",
+        ),
         ("the array may be costly", "transform(filter(ys, y -> y > 1), x -> x / aggregate(ys, 0, (a, y) -> a + y))"),
         ("zip_with has two arrays", "zip_with(ys, ys, (x, z) -> x / aggregate(ys, 0, (a, y) -> a + y))"),
         (

@@ -46,9 +46,11 @@ class Expr:
 
     def walk(self) -> Iterator[Expr]:
         """This node and all below it, lambda bodies included, outermost first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        pending: list[Expr] = [self]
+        while pending:
+            expr = pending.pop()
+            yield expr
+            pending.extend(reversed(expr.children))
 
 
 class OverChild(Expr):
