@@ -66,7 +66,7 @@ def _having(
 ) -> Expr:
     named = aliases_of(over.items, ctx)
     scope = replace(ctx.scope, aggregated=True)
-    bound = bind(node, replace(ctx, scope=scope, clause="HAVING", aliases=named))
+    bound = bind(node, replace(ctx, scope=scope, clause="HAVING", aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls(bound, groups, node, ctx)

@@ -5,7 +5,7 @@ Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnR
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -24,6 +24,7 @@ from planproof.analysis.context import Context, Environment
 from planproof.analysis.groupby import aliases_of, without_aliases
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block
+from planproof.analysis.timewindows import below
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof.expr.nodes import Exists
@@ -92,8 +93,10 @@ class _Clause:
     block: Block | None
     env: Environment
     outer: Scope | None
+    time_windows: dict[Expr, Column] = field(default_factory=dict)
 
     def bound(self) -> Plan:
+        self._below_windows()
         # An Aggregate that HAVING extended lies too deep; one that these keys extend themselves does not.
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
         ordinals, nodes = [], []
@@ -108,6 +111,21 @@ class _Clause:
         positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
         self._check(keys, out_of_reach)
         return Ordered((*positions, *keys), self.plan)
+
+    def _below_windows(self) -> None:
+        """A time window among the keys becomes a column of the output, unless only the block's input has its time."""
+        block = self.block
+        try:
+            self.plan, ctx = below(self.node.expressions, self.node, self.plan, self._over_output())
+        except AnalysisError:
+            if block is None or block.over is not None:
+                raise
+            _, ctx = below(self.node.expressions, self.node, self.plan, replace(block.ctx, clause=self.word))
+        self.time_windows = ctx.time_windows
+
+    def _over_output(self) -> Context:
+        scope = Scope(self.plan.output, (), self.outer, self.env.conf.case_sensitive)
+        return Context(self.env, scope, clause=self.word, time_windows=self.time_windows)
 
     def _is_all(self, node: exp.Expr) -> bool:
         names = name_parts(node)
@@ -136,10 +154,10 @@ class _Clause:
         )
 
     def _key(self, node: exp.Expr, out_of_reach: bool) -> Sort:
-        ctx = Context(self.env, Scope(self.plan.output, (), self.outer, self.env.conf.case_sensitive), clause=self.word)
+        ctx = self._over_output()
         block = self.block
         if block is not None:
-            ctx = replace(ctx, windows=block.ctx.windows, time_windows=block.ctx.time_windows)
+            ctx = replace(ctx, windows=block.ctx.windows)
         try:
             key = sort_keys([node], ctx)[0]
             if block is None or block.over is None or not content(key) & AGGREGATE:
@@ -161,7 +179,8 @@ class _Clause:
     def _input_key(self, node: exp.Expr, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
         named = aliases_of(block.items, block.ctx)
-        key = sort_keys([node], replace(block.ctx, clause=self.word, aliases=named))[0]
+        ctx = replace(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows)
+        key = sort_keys([node], ctx)[0]
         over = block.over
         if over is None:
             return replace(key, child=without_aliases(key.child, named))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planproof.analysis import generators, groupby, grouping
+from planproof.analysis import generators, groupby, grouping, timewindows
 from planproof.analysis.aggregated import Aggregated
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import (
@@ -32,7 +32,6 @@ from planproof.analysis.joins import boolean
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
 from planproof.analysis.stars import expand, is_star
-from planproof.analysis.timewindows import with_time_windows
 from planproof.expr import (
     Alias,
     Call,
@@ -103,7 +102,7 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     where = node.args.get("where")
     if where is not None:
         child, ctx = _filtered(where.args["this"], child, ctx, node)
-    child, ctx = with_time_windows(node, child, ctx)
+    child, ctx = timewindows.with_time_windows(node, child, ctx)
     group = node.args.get("group")
     if group is not None and groupby.analytic(group):
         ctx = replace(ctx, grouping=())
@@ -158,11 +157,12 @@ def _windows(node: exp.Expr, scope: Scope) -> dict[str, exp.Expr]:
 
 
 def _filtered(condition: exp.Expr, child: Plan, ctx: Context, block: exp.Expr) -> tuple[Plan, Context]:
+    child, ctx = timewindows.below([condition], block, child, ctx)
     bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", block, ctx.env)
     if not _aggregates_outside(bound, ctx):
         refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)
-    return plan, replace(ctx, scope=refreshed(ctx.scope, plan))
+    return plan, replace(ctx, scope=refreshed(ctx.scope, plan), time_windows={})
 
 
 def _aggregates_outside(bound: Expr, ctx: Context) -> bool:

@@ -5,7 +5,7 @@ Source: `TimeWindowing`, `SessionWindowing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from planproof.analysis.calls import plain_call
 from planproof.analysis.context import Context
-from planproof.expr import Alias, Column, Expr, fresh_id
+from planproof.expr import Alias, Call, Column, fresh_id
 from planproof.plan.nodes import Plan, Project
 
 NAMES = ("window", "session_window")
@@ -24,26 +24,39 @@ def with_time_windows(node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, 
 
     Spark puts the window below the block, so `window.start` names it in the items and in HAVING.
     """
+    group = node.args.get("group")
+    found = _made([*node.expressions, *([group] if group is not None else [])], node, ctx)
+    if found is None:
+        return child, ctx
+    window, column = found
+    plan = Project((*child.output, Alias(window, column.name, column.id)), child)
+    scope = replace(ctx.scope, hidden=(*ctx.scope.hidden, column))
+    return plan, replace(ctx, scope=scope, time_windows={window: column})
+
+
+def below(parts: Sequence[exp.Expr], node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+    """The input of a filter or sort with the column of its time window, which is then the first one to be seen."""
+    found = _made(parts, node, ctx)
+    if found is None:
+        return child, ctx
+    window, column = found
+    plan = Project((Alias(window, column.name, column.id), *child.output), child)
+    scope = replace(ctx.scope, columns=(column, *ctx.scope.columns))
+    return plan, replace(ctx, scope=scope, time_windows={window: column})
+
+
+def _made(parts: Sequence[exp.Expr], node: exp.Expr, ctx: Context) -> tuple[Call, Column] | None:
+    """The one time window that these parts of a query call, and a column for it."""
     if not _mentioned(ctx.env.text):
-        return child, ctx
-    made: dict[Expr, Column] = {}
-    for asked in _calls(node):
-        call = plain_call(asked, ctx)
-        if call not in made:
-            name = call.function.name
-            made[call] = Column(fresh_id(), name, call.type, call.nullable)
-    if not made:
-        return child, ctx
+        return None
+    made = list(dict.fromkeys(plain_call(asked, ctx) for asked in _calls(parts)))
     if len(made) > 1:
         raise ctx.env.rejected(
             "_LEGACY_ERROR_TEMP_1039",
             "Multiple time/session window expressions would result in a cartesian product of rows.",
             node,
         )
-    [(window, column)] = made.items()
-    plan = Project((*child.output, Alias(window, column.name, column.id)), child)
-    scope = replace(ctx.scope, hidden=(*ctx.scope.hidden, column))
-    return plan, replace(ctx, scope=scope, time_windows=made)
+    return (made[0], Column(fresh_id(), made[0].function.name, made[0].type, made[0].nullable)) if made else None
 
 
 @lru_cache(maxsize=4)
@@ -51,9 +64,7 @@ def _mentioned(text: str) -> bool:
     return "window" in text.lower()
 
 
-def _calls(node: exp.Expr) -> Iterator[exp.Anonymous]:
-    group = node.args.get("group")
-    parts = [*node.expressions, *([group] if group is not None else [])]
+def _calls(parts: Sequence[exp.Expr]) -> Iterator[exp.Anonymous]:
     for part in parts:
         for found in part.find_all(exp.Anonymous):
             name = found.args["this"]
