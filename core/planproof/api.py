@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from planproof.analysis.calls import unresolved_routine
 from planproof.analysis.context import Environment
 from planproof.analysis.counting import counting_query
 from planproof.analysis.queries import bind_query
@@ -108,6 +109,8 @@ def plan(
         root = bind_query(tree, env, None)
     except RecursionError:
         raise Unknown("a query nested this deep") from None
+    except AnalysisError as error:
+        raise (unresolved_routine(tree, env) or error) from None
     if strict:
         _refuse_duplicates(root)
     origins = _origins(tree, env, len(root.output))

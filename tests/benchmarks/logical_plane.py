@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import statistics
 import sys
 import time
@@ -88,6 +89,7 @@ def ready(cases: Iterator[dict[str, Any]]) -> list[tuple[str, Environment, Mappi
 
 
 def main() -> None:
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("cases", nargs="?", type=Path)
     parser.add_argument("--repeat", type=int, default=5)

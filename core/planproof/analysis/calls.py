@@ -13,7 +13,7 @@ from planproof.analysis.arithmetic import tried
 from planproof.analysis.binding import bind, bind_item, call
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.constants import text_of
-from planproof.analysis.context import Context
+from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import modified, ordered_arguments
 from planproof.analysis.scope import LambdaScope
 from planproof.analysis.stars import expand, is_star
@@ -23,6 +23,7 @@ from planproof.functions.bind import apply, check_arity, coerced, with_span
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
 from planproof.origin import AnalysisError
+from planproof.sql import nodes as q
 from planproof.sql.nodes import span
 from planproof.types import INT, STRING
 
@@ -96,19 +97,39 @@ def _name(node: exp.Anonymous, ctx: Context) -> str:
     return name
 
 
+def unresolved_routine(tree: exp.Expr, env: Environment) -> AnalysisError | None:
+    """The error of the first function that nobody knows: Spark looks up functions before anything else."""
+    if env.catalog.source is not None:
+        return None
+    for node in tree.find_all(exp.Anonymous, bfs=False):
+        name = node.args["this"]
+        if not isinstance(name, str) or isinstance(node.parent, q.TableFunction | q.LateralView):
+            continue
+        lowered = name.lower().removeprefix("system.").removeprefix("builtin.")
+        registry = env.registry
+        known = lowered in registry.known or lowered in _SPECIAL or registry.find(lowered) is not None
+        if not known and routines.find(name, env) is None:
+            return _unresolved_routine(name, node, env)
+    return None
+
+
+def _unresolved_routine(name: str, node: exp.Expr, env: Environment) -> AnalysisError:
+    parts = ".".join(f"`{p}`" for p in name.split("."))
+    return env.rejected(
+        "UNRESOLVED_ROUTINE",
+        f"Cannot resolve routine {parts} on search path "
+        "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].",
+        node,
+    )
+
+
 def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
     # A live catalog may hold functions of its own, which are not read.
     live = ctx.env.catalog.source is not None
     known = ctx.env.registry.find(name) is None and name.lower() in ctx.env.registry.known
     if live or known:
         return ctx.env.unknown(f"the function {name.lower()}", node)
-    parts = ".".join(f"`{p}`" for p in name.split("."))
-    return ctx.env.rejected(
-        "UNRESOLVED_ROUTINE",
-        f"Cannot resolve routine {parts} on search path "
-        "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].",
-        node,
-    )
+    return _unresolved_routine(name, node, ctx.env)
 
 
 def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -> Call:

@@ -58,7 +58,8 @@ def row(plan: Plan) -> tuple[Expr, ...] | None:
     return tuple(item.child if isinstance(item, Alias) else item for item in plan.items)
 
 
-_INTEGER = re.compile(r"\s*[+-]?\d{1,9}\s*")
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+_BOUNDS: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
 
 
 def _converted(literal: Literal, target: DataType) -> Literal | None:
@@ -69,7 +70,8 @@ def _converted(literal: Literal, target: DataType) -> Literal | None:
     if is_integral(target) and is_integral(literal.type):
         return Literal(value, target, literal.text)
     if is_integral(target) and is_string(literal.type) and _INTEGER.fullmatch(value):
-        return Literal(int(value), target, str(int(value)))
+        found = int(value)
+        return Literal(found, target, str(found)) if abs(found) < _BOUNDS[target] else None
     if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
         return Literal(str(value), target, str(value))
     if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):

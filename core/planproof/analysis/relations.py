@@ -19,7 +19,8 @@ from planproof.analysis.generators import generator, is_outer, named_columns
 from planproof.analysis.pivots import pivot, unpivot
 from planproof.analysis.scope import Scope
 from planproof.catalog import split_name
-from planproof.expr import Column, Expr, fresh_id
+from planproof.expr import Call, Column, Expr, Outer, fresh_id
+from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast_unless_same
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof.sql import nodes as q
@@ -177,13 +178,14 @@ def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
 
 
 def _values(node: exp.Values, env: Environment, outer: Scope | None) -> From:
-    return _aliased(inline_table(node, env), node, env, outer)
+    return _aliased(inline_table(node, env, outer), node, env, outer)
 
 
-def inline_table(node: exp.Values, env: Environment) -> Values:
+def inline_table(node: exp.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
-    ctx = Context(env, _scope((), env, None), clause="VALUES")
+    ctx = Context(env, _scope((), env, outer), clause="VALUES")
     rows = [_row(r, ctx) for r in node.expressions]
+    _refuse_computed(rows, node, env)
     width = len(rows[0])
     if any(len(r) != width for r in rows):
         raise env.rejected(
@@ -200,6 +202,19 @@ def inline_table(node: exp.Values, env: Environment) -> Values:
         typed.append(cells)
         columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
     return Values(tuple(zip(*typed)), tuple(columns))
+
+
+def _refuse_computed(rows: list[list[Expr]], node: exp.Expr, env: Environment) -> None:
+    """Spark computes the values at once, without rows of the query around and without SQL functions."""
+    for value in (v for row in rows for v in row):
+        if any(
+            isinstance(e, Outer) or (isinstance(e, Call) and e.function.name in env.functions) for e in value.walk()
+        ):
+            raise env.rejected(
+                "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
+                f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
+                node,
+            )
 
 
 def _row(node: exp.Expr, ctx: Context) -> list[Expr]:

@@ -29,6 +29,7 @@ from planproof.analysis.checks import (
 from planproof.analysis.context import Aliases, Context, Environment
 from planproof.analysis.generators import Generated
 from planproof.analysis.joins import boolean
+from planproof.analysis.orderable import refuse_rows
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
 from planproof.analysis.stars import expand, is_star
@@ -149,7 +150,10 @@ def _refined(node: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int,
     qualify = node.args.get("qualify")
     if qualify is not None:
         plan = _qualified(qualify.args["this"], plan, items, ctx, found, over)
-    return Distinct(plan) if node.args.get("distinct") else plan
+    if not node.args.get("distinct"):
+        return plan
+    refuse_rows(plan.output, node, ctx.env)
+    return Distinct(plan)
 
 
 def _windows(node: exp.Expr, scope: Scope) -> dict[str, exp.Expr]:

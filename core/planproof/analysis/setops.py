@@ -10,6 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planproof.analysis.context import Environment
+from planproof.analysis.orderable import refuse_rows
 from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.functions.bind import cast
 from planproof.plan.nodes import Distinct, Plan, Project, SetOperation
@@ -27,6 +28,8 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
             node,
         )
     targets = [_target(a, b, kind, i, env, node) for i, (a, b) in enumerate(zip(left.output, right.output))]
+    if kind != "union" or not keeps_all:
+        refuse_rows(left.output, node, env)
     return combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
 
 

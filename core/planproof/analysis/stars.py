@@ -19,6 +19,7 @@ from planproof.types import STRING, Struct
 
 def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
     """The columns that a star stands for, in order; struct fields become aliases of their names."""
+    star = star.unnest()
     pattern = _pattern(star) if ctx.conf.regex_column_names else None
     if pattern is not None:
         return _matching(star, pattern, ctx)
@@ -32,6 +33,7 @@ def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
 
 def is_star(node: exp.Expr, ctx: Context) -> bool:
     """A star, or under `spark.sql.parser.quotedRegexColumnNames` a column whose quoted name is a pattern."""
+    node = node.unnest()
     if isinstance(node, exp.Star):
         return True
     return ctx.conf.regex_column_names and _pattern(node) is not None

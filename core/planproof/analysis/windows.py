@@ -10,6 +10,7 @@ from sqlglot import exp
 from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import never_null_over_rows
+from planproof.analysis.orderable import refuse_partition_key, refuse_sort_key
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
@@ -26,7 +27,10 @@ _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
     definition = _named(window, ctx, node)
-    partition = tuple(bind(n, ctx) for n in definition.args.get("partition_by") or ())
+    keys = definition.args.get("partition_by") or ()
+    partition = tuple(bind(n, ctx) for n in keys)
+    for key, place in zip(partition, keys):
+        refuse_partition_key(key, place, ctx.env)
     order = tuple(sort_keys(definition.args.get("order") or (), ctx))
     if definition.args.get("cluster"):
         order = tuple(Sort(p, True, True) for p in partition)
@@ -169,6 +173,8 @@ def sort_keys(nodes: Sequence[exp.Expr], ctx: Context) -> list[Sort]:
         descending = bool(ordered and node.args.get("desc"))
         nulls = node.args.get("nulls_first") if ordered else None
         child = bind(node.args["this"] if ordered else node, ctx)
+        if ctx.clause != "DISTRIBUTE BY":
+            refuse_sort_key(child, node, ctx.env)
         found.append(Sort(child, not descending, bool(nulls) if nulls is not None else not descending))
     return found
 

@@ -1,0 +1,57 @@
+"""Types that Spark can neither sort nor compare, where a clause needs to: maps, variants, calendar intervals.
+
+Source: `SortOrder.checkInputDataTypes`, `CheckAnalysis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from planproof.analysis.context import Environment
+from planproof.expr import Column, Expr
+from planproof.expr.pretty import pretty
+from planproof.types import VARIANT, DataType, Map
+from planproof.types.kinds import is_orderable
+
+
+def refuse_sort_key(key: Expr, node: exp.Expr, env: Environment) -> None:
+    """ORDER BY and SORT BY, of a query or a window."""
+    if not is_orderable(key.type):
+        raise env.rejected(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot sort by "{pretty(key)}": the type "{key.type.sql}" has no order.',
+            node,
+        )
+
+
+def refuse_partition_key(key: Expr, node: exp.Expr, env: Environment) -> None:
+    """PARTITION BY of a window, which sorts its rows by it."""
+    if not is_orderable(key.type):
+        raise env.rejected(
+            "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+            f'Column expression "{pretty(key)}" cannot be sorted because its type "{key.type.sql}" is not orderable.',
+            node,
+        )
+
+
+def refuse_rows(columns: Sequence[Column], node: exp.Expr, env: Environment) -> None:
+    """DISTINCT and the set operations that compare rows."""
+    for kind, holds in (("MAP", _holds_map), ("VARIANT", _holds_variant)):
+        column = next((c for c in columns if holds(c.type)), None)
+        if column is not None:
+            raise env.rejected(
+                f"UNSUPPORTED_FEATURE.SET_OPERATION_ON_{kind}_TYPE",
+                f"Cannot have {kind} type columns in DataFrame which calls set operations (INTERSECT, EXCEPT, etc.), "
+                f'but the type of column `{column.name}` is "{column.type.sql}".',
+                node,
+            )
+
+
+def _holds_map(data_type: DataType) -> bool:
+    return isinstance(data_type, Map) or any(map(_holds_map, data_type.children))
+
+
+def _holds_variant(data_type: DataType) -> bool:
+    return data_type == VARIANT or any(map(_holds_variant, data_type.children))
