@@ -123,6 +123,14 @@ def test_a_connect_connection_becomes_a_remote(
     assert spark_settings("cluster") == {"spark.remote": remote}
 
 
+def test_a_run_over_connect_is_refused(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_planproof import PlanproofCannotRun, PlanproofRunOperator
+
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark-connect://host")
+    with pytest.raises(PlanproofCannotRun, match="'cluster' is a Spark Connect server"):
+        PlanproofRunOperator(task_id="t", project_dir=".", conn_id="cluster").work()
+
+
 def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow_planproof import PlanproofAuditOperator
     from airflow_planproof.message import as_xcom

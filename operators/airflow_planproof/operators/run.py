@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.events import announce
 from airflow_planproof.operators.place import words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
@@ -86,6 +87,12 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     def work(self) -> Work:
         from planproof.project.work import Work
 
+        settings = self.spark_settings()
+        if "spark.remote" in settings:
+            raise PlanproofCannotRun(
+                f"connection {self.conn_id!r} is a Spark Connect server, and `dbt compile` needs a Spark of its own "
+                "process; give a connection of type 'spark', or none"
+            )
         return Work(
             "run",
             self.project_dir,
@@ -95,7 +102,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
             words(self.select),
             words(self.exclude),
             self.settings,
-            self.spark_settings(),
+            settings,
             self.vars,
             self.full_refresh,
             self.threads,
