@@ -183,7 +183,11 @@ def test_a_breaking_change_fails_the_check(
 
 
 def test_what_was_compiled_is_shown_as_rendered_field(checked: Any) -> None:
-    from airflow_planproof import PlanproofCheckOperator
+    from airflow.models.renderedtifields import RenderedTaskInstanceFields
+    from airflow.settings import Session
+    from sqlalchemy import select
 
-    assert {"compiled_sql", "rewritten_sql"} <= set(PlanproofCheckOperator.template_fields)
-    assert PlanproofCheckOperator.overwrite_rtif_after_execution
+    with Session() as db:
+        wanted = select(RenderedTaskInstanceFields).where(RenderedTaskInstanceFields.task_id == "check")
+        shown = [row.rendered_fields["compiled_sql"] for row in db.scalars(wanted)]
+    assert any("-- shop.a\nselect 1 as id" in text for text in shown)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,22 @@ def test_dbt_builds_under_the_guard(
     assert (wrong.states, wrong.tries) == ({"dbt": "failed"}, {"dbt": 1})
     assert "PlanproofCannotRun" in wrong.failures
     assert "no-such-option" in wrong.failures
+
+
+ENDLESS = "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
+
+
+def test_a_timeout_reaches_the_spark_job_that_dbt_runs(
+    run_dag: Callable[..., Any], shop: Path, database: str, spark: SparkSession
+) -> None:
+    (shop / "models" / "endless.sql").write_text(ENDLESS)
+    given = {"select": "endless", "retries": 0, "execution_timeout": timedelta(seconds=12)}
+    ran = run_dag(DBT, PROJECT=str(shop), SCHEMA=database, GIVEN=given)
+    assert ran.states == {"dbt": "failed"}, ran.failures
+    assert "dbt was cancelled" in ran.log
+    assert "has not ended yet" not in ran.log
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert not spark.catalog.tableExists(f"{database}.endless")
 
 
 def test_dbt_of_another_environment_must_have_planproof(

@@ -95,6 +95,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
     def conclude(
         self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
     ) -> dict[str, Any]:
+        if not self.state and not self.do_xcom_push:
+            return super().conclude(context, reports, started, remarks)
         last = Last(context["ti"], self.state)
         seen, drifted = last.seen(), []
         for report in reports:

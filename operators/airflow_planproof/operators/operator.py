@@ -13,6 +13,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from airflow_planproof import outcome
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.links import PlanproofReportLink, report_url
+from airflow_planproof.rendered import render_again
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -119,6 +120,7 @@ class PlanproofOperator(BaseOperator):
             self.log.info("note: %s", remark)
         self.compiled_sql = message.statements((r.model, r.sql) for r in reports)
         self.rewritten_sql = message.statements((r.model, r.executed_sql) for r in reports if r.executed_sql != r.sql)
+        render_again(context["ti"])
         if self.do_xcom_push:
             context["ti"].xcom_push(key=XCOM_KEY, value=form)
             context["ti"].xcom_push(key=PlanproofReportLink.key, value=form["url"])
