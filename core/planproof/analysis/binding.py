@@ -40,6 +40,8 @@ def bind(node: exp.Expr, ctx: Context) -> Expr:
         if error.origin is not None:
             raise
         raise error.at(ctx.env.error_origin(node)) from None
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
 
 
 def bind_item(node: exp.Expr, ctx: Context) -> Expr:

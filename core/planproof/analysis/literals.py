@@ -64,11 +64,24 @@ def number(node: exp.Expr, conf: Conf, origin: Origin | None = None) -> Literal:
         return _decimal(Number(text), origin)
     if kind in ("DOUBLE_LITERAL", "FLOAT_LITERAL"):
         double = kind == "DOUBLE_LITERAL"
-        real = float(text.rstrip("dDfF"))
+        real = _finite(float(text.rstrip("dDfF")), text, not double, origin)
         return Literal(real, DOUBLE if double else FLOAT, java_double(real, single=not double))
     if kind == "EXPONENT_VALUE":
-        return Literal(float(text), DOUBLE, java_double(float(text)))
+        return Literal(_finite(float(text), text, False, origin), DOUBLE, java_double(float(text)))
     return _decimal(Number(text.upper().rstrip("BD") if kind == "BIGDECIMAL_LITERAL" else text), origin)
+
+
+_LARGEST = {True: 3.4028234663852886e38, False: 1.7976931348623157e308}
+
+
+def _finite(value: float, text: str, single: bool, origin: Origin | None) -> float:
+    if abs(value) > _LARGEST[single]:
+        raise AnalysisError(
+            "INVALID_NUMERIC_LITERAL_RANGE",
+            f"Numeric literal {text} is outside the valid range for {'float' if single else 'double'}.",
+            origin,
+        )
+    return value
 
 
 def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
@@ -150,7 +163,7 @@ def _invalid(kind: str, text: str, origin: Origin | None = None) -> AnalysisErro
     )
 
 
-_DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?\s*", re.S)
+_DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.S)
 _CLOCK = r"(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9}))?)?"
 _STAMP = re.compile(
     rf"\s*([+-]?\d{{4,7}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]+(?:{_CLOCK})?\s*(\S.*?)?)?)?)?\s*", re.S
@@ -285,6 +298,8 @@ def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     if not found or found[2] is None:
         raise _invalid("TIME", text, origin)
     hour, minute, second, fraction = int(found[1]), int(found[2]), int(found[3] or 0), found[4] or ""
+    if found[5] and not 1 <= hour <= 12:
+        raise _invalid("TIME", text, origin)
     if found[5]:
         hour = hour % 12 + (12 if found[5].lower() == "pm" else 0)
     if hour > 23 or minute > 59 or second > 59:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
-from planproof.functions.collation import collated
+from planproof.functions.collation import collated, refused_collation
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_up_cast, force_nullable
@@ -105,7 +105,11 @@ def coerced(function: Function, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     given = collated(function.name, _with_defaults(function, list(args)), conf)
     if function.coerces is not None:
         given = function.coerces(given, conf)
-    return collated(function.name, _implicitly(function, given, conf), conf)
+    ready = collated(function.name, _implicitly(function, given, conf), conf)
+    place = refused_collation(function.name, ready)
+    if place is not None:
+        raise unexpected(place, ready[place], "STRING")
+    return ready
 
 
 def _implicitly(function: Function, given: list[Expr], conf: Conf) -> list[Expr]:

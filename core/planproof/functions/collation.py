@@ -55,6 +55,22 @@ COMPARING: dict[str, Places] = dict.fromkeys(
 )
 """Functions that refuse strings of an open collation."""
 
+SEARCHING = frozenset(
+    (
+        *("contains", "startswith", "endswith", "instr", "locate", "position", "replace", "split_part", "str_to_map"),
+        *("substring_index", "translate", "trim", "ltrim", "rtrim", "btrim"),
+    )
+)
+"""Functions that know no collation that ignores accents and minds the case."""
+
+BYTEWISE = frozenset(
+    (
+        *("like", "ilike", "rlike", "split", "regexp_count", "regexp_extract", "regexp_extract_all"),
+        *("regexp_instr", "regexp_replace", "regexp_substr"),
+    )
+)
+"""Functions that know UTF8_BINARY and UTF8_LCASE only (`StringTypeBinaryLcase`)."""
+
 KEEPS_TEXT = frozenset({"nvl", "nvl2", "equal_null", "btrim"})
 """Functions that print their arguments as they were before coercion (`InheritAnalysisRules`)."""
 
@@ -121,6 +137,25 @@ def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
     if isinstance(arg, Literal) and isinstance(arg.value, str):
         return Literal(arg.value, aim, arg.text if keep else f"'{arg.text}' collate {name_of(target)}")
     return Cast(arg, aim, "ansi" if conf.ansi else "legacy", arg.nullable)
+
+
+def _accents_count(t: String) -> bool:
+    """Whether the collation ignores accents but not the case (`StringTypeNonCSAICollation`)."""
+    return name_of(t).endswith(("_AI", "_AI_RTRIM")) and "_CI" not in name_of(t)
+
+
+def _refused_by(function: str, t: String) -> bool:
+    if function in BYTEWISE:
+        return name_of(t) not in ("UTF8_BINARY", "UTF8_LCASE")
+    return _accents_count(t) or (function == "str_to_map" and name_of(t).endswith("_RTRIM"))
+
+
+def refused_collation(function: str, args: Sequence[Expr]) -> int | None:
+    """The place of the first string whose collation `function` does not know; None where it knows them all."""
+    if function not in BYTEWISE and function not in SEARCHING:
+        return None
+    strings = ((place, arg.type) for place, arg in enumerate(args))
+    return next((p for p, t in strings if isinstance(t, String) and t.collation and _refused_by(function, t)), None)
 
 
 def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:

@@ -13,7 +13,7 @@ from planproof.expr.nodes import Expr
 from planproof.functions.bind import cast, cast_unless_same
 from planproof.functions.constants import constant, is_computable
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import is_foldable
+from planproof.functions.families.rules import accepted, is_foldable
 from planproof.functions.signature import NEVER, PURE, VOLATILE, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import BOOLEAN, INT, LONG, STRING, VOID, Array, DataType, Map, Struct, is_string, same_type
@@ -22,6 +22,10 @@ from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
 Columns = Sequence[tuple[str, DataType, bool]]
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
+
+
+def _collection(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, (_COLLECTION,))
 
 
 def _items(args: Args, conf: Conf) -> Columns:
@@ -152,8 +156,8 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
 
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_items, effects=PURE, **_MAKES),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.EXPECTS, columns=_placed_items, effects=PURE, **_MAKES),
+    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_items, effects=PURE, **_MAKES),
+    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_placed_items, effects=PURE, **_MAKES),
     fn("sql_keywords", (), VOID, NEVER, columns=_keywords, effects=PURE, **_TABLE),
     fn("collations", (), VOID, NEVER, columns=_collations, effects=PURE, **_TABLE),
     fn("python_worker_logs", (), VOID, NEVER, columns=_logs, effects=VOLATILE, **_TABLE),

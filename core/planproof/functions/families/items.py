@@ -10,7 +10,7 @@ from planproof.expr.nodes import Call, Expr, GetFieldOfElements
 from planproof.functions.bind import cast, cast_unless_same, unexpected
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, element, fn, lines
-from planproof.functions.families.rules import Pretty, is_foldable
+from planproof.functions.families.rules import Pretty, accepted, implicitly, is_foldable
 from planproof.functions.signature import ALWAYS, ANSI_RAISES, PURE, RAISES, Args, Coerce, Mismatch, NullRule
 from planproof.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
 from planproof.types.coercion import implicit, tightest
@@ -135,6 +135,14 @@ def _element_at_type(args: Args, conf: Conf) -> DataType:
     return found.element if isinstance(found, Array) else _value_type(args, conf)
 
 
+def _place(args: list[Expr], conf: Conf) -> list[Expr]:
+    return implicitly(args, (None, INT), conf)
+
+
+def _placed(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, (ANY_ARRAY, INT))
+
+
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
 
 
@@ -146,7 +154,7 @@ def _element_at(name: str, expected: OneOf | Kind, tried: bool) -> Table:
 TABLE: Table = lines(
     fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, effects=ANSI_RAISES),
     fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_shown, effects=PURE),
-    fn("get", (ANY_ARRAY, INT), element(0), _got_nullable, effects=PURE),
+    fn("get", (ANY, ANY), element(0), _got_nullable, coerces=_place, coerce=Coerce.NONE, check=_placed, effects=PURE),
     _element_at("element_at", _COLLECTION, tried=False),
     _element_at("try_element_at", ANY, tried=True),
 )

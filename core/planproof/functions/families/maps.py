@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElements, Literal
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
@@ -139,7 +141,12 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
 
 
 def _null_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [Literal(None, Array(VOID, True), "NULL") if a.type == VOID else a for a in args]
+    """A NULL counts as an array of nothing, and keeps the name that it has."""
+    empty = Array(VOID, True)
+    return [
+        replace(a, type=empty) if isinstance(a, Column) and a.type == VOID else Literal(None, empty, "NULL") if a.type == VOID else a
+        for a in args
+    ]
 
 
 def _seeded(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -150,6 +157,11 @@ def _seeded(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _unseeded(call: Call, pretty: Pretty) -> str:
     return f"shuffle({pretty(call.args[0])})"
+
+
+def _zipped(call: Call, pretty: Pretty) -> str:
+    texts = ("NULL" if a.type == Array(VOID, True) and isinstance(a, Column) else pretty(a) for a in call.args)
+    return f"arrays_zip({', '.join(texts)})"
 
 
 def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -200,7 +212,7 @@ TABLE: Table = lines(
     fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
     fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _texts, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
-    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, effects=PURE),
+    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, show=_zipped, effects=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
     fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), EITHER, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, effects=VOLATILE),
 )
