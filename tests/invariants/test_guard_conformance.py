@@ -82,6 +82,16 @@ class Place:
         self.name = ""
 
 
+def _analyzes(spark: Any, query: str) -> bool:
+    from pyspark.errors import AnalysisException
+
+    try:
+        spark.sql(query)
+    except AnalysisException:
+        return False
+    return True
+
+
 @pytest.mark.conformance
 @pytest.mark.parametrize("cases", batches())
 def test_accepted_queries_break_nothing(spark: Any, cases: list[dict[str, Any]], record_property: Any) -> None:
@@ -99,6 +109,9 @@ def test_accepted_queries_break_nothing(spark: Any, cases: list[dict[str, Any]],
             seen.update(f"{f.code} {f.verdict}" for f in report.findings if f.verdict is not Verdict.PROVED)
             if report.outcome == "checked":
                 violated = [f for f in report.of(Verdict.VIOLATED) if f.code not in UNSTORABLE]
+                if [f.code for f in violated] == ["PP110"] and not _analyzes(guard.session.spark, case["query"]):
+                    seen["Spark rejects it in a database of its own"] += 1
+                    continue
                 broken += [(case["query"], str(f)) for f in violated]
     finally:
         place.close()

@@ -19,6 +19,7 @@ from planproof.hazards.suspicion import Count, Suspicion
 from planproof.hazards.swapped_columns import swapped_columns
 from planproof.hazards.zoned_times import zoned_times
 from planproof.plan.nodes import Plan
+from planproof.report.model import Finding
 
 Hazard = Callable[[Lineage, Conf], Iterator[Suspicion]]
 
@@ -36,8 +37,16 @@ HAZARDS: tuple[Hazard, ...] = (
     ignored_lengths,
 )
 
-HARMLESS_UNDER_CONTRACT = ("PP129",)
-"""Hazards that a contract turns into a violation by itself, once they come true."""
+
+def concerns(finding: Finding, materialized: str, has_contract: bool) -> bool:
+    """Whether a finding on a plan concerns a model that is stored so.
+
+    A contract turns an open star into a violation by itself, once it comes true. A view over one relation is that
+    relation under another name.
+    """
+    if finding.code != "PP129":
+        return True
+    return not has_contract and (finding.found != "*" or materialized not in ("view", "ephemeral"))
 
 
 def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
@@ -47,4 +56,4 @@ def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
     return list({(s.finding, s.span): s for s in found}.values())
 
 
-__all__ = ["HARMLESS_UNDER_CONTRACT", "HAZARDS", "Count", "Hazard", "Suspicion", "hazards"]
+__all__ = ["HAZARDS", "Count", "Hazard", "Suspicion", "concerns", "hazards"]

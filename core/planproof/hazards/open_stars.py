@@ -1,6 +1,7 @@
 """`SELECT *` from a table to the end: a column that is added there changes what the model produces.
 
-A contract says so by itself, so that models with one are left alone.
+A contract says so by itself, so that models with one are left alone (`planproof.hazards.concerns`), and so are views
+that only give a relation another name.
 """
 
 from __future__ import annotations
@@ -17,30 +18,30 @@ from planproof.plan.nodes import Filter, Join, Named, PassThrough, Plan, Project
 def open_stars(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     """One warning per source whose columns reach the output through nothing but stars."""
     root = lineage.nodes[0]
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for at, column in enumerate(root.output):
-        for scan in _starred(root, at):
-            found.setdefault(scan.relation, column.name)
-    for relation, first in found.items():
+        for scan, across in _starred(root, at, ""):
+            found.setdefault(scan.relation, (column.name, across))
+    for relation, (first, across) in found.items():
         message = f"`*` hands on whatever columns {relation} has: one that is added there changes this model's width"
-        yield Suspicion(warning("PP129", first, "columns that are named", "*", message))
+        yield Suspicion(warning("PP129", first, "columns that are named", f"*{across}", message))
 
 
-def _starred(node: Plan, at: int) -> Iterator[Scan]:
-    """The sources from which the column at a place comes, where nothing in the text names it."""
+def _starred(node: Plan, at: int, across: str) -> Iterator[tuple[Scan, str]]:
+    """The sources from which the column at a place comes, where nothing in the text names it, and across what."""
     if isinstance(node, Scan):
-        yield node
+        yield node, across
     elif isinstance(node, Named | PassThrough | Filter):
-        yield from _starred(node.child, at)
+        yield from _starred(node.child, at, across)
     elif isinstance(node, SetOperation):
         for side in node.inputs:
-            yield from _starred(side, at)
+            yield from _starred(side, at, f" in a {node.kind}")
     elif isinstance(node, Join):
-        left = len(node.left.output)
-        yield from _starred(node.left, at) if at < left else _starred(node.right, at - left)
+        left, over = len(node.left.output), " over a join"
+        yield from _starred(node.left, at, over) if at < left else _starred(node.right, at - left, over)
     elif isinstance(node, Project):
         item = node.items[at]
         if isinstance(item, Column) and item.span is None:
             below = next((i for i, c in enumerate(node.child.output) if c.id == item.id), None)
             if below is not None:
-                yield from _starred(node.child, below)
+                yield from _starred(node.child, below, across)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planproof.claims.model import dotted
 from planproof.contract import Contract
-from planproof.hazards import HARMLESS_UNDER_CONTRACT
+from planproof.hazards import concerns
 from planproof.origin import AnalysisError, Origin, Unknown
 from planproof.plan.outline import plan_details
 from planproof.project.manifest import ProjectNode
@@ -46,8 +46,8 @@ class Reading:
         self._read_plane("logical", schema.strip())
         self.details |= plan_details(plan)
         self._enforce("I1", True, "at every node of the logical plan")
-        harmless = HARMLESS_UNDER_CONTRACT if self.contract is not None else ()
-        self.findings += [f for f in plan.findings if f.code not in harmless]
+        kind, promised = self.node.materialized, self.contract is not None
+        self.findings += [f for f in plan.findings if concerns(f, kind, promised)]
         self.findings += self._sink(schema.strip())
         self.findings += [_unsure(f, incomplete) for f in self._judge(plan, schema)]
         self._rewritten(plan)

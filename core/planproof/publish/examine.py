@@ -11,7 +11,7 @@ from planproof.catalog import Catalog
 from planproof.claims import spark
 from planproof.claims.model import Facts, dotted
 from planproof.contract import Model
-from planproof.hazards import HARMLESS_UNDER_CONTRACT
+from planproof.hazards import concerns
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.optimizer.lowering import CannotLower
@@ -106,8 +106,9 @@ def _logical(
     else:
         draft.read("logical", plan.physical_schema)
         draft.details |= plan_details(plan)
-        harmless = HARMLESS_UNDER_CONTRACT if draft.model.contract is not None else ()
-        draft.add(replace(f, origin=_in(draft, f.origin)) for f in plan.findings if f.code not in harmless)
+        model = draft.model
+        found = (f for f in plan.findings if concerns(f, model.materialized, model.contract is not None))
+        draft.add(replace(f, origin=_in(draft, f.origin)) for f in found)
         draft.enforced("I1", "every node of the logical plan")
         return plan, None
     draft.unreadable("logical", reason)
