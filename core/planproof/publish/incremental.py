@@ -33,12 +33,13 @@ class Delta:
         _refuse_shape(job, target)
         findings = _misfits(job, target)
         job.draft.add(findings)
-        job.draft.add(_drift(job, target))
-        if job.draft.fails_already:
-            return None
         strategy = "append"
         if job.model.incremental_strategy == "insert_overwrite":
             strategy = "partitions" if target.partition_by else "location"
+        else:
+            job.draft.add(_drift(job, target))
+        if job.draft.fails_already:
+            return None
         return publication(job.session, job.names, target, strategy, job.root, dict(job.model.options), job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
@@ -90,8 +91,8 @@ def _misfits(job: Job, target: StoredTable) -> list[Finding]:
 
 
 def _drift(job: Job, target: StoredTable) -> list[Finding]:
-    """What the table's older files store, against the table that rows are added to: clashes only, over at most
-    `LOOKED_AT` files, the first, the last and evenly between."""
+    """What the table's older files store, against the table that rows are appended to: clashes only, over at most
+    `LOOKED_AT` files, the first, the last and evenly between. Overwriting may be what mends them."""
     if not target.location:
         return []
     root = decoded(target.location)
