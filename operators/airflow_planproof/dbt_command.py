@@ -37,7 +37,7 @@ def guarded_run(arguments: Sequence[str]) -> bool:
     return bool(arguments) and arguments[0] in GUARDED
 
 
-def in_process(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
+def dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
     """Runs dbt in this process; `told` gets each of its events, in the thread that fires it."""
     try:
         from dbt.cli.main import dbtRunner
@@ -97,7 +97,7 @@ def target_path(project_dir: Path) -> Path:
     return project_dir / str(given or "target")
 
 
-class DbtProcess:
+class DbtElsewhere:
     """dbt of another environment; the main thread reads its output and stays open for a timeout or a kill."""
 
     def __init__(self, executable: str, log: Any) -> None:

@@ -34,7 +34,7 @@ class Browser:
             os.dup2(read, 3)
             os.dup2(write, 4)
 
-        self._process = subprocess.Popen(
+        self._chromium = subprocess.Popen(
             [EXECUTABLE, *flags, f"--user-data-dir={self._profile}", "--window-size=1300,1400", "about:blank"],
             preexec_fn=wire,
             close_fds=False,
@@ -52,8 +52,8 @@ class Browser:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._process.kill()
-        self._process.wait()
+        self._chromium.kill()
+        self._chromium.wait()
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def cookie(self, url: str, name: str, value: str) -> None:

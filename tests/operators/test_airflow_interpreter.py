@@ -16,7 +16,7 @@ pytest.importorskip("airflow")
 
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_planproof.dbt_command import DbtProcess, recorded, target_path
+from airflow_planproof.dbt_command import DbtElsewhere, recorded, target_path
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.interpreter import Interpreter
 from planproof.project.work import Work
@@ -95,14 +95,14 @@ def test_a_real_interpreter_refuses_wrong_work() -> None:
 
 
 def test_dbt_elsewhere_says_what_it_said(program: Callable[[str], str]) -> None:
-    failed = DbtProcess(program("print('Runtime Error in model x'); sys.exit(1)"), LOG).run(["test"])
+    failed = DbtElsewhere(program("print('Runtime Error in model x'); sys.exit(1)"), LOG).run(["test"])
     assert (failed.success, failed.lasting) == (False, False)
     assert "Runtime Error in model x" in failed.message
-    usage = DbtProcess(program("print('No such option'); sys.exit(2)"), LOG).run(["test", "--wrong"])
+    usage = DbtElsewhere(program("print('No such option'); sys.exit(2)"), LOG).run(["test", "--wrong"])
     assert (usage.success, usage.lasting) == (False, True)
-    assert DbtProcess(program("pass"), LOG).run(["test"]).success
+    assert DbtElsewhere(program("pass"), LOG).run(["test"]).success
     with pytest.raises(PlanproofCannotRun, match="cannot be started"):
-        DbtProcess("/no/such/dbt", LOG).run(["test"])
+        DbtElsewhere("/no/such/dbt", LOG).run(["test"])
 
 
 def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import outcome
-from airflow_planproof.dbt_command import DbtProcess, Ended, guarded_run, in_process, recorded
+from airflow_planproof.dbt_command import DbtElsewhere, Ended, dbt_here, guarded_run, recorded
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
 from airflow_planproof.operators.operator import PlanproofOperator, environment
@@ -80,7 +80,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         self.full_refresh = full_refresh
         self.vars = vars
         self.dbt_executable_path = dbt_executable_path
-        self._running: SparkWork[Ended] | DbtProcess | None = None
+        self._running: SparkWork[Ended] | DbtElsewhere | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         started = datetime.now(timezone.utc)
@@ -120,9 +120,9 @@ class PlanproofDbtOperator(PlanproofOperator):
 
     def _dbt(self) -> Ended:
         if self.dbt_executable_path:
-            outside = self._running = DbtProcess(self.dbt_executable_path, self.log)
+            outside = self._running = DbtElsewhere(self.dbt_executable_path, self.log)
             return outside.run(self.arguments())
-        inside = self._running = SparkWork(lambda work: in_process(self.arguments(), _tagging(work)))
+        inside = self._running = SparkWork(lambda work: dbt_here(self.arguments(), _tagging(work)))
         return inside.run()
 
 
