@@ -118,6 +118,7 @@ def airflow(project: Path) -> Iterator[Airflow]:
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
     }
     (home / "dags" / "shop.py").write_text(DAG.format(project=str(project), spark=spark))
+    (home / "passwords.json").write_text(json.dumps({"ada": "secret"}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -128,7 +129,8 @@ def airflow(project: Path) -> Iterator[Airflow]:
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "ada:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
@@ -148,7 +150,9 @@ def airflow(project: Path) -> Iterator[Airflow]:
     try:
         found = Airflow(url, "", home)
         found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"), 180)
-        with urllib.request.urlopen(f"{url}/auth/token", timeout=30) as answer:
+        login = json.dumps({"username": "ada", "password": "secret"}).encode()
+        request = urllib.request.Request(f"{url}/auth/token", login, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
             found.token = json.loads(answer.read())["access_token"]
         for dag in ("shop", "other"):
             found.until(lambda dag=dag: _known(found, dag), 120)
@@ -177,13 +181,10 @@ def _known(airflow: Airflow, dag: str) -> bool:
         return False
 
 
-def rows(airflow: Airflow) -> list[Any]:
-    """What is stored of customer_orders, read past Spark."""
-    import pyarrow.parquet as pq
-
-    files = sorted((airflow.home / "warehouse").rglob("customer_orders/**/*.parquet"))
-    found = [f for f in files if "_planproof" not in str(f.relative_to(airflow.home)).lower()] or files
-    return sorted(tuple(row.values()) for file in found for row in pq.read_table(file).to_pylist())
+def stored(airflow: Airflow) -> dict[str, tuple[int, float]]:
+    """Every data file of customer_orders in the warehouse, with its size and age."""
+    found = (airflow.home / "warehouse").rglob("*.parquet")
+    return {str(f): (f.stat().st_size, f.stat().st_mtime) for f in found if "customer_orders" in str(f)}
 
 
 def test_a_day_in_the_life(airflow: Airflow, project: Path, tmp_path: Path) -> None:
@@ -191,6 +192,8 @@ def test_a_day_in_the_life(airflow: Airflow, project: Path, tmp_path: Path) -> N
     task = airflow.ended("shop", green)
     assert task["state"] == "success", airflow.log("shop", green, 1)
     assert airflow.events() == 1
+    before = stored(airflow)
+    assert before
 
     red = airflow.trigger("shop", join="left")
     task = airflow.ended("shop", red)
@@ -198,6 +201,7 @@ def test_a_day_in_the_life(airflow: Airflow, project: Path, tmp_path: Path) -> N
     assert "PP505 violated column order_id" in airflow.log("shop", red, 1)
     assert "the table is as it was (3 rows)" in airflow.log("shop", red, 1)
     assert airflow.events() == 1
+    assert stored(airflow) == before
 
     _opened_in_a_browser(airflow, "shop", red, tmp_path)
     _retried(airflow, project)
