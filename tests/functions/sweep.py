@@ -1,6 +1,7 @@
 """Compares every registered function with real Spark, call by call.
 
-    python tests/functions/sweep.py [--family strings] [--function substring ...] [--deep] [--write] [--names]
+    python tests/functions/sweep.py [--family strings] [--function substring ...] [--texts lambdas ...] [--deep]
+    python tests/functions/sweep.py --write | --names
 
 Prints each difference in type, nested flags, nullability, output name or condition of rejection, in both ANSI modes.
 `--write` writes the compact golden cases of the families swept to tests/cases/functions/, `--names` the list of Spark's
@@ -28,6 +29,7 @@ from py4j.protocol import Py4JJavaError, get_return_value
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import texts
 from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alias, matrix, takes_lambda
 from specimens import SPECIMENS, Specimen, spelled
 
@@ -41,7 +43,7 @@ NAMES = Path(__file__).parents[1] / "cases" / "function_names.json"
 VIEW = "specimens"
 _NO_CALL = {
     *("getarrayitem", "getmapvalue", "percentile_cont", "percentile_disc"),
-    *("window", "session_window", "window_time", "grouping", "grouping_id", "sql_keywords"),
+    *("window", "session_window", "window_time", "grouping", "grouping_id"),
 }
 """Functions that only syntax calls, or that mean more than a call (WITHIN GROUP, a column of the block)."""
 _SIZE = 120
@@ -110,8 +112,11 @@ class Spark:
 
     def _ask(self, expressions: list[str]) -> tuple[Answer, int | None]:
         """The answer, and which of the expressions an error is about."""
+        return self.query(f"SELECT {', '.join(expressions)} FROM {VIEW}", expressions)
+
+    def query(self, query: str, expressions: list[str]) -> tuple[Answer, int | None]:
+        """The answer to a query over these expressions."""
         self.asked += 1
-        query = f"SELECT {', '.join(expressions)} FROM {VIEW}"
         # pyspark turns an error into its own at three times the cost of the query.
         with patch("py4j.java_gateway.get_return_value", get_return_value):
             try:
@@ -182,9 +187,51 @@ def compared(spark: Spark, lines: Iterable[Line], *, deep: bool = False) -> Iter
         yield name, total, differences
 
 
+def text_answers(spark: Spark, group: str, ours: Mapping[str, Answer]) -> list[Answer]:
+    """Spark's answers to a group of texts."""
+    if group == texts.IN_FROM:
+        return [spark.query(texts.query(group, text), [text])[0] for text in ours]
+    return spark.answers([(text, not mine.error, False) for text, mine in ours.items()])
+
+
+def compared_texts(spark: Spark, group: str) -> tuple[int, list[Difference]]:
+    """How many texts of a group were compared, and where Spark answers otherwise."""
+    differences, total = [], 0
+    for ansi in (True, False):
+        spark.ansi(ansi)
+        ours = text_derived(group, ansi, texts.TEXTS[group]())
+        total += len(ours)
+        pairs = zip(ours.items(), text_answers(spark, group, ours))
+        differences += [
+            Difference(group, text, ansi, mine, theirs)
+            for (text, mine), theirs in pairs
+            if not (mine.unknown or (theirs.error == "INTERNAL_ERROR" and mine.error) or mine == theirs)
+        ]
+    return total, differences
+
+
+def text_derived(group: str, ansi: bool, chosen: Iterable[str]) -> dict[str, Answer]:
+    where, conf = texts.catalog(), Conf(ansi=ansi, time_type=True)
+    return {text: texts.answered(group, text, where, conf) for text in chosen}
+
+
+def golden_texts(spark: Spark, group: str) -> list[str]:
+    """Each n-th text of a group as JSON lines, as real Spark answers it."""
+    written = []
+    for ansi in (True, False):
+        spark.ansi(ansi)
+        ours = text_derived(group, ansi, list(texts.TEXTS[group]())[:: texts.FEW[group]])
+        known = {text: mine for text, mine in ours.items() if not mine.unknown}
+        for text, answer in zip(known, text_answers(spark, group, known)):
+            case: dict[str, Any] = {"group": group, "text": text, "ansi": ansi}
+            case |= {"error": answer.error} if answer.error else {"columns": answer.columns}
+            written.append(json.dumps(case, separators=(",", ":")))
+    return written
+
+
 def alone(function: Function) -> bool:
     """Whether a call must stand alone in its SELECT."""
-    return function.category in (Category.GENERATOR, Category.TABLE)
+    return function.category is Category.GENERATOR
 
 
 def agree(function: Function, ours: Answer, theirs: Answer) -> bool:
@@ -209,7 +256,7 @@ def selected(family: Sequence[str] = (), function: Sequence[str] = ()) -> list[t
             if name in names
             and (name.isidentifier() or name in SYMBOLS)
             and not takes_lambda(line)
-            and line.category is not Category.OPERATOR
+            and line.category not in (Category.OPERATOR, Category.TABLE)
             and (not function or name in function)
         ]
         if lines and (not family or module in family):
@@ -282,7 +329,7 @@ def embedded(directory: str) -> Any:
     return session
 
 
-def _report(spark: Spark, chosen: list[tuple[str, list[Line]]], options: argparse.Namespace) -> int:
+def _report(spark: Spark, chosen: list[tuple[str, list[Line]]], groups: list[str], options: argparse.Namespace) -> int:
     found: Counter[str] = Counter()
     calls = 0
     for module, lines in chosen:
@@ -293,6 +340,13 @@ def _report(spark: Spark, chosen: list[tuple[str, list[Line]]], options: argpars
                 print(f"{module}.{name}: {len(differences)} of {total} calls differ")
                 print(*differences[: options.show], sep="\n")
                 sys.stdout.flush()
+    for group in groups:
+        total, differences = compared_texts(spark, group)
+        calls += total
+        if differences:
+            found[group] = len(differences)
+            print(f"{group}: {len(differences)} of {total} texts differ")
+            print(*differences[: options.show * 5], sep="\n")
     print(f"{calls} calls, {sum(found.values())} differences in {len(found)} functions: {' '.join(found)}")
     return int(bool(found))
 
@@ -301,12 +355,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", nargs="*", default=[], help="modules of functions/families; all when left out")
     parser.add_argument("--function", nargs="*", default=[], help="names of functions; all when left out")
+    parser.add_argument("--texts", nargs="*", default=[], choices=texts.TEXTS, help="groups of texts.py")
     parser.add_argument("--deep", action="store_true", help="pair all types in the first two places of every function")
     parser.add_argument("--show", type=int, default=6, help="differences printed per function")
     parser.add_argument("--names", action="store_true", help="write the list of Spark's functions instead")
     parser.add_argument("--write", action="store_true", help="write the golden cases instead of comparing")
     options = parser.parse_args()
-    chosen = selected(options.family, options.function)
+    named = options.family or options.function
+    chosen = selected(options.family, options.function) if named or not options.texts else []
+    groups = list(texts.TEXTS) if not named and not options.texts else options.texts
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
         session = embedded(directory)
@@ -316,10 +373,12 @@ def main() -> int:
                 return 0
             spark = Spark(session)
             if not options.write:
-                return _report(spark, chosen, options)
+                return _report(spark, chosen, groups, options)
             GOLDEN.mkdir(parents=True, exist_ok=True)
             for module, lines in chosen:
                 (GOLDEN / f"{module}.jsonl").write_text("\n".join(golden(spark, lines)) + "\n")
+            for group in groups:
+                (GOLDEN / f"texts_{group}.jsonl").write_text("\n".join(golden_texts(spark, group)) + "\n")
             return 0
         finally:
             print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)

@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from sweep import KNOWN, Spark, compared, selected
+import texts
+from sweep import KNOWN, Spark, compared, compared_texts, selected
 
 
 def _known() -> set[str]:
@@ -29,3 +30,12 @@ def test_family(spark: Any, module: str) -> None:
     assert not unexpected, "\n".join(unexpected[:30])
     healed = {name for name, _ in lines} & _known() - differing.keys()
     assert not healed, f"listed in {KNOWN.name}, but they no longer differ: {sorted(healed)}"
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("group", texts.TEXTS)
+def test_texts(spark: Any, group: str) -> None:
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    total, differences = compared_texts(Spark(spark), group)
+    assert total
+    assert not differences, "\n".join(str(d) for d in differences[:30])

@@ -389,7 +389,8 @@ _KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")
 def _last_key(path: str) -> str | None:
     """The last name in a variant's path, which names what is found there; None where it has places only."""
     names = [quoted.replace("``", "`") or text or plain for quoted, text, plain in _KEYS.findall(path)]
-    return next((n for n in reversed(names) if n), None)
+    found = next((n for n in reversed(names) if n), None)
+    return None if found is None else found.split(".")[-1]
 
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:

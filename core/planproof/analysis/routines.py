@@ -12,11 +12,12 @@ from typing import Any
 from sqlglot import exp
 
 from planproof.analysis.binding import bind
+from planproof.analysis.constants import row
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, ScalarSubquery, fresh_id
-from planproof.functions.bind import cast_unless_same, refused_cast
+from planproof.functions.bind import cast_unless_equal, refused_cast
 from planproof.functions.signature import UNSTATED, Category, Coerce, Function, Many
 from planproof.origin import AnalysisError
 from planproof.plan.nodes import Values
@@ -84,8 +85,10 @@ def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
     args, columns = _arguments(routine, node, ctx)
     body = _body(routine, columns, ctx)
     returns = routine.node.args.get("returns")
-    if returns is not None:
-        body = _cast(body, returns.args["data_type"], node, ctx)
+    # A type that was not declared was found when the function was: over parameters that may be null.
+    open_columns = tuple(replace(c, nullable=True) for c in columns)
+    found = returns.args["data_type"] if returns is not None else _body(routine, open_columns, ctx).type
+    body = _cast(body, found, node, ctx)
     function = _function(routine.name, body.type, body.nullable)
     known = body.evidence if body.nullable else None
     return Call(function, args, body.type, body.nullable, routine.name, known=known, span=span(node))
@@ -98,7 +101,8 @@ def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
     if not isinstance(body, exp.Query):
         return bind(body, Context(env, scope))
     plan = env.bind_query(body, env, scope)
-    return ScalarSubquery(plan, plan.output[0].type)
+    only = row(plan)
+    return only[0] if only is not None else ScalarSubquery(plan, plan.output[0].type)
 
 
 def table(routine: Routine, node: exp.Anonymous, ctx: Context) -> Values:
@@ -175,7 +179,7 @@ def _cast(value: Expr, target: DataType, node: exp.Expr, ctx: Context) -> Expr:
     refused = refused_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
-    return cast_unless_same(value, target, ctx.conf)
+    return cast_unless_equal(value, target, ctx.conf)
 
 
 def _function(name: str, returns: DataType, nullable: bool) -> Function:

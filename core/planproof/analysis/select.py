@@ -271,6 +271,8 @@ _NAMED = (Column, GetField, GetFieldOfElements, Outer, Variable, SessionVariable
 
 
 def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
+    if isinstance(bound, Call) and parts[-1].lower() == "grouping__id":
+        return "grouping__id"
     if isinstance(bound, Call) and bound.function.name != "getmapvalue":
         return pretty(bound)
     return parts[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Variable
+from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import merged
@@ -71,6 +71,8 @@ def _field_name(arg: Expr, at: int) -> str:
     """`CreateStruct.create`: a named expression keeps its name, another is called by its place."""
     if isinstance(arg, Alias | Column | Variable | GetField | GetFieldOfElements):
         return arg.name
+    if isinstance(arg, Outer):
+        return arg.column.name
     return f"col{at + 1}"
 
 
