@@ -146,6 +146,14 @@ class Grammar:
         hidden = {name for name, _ in self.scope}
         return [leaf for leaf in self._constants(kind) if not hidden & set(re.findall(r"\w+", leaf))]
 
+    def _never_taken(self) -> str:
+        """A branch that would raise, and that no element takes."""
+        visible = list(dict(self.scope))
+        if not visible:
+            return self._leaf("if(name IS NULL, CAST(upper(name) AS INT), k)")
+        name = self.chance.choice(visible)
+        return self._raising(f"if({name} IS NULL AND {name} IS NOT NULL, element_at(slice(xs, 1, 0), 1), 1)")
+
     def _leaf(self, text: str) -> str:
         """The text, where no variable hides one of its columns."""
         return text if not {n for n, _ in self.scope} & set(re.findall(r"\w+", text)) else "1"
@@ -193,6 +201,8 @@ class Grammar:
         array, element = self._array(depth, kinds)
         name = self._fresh()
         test = self.chance.random()
+        if element == "firm" and test > 0.7:
+            return f"{function}({array}, {name} -> {name}.a > {name}.n)"
         if test < 0.06:
             return f"{function}({array}, {name} -> {name} IS {self.chance.choice(('', 'NOT '))}NULL)"
         return f"{function}({array}, {name} -> {self._body('boolean', depth, (name, element))})"
@@ -218,7 +228,7 @@ class Grammar:
             lambda: f"coalesce({v('int', depth)}, {v('int', depth)})",
             lambda: f"if({v('boolean', depth)}, {v('int', depth)}, {v('int', depth)})",
             lambda: self._reduced("int", depth),
-            lambda: self._leaf("if(name IS NULL, CAST(upper(name) AS INT), k)"),
+            lambda: self._never_taken(),
             lambda: self._raising(self._leaf("CAST(reverse(upper(name)) AS INT)")),
             lambda: self._raising(f"{self._predicate('filter', depth, ('items',))}[0].qty"),
             lambda: f"size({self._predicate('filter', depth)})",
@@ -265,20 +275,21 @@ class Grammar:
             lambda: self._predicate("exists", depth),
             lambda: self._predicate("forall", depth),
             lambda: self._contained(depth),
+            lambda: self._contained(depth),
         )
 
     def _contained(self, depth: int) -> str:
         kind = self.chance.choice(("ints", "doubles", "strings"))
         name = self._fresh()
         array, sides = self.value(kind, depth), [name, self._body(_ELEMENTS[kind], depth, (name, _ELEMENTS[kind]))]
-        if kind == "ints" and self.chance.random() < 0.5:
+        if kind == "ints":
             sides[1] = self._pick(
                 lambda: f"coalesce({name}, 1)",
                 lambda: self._raising(self.within((name, "int"))._leaf("(coalesce(k, 0) + 2147483647)")),
                 lambda: self.within((name, "int"))._leaf("k"),
                 lambda: "(hash(uuid()) & 1)",
             )
-            array = "array_repeat(1, 200)" if "uuid" in sides[1] else array
+            array = "array_repeat(1, 200)" if "uuid" in sides[1] else self.chance.choice((array, "slice(xs, 1, 0)"))
         self.chance.shuffle(sides)
         return f"exists({array}, {name} -> {sides[0]} = {sides[1]})"
 
@@ -286,7 +297,7 @@ class Grammar:
         v, array = self.value, self.value(kind, depth)
         name, index = self.chance.choice((("x", "i"), ("k", "n"), ("y", "x")))
         inner = self._body("int", depth, (name, _ELEMENTS[kind]), (index, "int"))
-        bound = self.chance.choice(("0", "1", "2", "-1", "3L", "3000000000", "NULL", "size(xs)", inner))
+        bound = self.chance.choice(("0", "1", "2", "-1", "3L", "2147483647", "NULL", "size(xs)", inner))
         return self._pick(
             lambda: self._predicate("filter", depth, (kind,)),
             lambda: f"filter({array}, ({name}, {index}) -> {_indexed(index, bound, self.chance)})",
