@@ -276,6 +276,7 @@ class Grammar:
             lambda: self._predicate("forall", depth),
             lambda: self._contained(depth),
             lambda: self._contained(depth),
+            lambda: _SPREAD,
         )
 
     def _contained(self, depth: int) -> str:
@@ -297,7 +298,11 @@ class Grammar:
         v, array = self.value, self.value(kind, depth)
         name, index = self.chance.choice((("x", "i"), ("k", "n"), ("y", "x")))
         inner = self._body("int", depth, (name, _ELEMENTS[kind]), (index, "int"))
-        bound = self.chance.choice(("0", "1", "2", "-1", "3L", "2147483647", "NULL", "size(xs)", inner))
+        column = self.within((name, _ELEMENTS[kind]))._leaf("k")
+        bound = self.chance.choice(("0", "1", "2", "-1", "3L", "2147483647", "NULL", "size(xs)", column, inner))
+        if kind == "ints" and self.chance.random() < 0.1:
+            bound = self._raising(self.within((name, "int"))._leaf("(coalesce(k, 0) + 2147483647)"))
+            array = "slice(xs, 1, 0)"
         return self._pick(
             lambda: self._predicate("filter", depth, (kind,)),
             lambda: f"filter({array}, ({name}, {index}) -> {_indexed(index, bound, self.chance)})",
@@ -351,6 +356,10 @@ class Grammar:
 
     def _firms(self, depth: int) -> str:
         return self._filtered("firms", depth)
+
+
+_SPREAD = "(size(filter(array_repeat(1, 200), (x, i) -> i < (hash(uuid()) & 255))) BETWEEN 90 AND 150)"
+"""True as long as each element gets a bound of its own: 122 of 200 are kept then, give or take 6."""
 
 
 def _indexed(index: str, bound: str, chance: Random) -> str:

@@ -31,6 +31,7 @@ def rewritten(expression: str, ansi: bool = True) -> str:
         ("filter(xs, (x, i) -> i <= 3)", "slice(xs, 1, 4)"),
         ("filter(xs, (x, i) -> 3 > i)", "slice(xs, 1, 3)"),
         ("filter(xs, (x, i) -> i < 0)", "slice(xs, 1, 0)"),
+        ("filter(xs, (x, i) -> i < k)", "slice(xs, 1, greatest(coalesce(k, 0), 0))"),
         ("transform(items, i -> i.price)", "items.`price`"),
         ("transform(t.items, i -> i.ship.city)", "t.items.`ship`.`city`"),
         ("exists(xs, x -> x = 7)", "array_contains(xs, 7)"),
@@ -45,7 +46,9 @@ def test_a_rule_fires(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("why", "expression"),
     [
-        ("a bound that may be null", "filter(xs, (x, i) -> i < k)"),
+        ("a bound that may raise", "filter(xs, (x, i) -> i < k + 1)"),
+        ("a bound that uses the element", "filter(xs, (x, i) -> i < x)"),
+        ("a bound that is one below", "filter(xs, (x, i) -> i <= k)"),
         ("a negative bound", "filter(xs, (x, i) -> i < -1)"),
         ("a bigint bound", "filter(xs, (x, i) -> i < 3L)"),
         ("the other end of the array", "filter(xs, (x, i) -> i > 3)"),

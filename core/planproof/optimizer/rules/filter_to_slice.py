@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr import Call, Expr, Lambda, Literal, Variable
+from planproof.expr import Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_up
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
+from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
+from planproof.optimizer.retype import fits
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import INT
@@ -15,6 +17,9 @@ from planproof.types import INT
 CONDITIONS = (
     Condition("is not negative", "_not_negative", True),
     Condition("is below the greatest int", "_fits_an_int", True),
+    Condition("cannot raise", "_cannot_raise", True),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("uses none of the variables", "_without", True),
 )
 
 
@@ -24,14 +29,24 @@ def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> from planproof.optimizer.example import rewritten
     >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
     'slice(xs, 1, 3)'
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k)")
+    'slice(xs, 1, greatest(coalesce(k, 0), 0))'
 
-    Only when the bound is an int literal that
+    Only when the bound is an int that, as a literal,
 
     - is not negative: such a bound keeps nothing, and `slice` refuses it;
-    - is below the greatest int: the next one is no length.
+    - is below the greatest int: the next one is no length;
+
+    and that otherwise
+
+    - cannot raise: an empty array never evaluates it;
+    - is deterministic: `filter` computes it for each element;
+    - uses none of the variables of the lambda.
 
     >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < -1)")
     'filter(xs, (x, i) -> i < -1)'
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
+    'filter(xs, (x, i) -> i < k + 1)'
     """
     return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _sliced(e, conf, registry)))
 
@@ -39,15 +54,14 @@ def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 def _sliced(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.function.name != "filter" or expr.span is None:
         return expr
-    size = _bound(expr.args[1])
-    function = registry.find("slice")
-    if size is None or function is None:
+    size = _size(expr.args[1], conf, registry)
+    if size is None:
         return expr
-    args = (expr.args[0], Literal(1, INT, "1"), Literal(size, INT, str(size)))
-    return apply(function, args, conf)
+    found = _call("slice", (expr.args[0], _number(1), size), conf, registry)
+    return found if fits(found, expr) else expr
 
 
-def _bound(function: Expr) -> int | None:
+def _size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """How many elements `(x, i) -> i < n` (or `i <= n - 1`, or `n > i`) keeps; None for any other lambda."""
     if not isinstance(function, Lambda) or len(function.parameters) != 2 or not isinstance(function.body, Call):
         return None
@@ -56,12 +70,23 @@ def _bound(function: Expr) -> int | None:
     if body.function.name not in shifts or len(body.args) != 2:
         return None
     variable, limit = body.args if body.function.name in ("<", "<=") else body.args[::-1]
-    if not isinstance(variable, Variable) or variable != index or not isinstance(limit, Literal):
+    if variable != index or limit.type != INT:
         return None
-    if limit.type != INT or not isinstance(limit.value, int):
-        return None
-    size = limit.value + shifts[body.function.name]
-    return size if _not_negative(size) and _fits_an_int(size) else None
+    shift = shifts[body.function.name]
+    if isinstance(limit, Literal):
+        return _constant(limit.value + shift) if isinstance(limit.value, int) else None
+    held = shift == 0 and _without(limit, function) and _cannot_raise(limit, conf) and _deterministic(limit)
+    return _at_least_none(limit, conf, registry) if held else None
+
+
+def _constant(size: int) -> Expr | None:
+    return _number(size) if _not_negative(size) and _fits_an_int(size) else None
+
+
+def _at_least_none(limit: Expr, conf: Conf, registry: Registry) -> Expr:
+    """The bound, where a NULL and a negative one keep nothing."""
+    known = _call("coalesce", (limit, _number(0)), conf, registry) if limit.nullable else limit
+    return _call("greatest", (known, _number(0)), conf, registry)
 
 
 def _not_negative(size: int) -> bool:
@@ -70,3 +95,25 @@ def _not_negative(size: int) -> bool:
 
 def _fits_an_int(size: int) -> bool:
     return size < 2**31
+
+
+def _cannot_raise(limit: Expr, conf: Conf) -> bool:
+    return not laws.may_raise(limit, conf)
+
+
+def _deterministic(limit: Expr) -> bool:
+    return laws.deterministic(limit) and laws.row_local(limit)
+
+
+def _without(limit: Expr, function: Lambda) -> bool:
+    return not laws.free_variables(limit) & {p.id for p in function.parameters}
+
+
+def _call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
+    function = registry.find(name)
+    assert function is not None
+    return apply(function, args, conf)
+
+
+def _number(value: int) -> Literal:
+    return Literal(value, INT, str(value))
