@@ -300,7 +300,7 @@ class Grammar:
         inner = self._body("int", depth, (name, _ELEMENTS[kind]), (index, "int"))
         column = self.within((name, _ELEMENTS[kind]))._leaf("k")
         bound = self.chance.choice(("0", "1", "2", "-1", "3L", "2147483647", "NULL", "size(xs)", column, inner))
-        if kind == "ints" and self.chance.random() < 0.1:
+        if kind == "ints" and self.chance.random() < 0.25:
             bound = self._raising(self.within((name, "int"))._leaf("(coalesce(k, 0) + 2147483647)"))
             array = "slice(xs, 1, 0)"
         return self._pick(
@@ -358,7 +358,7 @@ class Grammar:
         return self._filtered("firms", depth)
 
 
-_SPREAD = "(size(filter(array_repeat(1, 200), (x, i) -> i < (hash(uuid()) & 255))) BETWEEN 90 AND 150)"
+_SPREAD = "(size(filter(array_repeat(1, 200), (x, i) -> i < (hash(uuid()) & 255))) BETWEEN 80 AND 165)"
 """True as long as each element gets a bound of its own: 122 of 200 are kept then, give or take 6."""
 
 
