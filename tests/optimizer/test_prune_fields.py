@@ -88,6 +88,10 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
         ("a lambda takes the element", "SELECT exists(items, i -> i.qty > 1 AND i IS NULL) e FROM t"),
         ("the elements are the result", "SELECT filter(items, i -> i.qty > 1) e FROM t"),
         ("an outer query reads it", "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.items = t.items)"),
+        (
+            "a lateral subquery reads it",
+            "SELECT size(t.items) e, l.n FROM t, LATERAL (SELECT reverse(t.items) n) l",
+        ),
         ("Spark prunes a path by itself", "SELECT items.price, items[0].sku FROM t"),
         ("Spark prunes under a transform by itself", "SELECT transform(items, i -> i.price * i.qty) e FROM t"),
         ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),

@@ -100,31 +100,36 @@ class Accesses:
         return None
 
     def _plan(self, root: p.Plan) -> None:
-        for node in reversed(list(root.walk())):
-            self._node(node)
+        nodes = list(root.walk())[::-1]
+        # All places first: a lateral subquery reads columns of the plan beside it.
+        for node in nodes:
+            self._learn(node)
+        for node in nodes:
+            self._read(node)
         self._used_whole(root.output)
 
-    def _node(self, node: p.Plan) -> None:
+    def _learn(self, node: p.Plan) -> None:
+        """The places of the columns that the node makes."""
         if isinstance(node, p.Scan) and not node.recursive:
             self.places.update({c.id: (c.id, ()) for c in node.output})
-        elif not isinstance(node, _PLAIN):
-            for child in node.children:
-                self._used_whole(child.output)
-        if isinstance(node, p.Named):
+        elif isinstance(node, p.Named):
             known = {o.id: self.places[c.id] for c, o in zip(node.child.output, node.output) if c.id in self.places}
             self.places.update(known)
-        for expr in node.expressions:
-            if not (isinstance(node, p.Project) and self._passed_on(expr)):
-                self.visit(expr)
+        elif isinstance(node, p.Project):
+            for item in node.items:
+                found = self.place(item.child) if isinstance(item, Alias) else None
+                if isinstance(item, Alias) and found is not None:
+                    self.places[item.id] = found
 
-    def _passed_on(self, item: Expr) -> bool:
-        """Whether a SELECT item only hands a place on, under its name or a new one."""
-        if isinstance(item, Alias):
-            found = self.place(item.child)
-            if found is not None:
-                self.places[item.id] = found
-            return found is not None
-        return isinstance(item, Column)
+    def _read(self, node: p.Plan) -> None:
+        """What the node's expressions read. A SELECT item that hands a place on reads nothing yet."""
+        if not isinstance(node, _PLAIN):
+            for child in node.children:
+                self._used_whole(child.output)
+        for expr in node.expressions:
+            handed_on = isinstance(node, p.Project) and self.place(expr.child if isinstance(expr, Alias) else expr)
+            if not handed_on:
+                self.visit(expr)
 
     def _used_whole(self, columns: Iterable[Column]) -> None:
         self.whole.update(self.places[c.id] for c in columns if c.id in self.places)
