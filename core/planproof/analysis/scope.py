@@ -91,9 +91,9 @@ class Scope:
         """The names of columns, the nearest first, as Spark proposes them."""
         spelled = [(*c.qualifier, c.name) for c in self.columns]
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
-        named = dict.fromkeys(".".join(f"`{p}`" for p in s[-shared:]) for s in spelled)
+        named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
         wanted = ".".join(parts)
-        return sorted(named, key=lambda c: (_distance(c, wanted), c.replace("`", "")))[:5]
+        return sorted(named, key=lambda text: (_distance(text, wanted), named[text]))[:5]
 
 
 def _distance(a: str, b: str) -> int:
