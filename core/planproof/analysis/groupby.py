@@ -14,6 +14,7 @@ from sqlglot import exp
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Aliases, Context
+from planproof.analysis.orderable import refuse_group
 from planproof.expr import Alias, Call, Column, Expr, Literal
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_up
@@ -147,6 +148,7 @@ class _Clause:
                 found.span,
                 node,
             )
+        refuse_group(bound, node, self.ctx.env)
         return bound
 
     def _ordinal(self, at: int, node: exp.Expr) -> Expr:
@@ -163,6 +165,7 @@ class _Clause:
                 f"GROUP BY {at} refers to an expression that contains an aggregate function.",
                 node,
             )
+        refuse_group(chosen, node, self.ctx.env)
         return chosen
 
 

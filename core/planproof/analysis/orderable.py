@@ -36,6 +36,17 @@ def refuse_partition_key(key: Expr, node: exp.Expr, env: Environment) -> None:
         )
 
 
+def refuse_group(key: Expr, node: exp.Expr, env: Environment) -> None:
+    """GROUP BY, which takes maps."""
+    if _holds_variant(key.type):
+        raise env.rejected(
+            "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+            f'The expression "{pretty(key)}" cannot be used as a grouping expression because its data type '
+            f'"{key.type.sql}" is not an orderable data type.',
+            node,
+        )
+
+
 def refuse_rows(columns: Sequence[Column], node: exp.Expr, env: Environment) -> None:
     """DISTINCT and the set operations that compare rows."""
     for kind, holds in (("MAP", _holds_map), ("VARIANT", _holds_variant)):

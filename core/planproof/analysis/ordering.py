@@ -22,6 +22,7 @@ from planproof.analysis.checks import (
 )
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.groupby import aliases_of, without_aliases
+from planproof.analysis.orderable import refuse_sort_key
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block
 from planproof.analysis.timewindows import below
@@ -146,6 +147,7 @@ class _Clause:
     def _position(self, node: exp.Expr, output: tuple[Column, ...]) -> Sort:
         at = int(node.args["this"])
         if 1 <= at <= len(output):
+            refuse_sort_key(output[at - 1], node, self.env)
             return Sort(output[at - 1], True, True)
         raise self.env.rejected(
             "ORDER_BY_POS_OUT_OF_RANGE",

@@ -99,3 +99,8 @@ SELECT a, s.x FROM from t WHERE a = 1;
 SELECT count(*) FROM from t;
 SELECT a, sum(b) AS s FROM t GROUP BY a ORDER BY sum(t.b);
 SELECT a AS x, b FROM t GROUP BY a, b ORDER BY sum(b) + x;
+SELECT (*) FROM u;
+SELECT * FROM (SELECT id, placed FROM orders) WHERE window(placed, '1 day').start > placed;
+SELECT id FROM orders WHERE window(placed, '1 day').start > placed;
+SELECT id, placed FROM orders ORDER BY window(placed, '1 day').start;
+SELECT id AS k FROM orders ORDER BY window(placed, '1 day');
