@@ -20,7 +20,7 @@ from planproof.expr import Call, Column, Expr, ScalarSubquery, fresh_id
 from planproof.functions.bind import cast_unless_equal, refused_cast
 from planproof.functions.signature import UNSTATED, Category, Coerce, Function, Many
 from planproof.origin import AnalysisError
-from planproof.plan.nodes import Values
+from planproof.plan.nodes import Plan, Values
 from planproof.sql.nodes import name_parts, span
 from planproof.types import DataType
 from planproof.types.kinds import ANY
@@ -86,8 +86,7 @@ def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
     body = _body(routine, columns, ctx)
     returns = routine.node.args.get("returns")
     # A type that was not declared was found when the function was: over parameters that may be null.
-    open_columns = tuple(replace(c, nullable=True) for c in columns)
-    found = returns.args["data_type"] if returns is not None else _body(routine, open_columns, ctx).type
+    found = returns.args["data_type"] if returns is not None else _body(routine, _open(columns), ctx).type
     body = _cast(body, found, node, ctx)
     function = _function(routine.name, body.type, body.nullable)
     known = body.evidence if body.nullable else None
@@ -110,10 +109,10 @@ def table(routine: Routine, node: exp.Anonymous, ctx: Context) -> Values:
     if not routine.makes_table:
         raise _misused(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
     args, columns = _arguments(routine, node, ctx)
-    env = replace(ctx.env, text=routine.text, ctes={})
-    plan = env.bind_query(routine.node.args["body"], env, Scope(columns, (), None, ctx.conf.case_sensitive))
+    plan = _rows(routine, columns, ctx)
     declared = routine.node.args["returns_table"]
-    typed: list[tuple[str, Expr]] = [(c.name, c) for c in plan.output]
+    inferred = _rows(routine, _open(columns), ctx).output if not declared else ()
+    typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
     if declared:
         if len(declared) != len(plan.output):
             raise ctx.env.rejected(
@@ -130,6 +129,16 @@ def table(routine: Routine, node: exp.Anonymous, ctx: Context) -> Values:
     return Values(
         (), output, Call(_function(routine.name, output[0].type, True), args, output[0].type, True, routine.name)
     )
+
+
+def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
+    env = replace(ctx.env, text=routine.text, ctes={})
+    return env.bind_query(routine.node.args["body"], env, Scope(columns, (), None, ctx.conf.case_sensitive))
+
+
+def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Parameters as the function's declaration sees them: each may be null."""
+    return tuple(replace(c, nullable=True) for c in columns)
 
 
 def _known(expr: Expr) -> str | None:
