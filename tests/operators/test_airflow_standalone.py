@@ -35,7 +35,7 @@ with DAG("shop", schedule=None, start_date=datetime.datetime(2026, 1, 1), max_ac
          params={{"join": "inner", "select": ""}}) as dag:
     PlanproofRunOperator(
         task_id="run", project_dir={project!r}, profiles_dir={project!r}, select="{{{{ params.select }}}}",
-        exclude="endless sales" , vars={{"join": "{{{{ params.join }}}}"}}, env={{"SHOP_SCHEMA": "default"}},
+        exclude="endless sales", vars={{"join": "{{{{ params.join }}}}"}}, env={{"SHOP_SCHEMA": "default"}},
         spark_conf={spark!r}, outlets=[Asset("x-shop://totals")], retries=2,
         retry_delay=datetime.timedelta(seconds=20), threads=1,
     )
@@ -103,6 +103,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, shop_files: dict[str, str]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(textwrap.dedent(text).lstrip())
     (folder / "models" / "endless.sql").write_text(ENDLESS)
+    (folder / "models" / "sales.sql").write_text(f"select id from parquet.`{folder.parent}/sales`")
     return folder
 
 
@@ -221,7 +222,6 @@ def _retried(airflow: Airflow, project: Path) -> None:
     pq.write_table(pa.table({"id": list(range(20_000))}), file, compression="zstd")
     sound = file.read_bytes()
     file.write_bytes(sound[:8] + bytes(len(sound) // 2) + sound[8 + len(sound) // 2 :])
-    (project / "models" / "sales.sql").write_text(f"select id from parquet.`{file.parent}`")
     run = airflow.trigger("other", select="sales")
     airflow.until(lambda: airflow.task("other", run)["state"] == "up_for_retry")
     for left in file.parent.glob(".*.crc"):
