@@ -68,3 +68,12 @@ def test_a_huge_plan_is_cut_and_says_so():
     drawn = picture(Report("m", "checked", details={"plan": form}))
     assert f"{form['left_out']} deeper nodes are not drawn" in str(drawn)
     ET.fromstring(str(drawn))
+
+
+def test_a_huge_lineage_is_left_out():
+    columns = [f"c{i}" for i in range(150)]
+    catalog = Catalog({"shop.wide": [(name, "int", True) for name in columns]})
+    made = [f"{' + '.join(columns)} as s{i}" for i in range(80)]
+    details = plan_details(planproof.plan(f"select {', '.join(made)} from shop.wide", catalog))
+    assert "lineage" not in details
+    assert details["plan"]["nodes"]

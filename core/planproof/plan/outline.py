@@ -8,7 +8,7 @@ from planproof.plan import nodes as p
 from planproof.plan.lineage import feeds, lineage
 from planproof.plan.text import detail
 
-MOST_NODES, MOST_COLUMNS, MOST_TEXT = 120, 60, 120
+MOST_NODES, MOST_COLUMNS, MOST_TEXT, MOST_SOURCES = 120, 60, 120, 10_000
 
 
 def outline(root: p.Plan) -> dict[str, Any]:
@@ -28,8 +28,12 @@ def outline(root: p.Plan) -> dict[str, Any]:
 
 
 def plan_details(plan: Any) -> dict[str, Any]:
-    """What a report keeps of a model's `LogicalPlan`: `plan`, its outline, and `lineage`."""
-    return {"plan": outline(plan.root), "lineage": lineage(plan.root).to_dict()}
+    """What a report keeps of a model's `LogicalPlan`: `plan`, its outline, and `lineage`, unless that is a huge one."""
+    kept: dict[str, Any] = {"plan": outline(plan.root)}
+    found = lineage(plan.root)
+    if sum(len(sources) for _, sources in found.columns) <= MOST_SOURCES:
+        kept["lineage"] = found.to_dict()
+    return kept
 
 
 def _collect(node: p.Plan, order: dict[int, p.Plan]) -> None:
