@@ -357,3 +357,15 @@ def test_batches_of_another_schema():
     assert codes(check_schema(planned, wide.empty_table())) == [("PP301", V, "a")]
     loose = pa.schema([("a", pa.int32()), ("xs", pa.list_(pa.int32()))])
     assert codes(check_schema(planned, loose.empty_table())) == [("PP301", V, "a"), ("PP301", V, "xs.element")]
+
+
+def test_a_description_beside_the_file_that_names_other_columns_is_said(tmp_path):
+    path = tmp_path / "a.parquet"
+    form = '{"type":"struct","fields":[{"name":"b","type":"long","nullable":true,"metadata":{}}]}'
+    table = pa.table({"a": pa.array([1])}).replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": form})
+    pq.write_table(table, path)
+    [finding] = stored.check(schema(("a", LONG, True)), read_footers([str(path)]))
+    assert (finding.code, finding.verdict, finding.promised, finding.found) == ("PP401", W, "b", "a")
+    form = form.replace('"b"', '"a"')
+    pq.write_table(table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": form}), path)
+    assert stored.check(schema(("a", LONG, True)), read_footers([str(path)])) == []

@@ -59,6 +59,7 @@ class Footer:
 
     `schema` has Spark's types; a field is NOT NULL where the file says REQUIRED. `nulls` holds only exact counts, and a
     count at a nested path counts nulls inside parents that are there. `path` is the first file's.
+    `described` names the columns as Spark wrote them beside the file's own schema (`row.metadata`).
     """
 
     path: str
@@ -71,6 +72,7 @@ class Footer:
     spark: str | None = None
     bytes: int | None = None
     files: int = 1
+    described: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -153,7 +155,7 @@ def folded(footers: Iterable[Footer]) -> list[Footer]:
     groups: dict[Any, Footer] = {}
     for footer in footers:
         units = tuple((leaf.unit, leaf.codec, leaf.absent is None) for leaf in footer.leaves)
-        key = footer.schema, frozenset(footer.nulls), footer.rows > 0, units, footer.created_by
+        key = footer.schema, frozenset(footer.nulls), footer.rows > 0, units, footer.created_by, footer.described
         known = groups.get(key)
         groups[key] = footer if known is None else _together(known, footer)
     return list(groups.values())
@@ -205,6 +207,7 @@ def read_footer(path: str, tail: bytes | None = None) -> Footer:
         created_by,
         version.decode() if version else None,
         os.path.getsize(path) if os.path.isfile(path) else None,
+        described=tuple(stated) or None,
     )
 
 

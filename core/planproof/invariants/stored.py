@@ -38,7 +38,17 @@ def _file(expected: PhysicalSchema, footer: Footer) -> list[Finding]:
         found += [_broken(footer, d.path, d.promised, d.found) for d in differences]
         if not differences:
             found += _flags(ours, theirs, footer)
-    return found + _cut(footer)
+    return found + _cut(footer) + _described(footer)
+
+
+def _described(footer: Footer) -> list[Finding]:
+    """What Spark wrote beside the file's own schema names the same columns; readers go by the file's own."""
+    names = ", ".join(footer.schema.names)
+    if footer.described is None or footer.described == footer.schema.names:
+        return []
+    said = ", ".join(footer.described)
+    message = f"{footer.name} holds the columns {names}, and its row.metadata says {said}"
+    return [Finding(Verdict.WARNING, "PP401", "files", None, said, names, message)]
 
 
 def _broken(footer: Footer, path: Path, promised: str | None, found: str | None) -> Finding:
