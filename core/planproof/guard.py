@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,6 +74,15 @@ class Guard:
     def recover(self, force: bool = False) -> list[Report]:
         """Finishes or undoes publishes that were killed. `force` takes over those whose owner may still be alive."""
         return recover(self.session, store_of(self.session), roots(self.session, self.root), force)
+
+    def columns(self, model: Model) -> Sequence[str]:
+        """The names of the model's columns in their order; none where its query is not understood."""
+        try:
+            return self.session.planes(model.sql).analyzed.names
+        except SparkFailure:
+            return ()
+        except AnalysisError:  # Spark refuses Python functions in lambdas; our own plan knows them.
+            return self.functions.columns(model.sql, self.memory.catalog(), self.session.conf)
 
     def _check(self, draft: Draft) -> Report:
         self._examined(draft)
@@ -205,7 +214,7 @@ class Guard:
             draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
             return draft.report("failed", said)
         finally:
-            self.functions.release()
+            self.functions.release(draft.lowered)
 
 
 def materialization(job: Job, full_refresh: bool) -> Materialization:

@@ -177,7 +177,19 @@ def lowered(guard: Guard, sql: str) -> str:
     logical = plan(sql, catalog, conf=guard.session.conf, registry=guard.functions.registry)
     found = guard.functions.lowered(logical, catalog)
     assert found is not None
+    _RELEASED.append((guard, found[1]))
     return found[1].sql
+
+
+@pytest.fixture(autouse=True)
+def _released() -> Iterator[None]:
+    yield
+    while _RELEASED:
+        guard, found = _RELEASED.pop()
+        guard.functions.release(found)
+
+
+_RELEASED: list[tuple[Guard, Any]] = []
 
 
 def python_nodes(frame: Any) -> list[Any]:
@@ -216,13 +228,11 @@ def test_only_the_list_and_what_is_captured_travels(guard: Guard, spark: Any, so
     assert wide_bytes == narrow_bytes
     given, field_bytes = sent(guard, spark, narrow_sql.format(wide))
     assert (given, field_bytes) == (["array<double>", "double"], narrow_bytes)
-    guard.functions.release()
 
 
 def test_a_worker_needs_no_planproof(guard: Guard, spark: Any, source: str) -> None:
     rows = spark.sql(lowered(guard, "select transform(xs, x -> knows_planproof(x)) y from python_rows")).collect()
     assert {value for row in rows for value in row.y or []} == {False}
-    guard.functions.release()
 
 
 def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source: str) -> None:
@@ -246,4 +256,3 @@ def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source
       transform(array(timestamp'2024-03-10 23:30:00', null), m -> date_trunc('day', m)) b,
       transform(items, i -> i.price * i.qty) c from python_rows where id < 3 order by id""").collect()
     assert found == native
-    guard.functions.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planproof.contract import Model
 from planproof.invariants.contract import COUNTABLE
@@ -22,6 +22,9 @@ from planproof.report.model import (
 from planproof.schema import PhysicalSchema
 from planproof.settings import Settings
 
+if TYPE_CHECKING:
+    from planproof.optimizer.lowering import Lowered
+
 
 class Draft:
     """Collects what one check, publish or audit finds out about `model`."""
@@ -35,6 +38,7 @@ class Draft:
         self.strategy: str | None = None
         self.details: dict[str, Any] = {}
         self.uncountable: frozenset[str] = frozenset()
+        self.lowered: Lowered | None = None
         self._planes = {plane: PlaneReading(plane, "not present", "not reached") for plane in PLANES}
         self._enforced = {name: Enforcement(name, False, "not reached") for name in INVARIANTS}
         self._began = time.monotonic()

@@ -154,14 +154,13 @@ class Text(NamedTuple):
 
 def _runnable(draft: Draft, plan: Any | None, catalog: Catalog, functions: Functions) -> Text:
     """The model's text, but for Python functions in lambdas, which Spark refuses. Raises `CannotLower`."""
+    if plan is not None and draft.model.materialized == "view" and functions.stand_in_lambdas(plan):
+        raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
     found = functions.lowered(plan, catalog) if plan is not None else None
     if found is None:
         return Text(draft.model.sql, plan)
-    if draft.model.materialized == "view":
-        raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
-    again, lowered = found
-    draft.details["lowered"] = lowered.sql
-    return Text(lowered.sql, again)
+    again, draft.lowered = found
+    return Text(draft.lowered.sql, again)
 
 
 def _cannot_run(draft: Draft, reason: CannotLower) -> Finding:

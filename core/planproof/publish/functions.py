@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from planproof.api import LogicalPlan, plan
 from planproof.catalog import Catalog
-from planproof.functions.declared import Function
+from planproof.conf import Conf
+from planproof.expr import Lambda
+from planproof.functions.declared import Function, calls_declared
 from planproof.functions.nested import BROKEN, ListCall
 from planproof.functions.registry import RegistrationError, Registry, builtin
 from planproof.functions.signature import ALWAYS, Coerce, Many
 from planproof.functions.signature import Function as Signature
 from planproof.optimizer.lowering import CannotLower, Lowered, lower
-from planproof.origin import AnalysisError
+from planproof.origin import AnalysisError, Unknown
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
 from planproof.types.kinds import ANY
 
 
 class Functions:
-    """Registers each function once. What a query's lambdas need besides is registered for it, and released after it."""
+    """Registers each function once. What a query's lambdas need besides is registered for it, and released after it.
+
+    Several threads may use it at a time: it keeps nothing of a query.
+    """
 
     def __init__(self, session: Session, given: Mapping[str, Any]) -> None:
         self._session = session
         self._declared: dict[str, Function] = {}
-        self._made: list[str] = []
         self.registry: Registry = builtin().extended() if given else builtin()
         for name, function in given.items():
             declared = session.register(name, function)
@@ -43,7 +47,7 @@ class Functions:
     def lowered(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None:
         """The query as Spark accepts it, with its plan; None where no Python function stands in a lambda.
 
-        Raises `CannotLower`. The calls that the text needs are registered until `release`.
+        Raises `CannotLower`. The calls that the text needs are registered until they are released.
         """
         if not self._declared:
             return None
@@ -59,22 +63,34 @@ class Functions:
             raise CannotLower(
                 "PP220", f"planproof cannot keep the model's schema around a Python function: {said}", None
             )
-        for call in found.calls:
-            self._register(call)
+        self._register(found)
         return again, found
 
-    def _register(self, call: ListCall) -> None:
+    def columns(self, sql: str, catalog: Catalog, conf: Conf) -> Sequence[str]:
+        """The names of a query's columns, by our own plan; none where there is no such plan."""
         try:
-            self._session.register_lists(call, self._declared)
-        except SparkFailure as failure:
-            raise CannotLower("PP223", str(failure), None) from failure
-        self._made.append(call.name)
+            return plan(sql, catalog, conf=conf, registry=self.registry).physical_schema.names
+        except (AnalysisError, Unknown):
+            return ()
 
-    def release(self) -> None:
-        """Forgets the calls that were registered for queries."""
-        while self._made:
+    def stand_in_lambdas(self, logical: LogicalPlan) -> bool:
+        """Whether a lambda of the query calls one of the functions."""
+        bodies = (e for e in logical.root.all_expressions() if isinstance(e, Lambda))
+        return bool(self._declared) and any(calls_declared(body) for body in bodies)
+
+    def _register(self, found: Lowered) -> None:
+        try:
+            for call in found.calls:
+                self._session.register_lists(call, self._declared)
+        except SparkFailure as failure:
+            self.release(found)
+            raise CannotLower("PP223", str(failure), None) from failure
+
+    def release(self, found: Lowered | None) -> None:
+        """Forgets the calls that were registered for a query."""
+        for call in found.calls if found is not None else ():
             with suppress(SparkFailure, AnalysisError):  # Their names are not used again.
-                self._session.unregister(self._made.pop())
+                self._session.unregister(call.name)
 
 
 def _signature(call: ListCall) -> Signature:
