@@ -107,3 +107,30 @@ def test_a_project_that_dbt_cannot_compile(project):
     assert found.exit_code == 2
     assert "depends on a node named 'nobody'" in found.stderr
     assert "internal error" not in found.stderr
+
+
+def test_python_functions_of_a_module_stand_in_lambdas(project, spark, database):
+    (project / "project_udfs.py").write_text(
+        "import pyarrow.compute as pc\nfrom planproof import Function\n\n\n"
+        "def discounted(price, rate):\n    return pc.multiply(price, pc.subtract(1.0, rate))\n\n\n"
+        "FUNCTIONS = {'discounted': Function(discounted, 'double')}\n"
+    )
+    models = project / "models"
+    for name in MODELS:
+        (models / name).unlink()
+    (models / "schema.yml").write_text(
+        "models:\n  - name: prices\n    config: {contract: {enforced: true}}\n    columns:\n"
+        "      - {name: id, data_type: bigint}\n      - {name: paid, data_type: array<double>}\n"
+    )
+    query = "select transform(array(10D, 20D), p -> discounted(p, 0.5D)) as paid, 1L as id"
+    (models / "prices.sql").write_text(f"{{{{ config(materialized='table') }}}}\n{query}\n")
+    found = invoke(project, "run", "--functions", "project_udfs:FUNCTIONS")
+    assert found.exit_code == 0, found.output
+    assert [tuple(row) for row in spark.table(f"{database}.prices").collect()] == [(1, [5.0, 10.0])]
+    for given, said in {
+        "project_udfs": "is not module:name",
+        "no_such:X": "cannot import",
+        "json:X": "has no X",
+    }.items():
+        refused = invoke(project, "run", "--functions", given)
+        assert (refused.exit_code, said in refused.output) == (2, True), refused.output

@@ -81,7 +81,8 @@ class ConnectSession(FrameSession):
             if error.condition in _NOT_THERE:
                 return None
             raise
-        temporary = found.kind == "view" and not found.properties and found.location is None
+        with translated():
+            temporary = found.kind == "view" and self.spark.catalog.getTable(quoted(name)).isTemporary
         return replace(found, kind="temporary view") if temporary else found
 
     def ship(self, path: str) -> None:

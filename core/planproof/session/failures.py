@@ -83,6 +83,11 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
             raise SparkFailure(cleaned(message, condition), condition, outside) from error
         except (Py4JError, ConnectionError) as error:
             raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
+        except Exception as error:
+            # Connect's transport has its own errors, and need not be installed.
+            if not type(error).__module__.startswith("grpc"):
+                raise
+            raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
 
 
 def cleaned(message: str, condition: str | None = None) -> str:
