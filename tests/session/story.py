@@ -1,4 +1,4 @@
-"""One guarded story on a Spark that this process did not have before: `python story.py connect|MASTER HOME`.
+"""One guarded story on a Spark that this process did not have before: `python story.py connect|MASTER|HOST:PORT HOME`.
 
 Prints one JSON object; tests/session/test_elsewhere.py reads it.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof import Contract, Function, Guard, Model, Report
+from planproof.session import SparkFailure
 
 ROWS = "select * from values (1, 'a', array(1D, 2D)), (2, 'b', null) as v(id, name, xs)"
 COLUMNS = [("id", "int", False), ("name", "string", True), ("xs", "array<double>", True)]
@@ -28,6 +29,10 @@ CONF = {
 
 
 def opened(where: str, home: Path) -> Any:
+    if where.startswith("127.0.0.1:"):
+        from pyhive import hive
+
+        return hive.Connection("127.0.0.1", int(where.split(":")[1]), username="planproof")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -53,13 +58,17 @@ def told(report: Report) -> dict[str, Any]:
 
 def story(spark: Any) -> dict[str, Any]:
     def rows(name: str) -> list[str]:
-        return sorted(str(tuple(row)) for row in spark.sql(f"select * from {name}").collect())
+        return sorted(map(str, guard.session.rows(f"select * from {name}")))
 
+    found: dict[str, Any] = {}
     double = Function(lambda x, y: __import__("pyarrow.compute").compute.multiply(x, y), "double")
-    guard = Guard(spark, functions={"times": double})
+    try:
+        guard = Guard(spark, functions={"times": double})
+    except SparkFailure as failure:
+        guard, found["functions"] = Guard(spark), str(failure)
     contract = Contract(COLUMNS)
-    found: dict[str, Any] = {"session": repr(guard.session), "conf": guard.session.conf.ansi}
-    spark.sql("create database d")
+    found |= {"session": repr(guard.session), "conf": guard.session.conf.ansi}
+    guard.session.rows("create database d")
 
     def publish(name: str, sql: str, **more: Any) -> None:
         found[name] = told(guard.publish(Model("d.t", sql, **more)))
@@ -71,16 +80,17 @@ def story(spark: Any) -> dict[str, Any]:
     publish("rejected", "select 1 as id,\n  nmae from d.t", contract=contract)
     publish("command", "create table d.made as select 1 as id")
     publish("appended", "select 3 as id, 'x' as name, array(5D) as xs", materialized="incremental")
-    publish("python", "select id, name, transform(xs, x -> times(x, id)) as xs from d.t")
+    tripled = "transform(xs, x -> times(x, id))" if "functions" not in found else "transform(xs, x -> x * id)"
+    publish("python", f"select id, name, {tripled} as xs from d.t")
     publish("widened", "select bigint(id) as id, name from d.t")
-    found["made"] = [r.tableName for r in spark.sql("show tables in d").collect()]
+    found["made"] = [name for _, name, _ in guard.session.rows("show tables in d")]
     found["view"] = told(guard.publish(Model("d.v", "select id from d.t", materialized="view")))
     partitioned = Model("d.p", "select id, name from d.t", partition_by=["name"])
     found["partitioned"] = told(guard.publish(partitioned))
     found["read"] = {"d.v": rows("d.v"), "d.p": rows("d.p")}
     found["audit"] = told(guard.audit("d.p", Contract([("id", "bigint", False), ("name", "string", True)])))
     found["recovered"] = [told(report) for report in guard.recover()]
-    spark.sql("select 1 as a").createOrReplaceTempView("temporary")
+    guard.session.rows("create temporary view temporary as select 1 as a")
     kinds = {name: guard.session.table(name) for name in ("d.t", "d.p", "d.v", "temporary", "d.nothing")}
     found["tables"] = {
         name: None if t is None else [t.kind, t.format, t.managed, list(t.partition_by)] for name, t in kinds.items()
@@ -96,4 +106,4 @@ if __name__ == "__main__":
     try:
         print(json.dumps(story(session)))
     finally:
-        session.stop()
+        session.close() if hasattr(session, "close") else session.stop()

@@ -8,7 +8,7 @@ import planproof.session
 from planproof.conf import SETTINGS, Conf
 from planproof.origin import AnalysisError
 from planproof.session import SparkFailure
-from planproof.session.frames import CONF_KEYS
+from planproof.session.settings import CONF_KEYS
 from planproof.types import LONG, STRING, Array, Struct, Varchar
 
 

@@ -1,4 +1,4 @@
-"""The guard on a Spark beyond this process: Spark Connect, and a standalone cluster whose disk is shared.
+"""The guard on a Spark beyond this process: Spark Connect, a Thrift server, a standalone cluster whose disk is shared.
 
 Each runs in a process of its own: one Python process holds one kind of SparkSession.
 """
@@ -43,9 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     home = tmp_path_factory.mktemp("cluster")
     spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     address = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
     ui = ["--webui-port", "0", "--host", "127.0.0.1"]
@@ -68,21 +66,64 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.wait(30)
 
 
-def _wait_for(port: int) -> None:
-    for _ in range(120):
+@pytest.fixture(scope="module")
+def thrift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Thrift server with a metastore of its own, and its address."""
+    import pyspark
+
+    home = tmp_path_factory.mktemp("thrift")
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    port = _free_port()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:thrift;create=true",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+    }
+    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    hive = ["--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
+    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    command = [str(submit), "org.apache.spark.deploy.SparkSubmit", "--class", server, *confs, "spark-internal", *hive]
+    with (home / "server.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=home, env=ENVIRONMENT, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _wait_for(port, 180)
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _wait_for(port: int, seconds: int = 60) -> None:
+    for _ in range(seconds * 2):
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.5)
-    raise TimeoutError("the master did not start")
+    raise TimeoutError(f"nothing listens at {port}")
 
 
-@pytest.fixture(scope="module", params=["connect", "standalone"])
+@pytest.fixture(scope="module", params=["connect", "standalone", "thrift"])
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if request.param == "connect":
         for module in ("grpc", "grpc_status", "pandas", "zstandard"):
             pytest.importorskip(module)
         where = "connect"
+    elif request.param == "thrift":
+        pytest.importorskip("pyhive.hive")
+        where = request.getfixturevalue("thrift")
     else:
         where = request.getfixturevalue("cluster")
     return {"kind": request.param, **told(where, tmp_path_factory.mktemp("home"))}
@@ -119,7 +160,7 @@ def test_bad_models_leave_the_table_as_it_was(found: dict[str, Any]) -> None:
         assert code in codes(told, "violated"), told
         assert told["stored"] == found["second"]["stored"]
     (place,) = [origin for *_, code, _, _, origin in found["rejected"]["findings"] if code == "PP110"]
-    assert place == "line 2:3"
+    assert place == ("None" if found["kind"] == "thrift" else "line 2:3")
 
 
 def test_what_cannot_be_read_is_said(found: dict[str, Any]) -> None:
@@ -127,9 +168,10 @@ def test_what_cannot_be_read_is_said(found: dict[str, Any]) -> None:
     read = {name for name, (status, _) in planes.items() if status == "read"}
     assert read >= {"contract", "logical", "analyzed", "files", "catalog"}
     later = {planes[name][0] for name in ("optimized", "executed")}
-    assert later == ({"unreadable"} if found["kind"] == "connect" else {"read"})
-    if found["kind"] == "connect":
+    assert later == ({"read"} if found["kind"] == "standalone" else {"unreadable"})
+    if found["kind"] != "standalone":
         assert "as text only" in planes["optimized"][1]
+    assert ("takes SQL only" in found.get("functions", "")) == (found["kind"] == "thrift")
 
 
 def test_the_session_tells_what_is_stored(found: dict[str, Any]) -> None:

@@ -30,9 +30,9 @@ _EMBEDDED = {
 
 
 def open(spark: Any) -> Session:
-    """A session over a classic or Connect SparkSession; a planproof session is returned as it is.
+    """A session over a classic or Connect SparkSession, or over a PyHive connection to a Thrift server.
 
-    Raises `SparkFailure`.
+    A planproof session is returned as it is. Raises `SparkFailure`.
     """
     if hasattr(spark, "planes") and hasattr(spark, "capabilities"):
         opened: Session = spark
@@ -41,6 +41,10 @@ def open(spark: Any) -> Session:
         from planproof.session.connect import ConnectSession
 
         return ConnectSession(spark)
+    if type(spark).__module__.startswith("pyhive"):
+        from planproof.session.thrift import ThriftSession
+
+        return ThriftSession(spark)
     if not hasattr(spark, "_jsparkSession"):
         raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
     from planproof.session.classic import ClassicSession

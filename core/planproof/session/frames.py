@@ -16,30 +16,7 @@ from planproof.session import python_functions
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, StoredTable
-
-CONF_KEYS = (
-    "spark.sql.ansi.enabled",
-    "spark.sql.session.timeZone",
-    "spark.sql.timestampType",
-    "spark.sql.caseSensitive",
-    "spark.sql.legacy.sizeOfNull",
-    "spark.sql.decimalOperations.allowPrecisionLoss",
-    "spark.sql.preserveCharVarcharTypeInfo",
-    "spark.sql.legacy.literal.pickMinimumPrecision",
-    "spark.sql.parser.escapedStringLiterals",
-    "spark.sql.groupByAliases",
-    "spark.sql.ansi.doubleQuotedIdentifiers",
-    "spark.sql.function.concatBinaryAsString",
-    "spark.sql.function.eltOutputAsString",
-    "spark.sql.legacy.interval.enabled",
-    "spark.sql.parser.quotedRegexColumnNames",
-    "spark.sql.lateralColumnAlias.enableImplicitResolution",
-    "spark.sql.orderByOrdinal",
-    "spark.sql.prioritizeOrdinalResolutionInSort.enabled",
-    "spark.sql.groupByOrdinal",
-    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere",
-)
-"""The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
+from planproof.session.settings import CONF_KEYS
 
 
 def quoted(name: str) -> str:

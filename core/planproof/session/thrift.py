@@ -1,0 +1,186 @@
+"""A session over the Thrift server, through a PyHive connection: SQL texts and nothing else.
+
+The analyzed plane is read by a temporary view and `DESCRIBE TABLE EXTENDED ... AS JSON`, which says every flag. Spark's
+later plans, Arrow batches and Python functions do not pass this way, and are reported as such.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.conf import Conf
+from planproof.functions.declared import Function
+from planproof.functions.nested import ListCall
+from planproof.origin import AnalysisError
+from planproof.session.described import relation
+from planproof.session.files import data_files, local_path
+from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.settings import CONF_KEYS
+from planproof.types import without_lengths
+
+UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
+_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)
+_TAIL = re.compile(r"\s*(SQLSTATE: [0-9A-Z]{5}|\n\tat |== SQL).*", re.S)
+_RUNNING = re.compile(
+    r"ABORTED|ARITHMETIC|DIVIDE_BY_ZERO|CAST_|FAILED_|JOB|INTERNAL|OVERFLOW|USER_RAISED|INVALID_ARRAY"
+)
+"""Conditions of a query that ran. All others come from the analyzer, as far as a text can tell."""
+
+
+class ThriftSession:
+    """planproof's Session over a DB-API connection to Spark; see `planproof.session.protocol.Session`."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self._version = str(self._run("select version()")[0][0])
+
+    def __repr__(self) -> str:
+        return f"ThriftSession(Spark {self._version.split()[0]})"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities("thrift", optimized=False, executed=False, batches=False, files=True, reason=UNREADABLE)
+
+    @property
+    def conf(self) -> Conf:
+        found = self._settings()
+        version = ".".join(self._version.split(".")[:2])
+        conf = Conf().with_settings({key: value for key in CONF_KEYS if (value := self._setting(key)) is not None})
+        provider = found.get("spark.sql.sources.default") or conf.create_table_provider
+        return replace(conf, create_table_provider=provider, spark=version)
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        ((catalog, database),) = self.rows("select current_catalog(), current_database()")
+        return (str(catalog), str(database))
+
+    def _settings(self) -> dict[str, str]:
+        return {str(key): str(value) for key, value, *_ in self.rows("SET")}
+
+    def _setting(self, key: str) -> str | None:
+        ((_, value, *_),) = self.rows(f"SET {key}")
+        return None if value == "<undefined>" else str(value)
+
+    @contextmanager
+    def settings(self, changes: dict[str, str]) -> Iterator[None]:
+        before = self._settings()
+        try:
+            for key, value in changes.items():
+                self._set(key, value)
+            yield
+        finally:
+            for key in changes:
+                self._set(key, before.get(key))
+
+    def _set(self, key: str, value: str | None) -> None:
+        if not re.fullmatch(r"[\w.\-]+", key):
+            raise SparkFailure(f"{key!r} is no name of a setting")
+        self.rows(f"RESET {key}" if value is None else f"SET `{key}` = `{value.replace('`', '``')}`")
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        before, namespace = self._settings(), self.namespace
+        try:
+            yield
+        finally:
+            after = self._settings()
+            for key in after.keys() | before.keys():
+                if after.get(key) != before.get(key):
+                    self._set(key, before.get(key))
+            if self.namespace != namespace:
+                self.rows(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
+
+    def planes(self, sql: str) -> SparkPlanes:
+        view = f"planproof_{uuid.uuid4().hex}"
+        query = sql.strip().removesuffix(";")
+        self.rows(f"CREATE TEMPORARY VIEW {view} AS (\n{query}\n)")
+        try:
+            ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {view} AS JSON")
+        finally:
+            self.rows(f"DROP VIEW IF EXISTS {view}")
+        declared = relation(view, str(text)).schema
+        fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
+        # What feeds a temporary view of another client is not known: no flag is evidence.
+        return SparkPlanes(
+            replace(declared, fields=fields), (None,) * len(fields), None, None, declared, True, UNREADABLE
+        )
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._run(sql)
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        cursor = self.connection.cursor()
+        try:
+            cursor.execute(sql)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        except (SparkFailure, AnalysisError):
+            raise
+        except Exception as error:
+            raise _translated(error) from error
+        finally:
+            cursor.close()
+
+    def batches(self, sql: str, limit: int | None = None) -> Any:
+        raise SparkFailure("the Thrift server hands over rows, not Arrow batches")
+
+    def table(self, name: str) -> StoredTable | None:
+        dotted = ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
+        try:
+            ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
+        except AnalysisError as error:
+            if error.condition in _NOT_THERE:
+                return None
+            raise
+        return relation(name, str(text))
+
+    def files(self, location: str) -> Sequence[str]:
+        path = self.local_path(location)
+        if path is None:
+            raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
+        return data_files(path)
+
+    def local_path(self, uri: str) -> str | None:
+        return local_path(uri)
+
+    def register(self, name: str, function: Any) -> Function | None:
+        raise SparkFailure(f"the Python function {name} cannot be handed over: the Thrift server takes SQL only")
+
+    def register_lists(self, call: ListCall, functions: Mapping[str, Function]) -> None:
+        raise SparkFailure("the Thrift server takes SQL only, no Python function")
+
+    def ship(self, path: str) -> None:
+        raise SparkFailure("the Thrift server takes SQL only, no Python function")
+
+    def unregister(self, name: str) -> None:
+        """Nothing can have been registered."""
+
+    def tag(self, tag: str) -> None:
+        """The Thrift server has no job tags."""
+
+    def cancel(self, tag: str) -> None:
+        raise SparkFailure("a statement of the Thrift server cannot be cancelled by tag")
+
+    def stop(self) -> None:
+        self.connection.close()
+
+
+def _translated(error: Exception) -> SparkFailure | AnalysisError:
+    """The server's error, whose message is all that there is: its condition tells the analyzer's from a run's."""
+    status = getattr(error.args[0] if error.args else None, "status", None)
+    said = str(getattr(status, "errorMessage", None) or error)
+    found = _CONDITION.search(said)
+    if found is None:
+        transient = type(error).__module__.startswith(("thrift", "socket")) or isinstance(error, OSError)
+        return SparkFailure(_TAIL.sub("", said), transient=transient)
+    condition, message = found.group(1), _TAIL.sub("", found.group(2))
+    message = re.sub(r"^(?:[\w.$]+(?:Exception|Error): )?(?:\[[A-Z0-9_.]+\] )?", "", message).strip()
+    if _RUNNING.match(condition):
+        return SparkFailure(message, condition)
+    return AnalysisError(condition, message)
