@@ -30,7 +30,8 @@ from planproof.types import Char, String, Varchar
 def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
     """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting.
 
-    `flags` is False where `planned` is a V1 table's schema, which forgets them: a file may then promise more.
+    `flags` is False where `planned` has not the flags that the write had (a V1 table's schema forgets them, not every
+    session shows the optimizer's): a file may then promise more.
     """
     entry, draft = publication.entry, job.draft
     staging = publication.stored(entry.staging)

@@ -31,7 +31,8 @@ class Table:
         if job.examined.sql != job.model.sql:
             # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
             planes = job.session.planes(job.examined.sql)
-        audit_files(job, publication, planes.optimized or planes.analyzed)
+        # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
+        audit_files(job, publication, planes.optimized or planes.analyzed, flags=planes.optimized is not None)
 
 
 def refuse_foreign(job: Job) -> None:
