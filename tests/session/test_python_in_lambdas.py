@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +12,9 @@ import pyarrow.compute as pc
 import pytest
 
 from planproof import Function, Guard, Model, Verdict, plan
+from planproof.functions.nested import Application, Given, Level, ListCall
+from planproof.session.python_functions import over_lists, pickled_by_value
+from planproof.types import DOUBLE
 
 ITEM = "named_struct('price', {}, 'qty', {}, 'sku', {})"
 ROWS = f"""
@@ -40,7 +44,6 @@ FUNCTIONS = {
     "text_after_all": Function(lambda a: pc.cast(a, pa.string()), "double"),
     "shouted": Function(lambda s: None if s is None else s.upper() + "!", "string", kind="python"),
     "odd_python": Function(lambda a: "no number", "double", kind="python"),
-    "knows_planproof": Function(lambda a: pa.array(["planproof" in sys.modules] * len(a)), "boolean"),
 }
 
 Product = Callable[[str, str], str]
@@ -130,7 +133,9 @@ def test_a_function_that_breaks_its_declaration_publishes_nothing(
     assert (report.outcome, finding.code, finding.plane) == ("rejected", "PP224", "batches")
     assert f"the Python function {name} {BROKEN[name]}" in finding.message
     assert [tuple(r) for r in spark.table(f"{database}.t").collect()] == [(1,)]
-    assert [r for r in spark.sql(f"show tables in {database}").collect() if r.tableName != "t"] == []
+    assert [
+        r for r in spark.sql(f"show tables in {database}").collect() if r.tableName != "t" and not r.isTemporary
+    ] == []
 
 
 def test_an_error_of_the_function_is_its_own(guard: Guard, source: str, database: str) -> None:
@@ -194,11 +199,15 @@ _RELEASED: list[tuple[Guard, Any]] = []
 
 def python_nodes(frame: Any) -> list[Any]:
     executed = frame._jdf.queryExecution().executedPlan()
-    final = executed.executedPlan() if executed.getClass().getSimpleName() == "AdaptiveSparkPlanExec" else executed
-    found, pending = [], [final]
+    found, pending = [], [executed]
     while pending:
         node = pending.pop()
-        if node.nodeName() == "ArrowEvalPython":
+        kind = node.getClass().getSimpleName()
+        if kind == "AdaptiveSparkPlanExec":
+            pending.append(node.executedPlan())
+        if kind.endswith("QueryStageExec"):
+            pending.append(node.plan())
+        if kind == "ArrowEvalPythonExec":
             found.append(node)
         pending += [node.children().apply(i) for i in range(node.children().size())]
     return found
@@ -206,8 +215,6 @@ def python_nodes(frame: Any) -> list[Any]:
 
 def sent(guard: Guard, spark: Any, sql: str) -> tuple[list[str], int]:
     """What the worker is given: its argument types, and how many bytes."""
-    frame = spark.sql(lowered(guard, sql))
-    frame.write.format("noop").mode("overwrite").save()
     frame = spark.sql(lowered(guard, sql))
     frame.collect()
     (node,) = python_nodes(frame)
@@ -230,22 +237,45 @@ def test_only_the_list_and_what_is_captured_travels(guard: Guard, spark: Any, so
     assert (given, field_bytes) == (["array<double>", "double"], narrow_bytes)
 
 
-def test_a_worker_needs_no_planproof(guard: Guard, spark: Any, source: str) -> None:
-    rows = spark.sql(lowered(guard, "select transform(xs, x -> knows_planproof(x)) y from python_rows")).collect()
-    assert {value for row in rows for value in row.y or []} == {False}
+WORKER = """
+import pickle, sys
+sys.modules["planproof"] = None
+evaluated = pickle.load(sys.stdin.buffer)
+import pyarrow as pa
+print(evaluated(pa.array([[1.0, 2.0], [], None]), pa.array([2.0, 3.0, 4.0])).to_pylist())
+"""
+
+
+@pytest.mark.parametrize("kind", ["arrow", "python"])
+def test_a_worker_needs_no_planproof(kind: str) -> None:
+    """The function travels with planproof's own code: a cluster's Python has pyarrow and pyspark only."""
+    from pyspark import cloudpickle
+
+    code = (
+        "def product(a, b):\n    return a * b"
+        if kind == "python"
+        else ("import pyarrow.compute as pc\ndef product(a, b):\n    return pc.multiply(a, b)")
+    )
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(code, space)  # noqa: S102
+    functions = {"product": Function(space["product"], "double", kind=kind)}
+    made = Application(0, "product", (Given(0, 1), Given(1, 0)), (DOUBLE, DOUBLE), DOUBLE, True)
+    call = ListCall("c", Level(Given(0, 1), (), (made,), (), True))
+    with pickled_by_value():
+        form = cloudpickle.dumps(over_lists(call, functions, "UTC"))
+    ran = subprocess.run([sys.executable, "-c", WORKER], input=form, capture_output=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr.decode()[-2000:]
+    assert ran.stdout.decode().strip() == "[[2.0, 4.0], [], None]"
 
 
 def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source: str) -> None:
-    pandas = pytest.importorskip("pandas")
-    from pyspark.sql.functions import pandas_udf, udf
-
-    def cut(moments: pandas.Series) -> pandas.Series:
-        return moments.dt.floor("D")
+    pytest.importorskip("pandas")
+    from pyspark.sql.functions import udf
 
     functions = {
         "twice": udf(lambda a: None if a is None else a * 2, "double"),
-        "day": pandas_udf(cut, "timestamp"),
-        "pair": pandas_udf(lambda f: f["price"] * f["qty"], "double"),
+        "day": Function(lambda moments: moments.dt.floor("D"), "timestamp", kind="pandas"),
+        "pair": Function(lambda f: f["price"] * f["qty"], "double", kind="pandas"),
     }
     guard = Guard(spark, functions=functions)
     sql = """select id, transform(xs, x -> twice(x)) a,

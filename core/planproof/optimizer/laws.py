@@ -114,11 +114,17 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
     return None
 
 
+_OF_ROWS = (Category.SCALAR, Category.OPERATOR)
+
+
 def row_local(expr: Expr) -> bool:
-    """The expression needs one row and nothing else: no aggregate, window, generator or subquery in it."""
+    """The expression needs one row and nothing else: no aggregate, window, generator or subquery in it.
+
+    A Python function's call is none either: Spark refuses it in the lambda that a rule would put it into.
+    """
     return not any(
         isinstance(e, Window | ScalarSubquery | Exists | InSubquery)
-        or (isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR))
+        or (isinstance(e, Call) and (e.function.category not in _OF_ROWS or callable(e.function.spark)))
         for e in expr.walk()
     )
 

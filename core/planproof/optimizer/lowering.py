@@ -23,7 +23,7 @@ from planproof.optimizer import laws
 from planproof.optimizer.render import AFTER_ITEM, Edit, span_of
 from planproof.plan.nodes import Plan
 from planproof.sql.splice import splice
-from planproof.types import BOOLEAN
+from planproof.types import BOOLEAN, INT, STRING
 
 Path = tuple[tuple[Call, Lambda], ...]
 Swap = Callable[[Expr], "str | None"]
@@ -177,7 +177,7 @@ class _Writer:
         if isinstance(expr, Variable):
             return _quoted(expr.name)
         if isinstance(expr, Literal):
-            return expr.sql if expr.sql is not None else expr.text
+            return _constant(expr)
         raise CannotLower("PP220", f"planproof does not know the text of a {type(expr).__name__}", None)
 
     def variable(self, depth: int) -> str:
@@ -409,6 +409,16 @@ class _Parts:
 
 def _uncast(expr: Expr) -> Expr:
     return expr.child if isinstance(expr, Cast) and not expr.written else expr
+
+
+def _constant(literal: Literal) -> str:
+    """A text of the constant's own type: `2D` prints as 2.0, which would be a decimal."""
+    if literal.sql is not None:
+        return literal.sql
+    if literal.value is None or isinstance(literal.value, bool) or literal.type == INT:
+        return literal.text
+    text = literal.text.replace("\\", "\\\\").replace("'", "\\'")
+    return literal.text if "'" in literal.text and literal.type != STRING else f"CAST('{text}' AS {literal.type.sql})"
 
 
 def _depth_of(variable: int, path: Path) -> int:

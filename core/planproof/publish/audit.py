@@ -59,7 +59,7 @@ def _entered(job: Job, facts: Facts | None) -> Facts | None:
     planes, draft = job.examined.planes, job.draft
     if not planes.python_fed or facts is None:
         return facts
-    with job.session.entries(job.model.sql) as entries:
+    with job.session.entries(job.examined.sql) as entries:
         for entry in entries.rows:
             terms = [counting.Term(p.path) for p in places(entry.claimed) if p.promises]
             counted = counting.count_terms(job.session, entry.relation, terms)

@@ -63,7 +63,7 @@ def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functio
     sql = _rewritten(draft, session, text, planes) if agreed else _unrewritten(draft, plan, text)
     evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
     examined = Examined(planes, evidence, _locator(model, plan), sql, plan.checks if plan is not None else ())
-    _physical(draft, planes)
+    _physical(draft, planes, session.capabilities.reason)
     _sink(draft, session, examined)
     judge(draft, examined, None, "analyzed")
     return examined
@@ -281,11 +281,11 @@ def _suggestion(rewrite: Rewrite) -> Finding:
     )
 
 
-def _physical(draft: Draft, planes: SparkPlanes) -> None:
+def _physical(draft: Draft, planes: SparkPlanes, unreadable: str) -> None:
     """I7: Spark's optimized and executed planes against its analyzed one."""
     for plane, schema in (("optimized", planes.optimized), ("executed", planes.executed)):
         if schema is None:
-            draft.unreadable(plane, planes.unplanned or "this kind of session does not show it")
+            draft.unreadable(plane, planes.unplanned or unreadable or "this kind of session does not show it")
         else:
             draft.read(plane, schema)
     draft.add(physical.check(planes, None))

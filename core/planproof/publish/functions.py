@@ -56,7 +56,7 @@ class Functions:
             return None
         registry = self.registry.extended()
         for call in found.calls:
-            registry.register(call.name, _signature(call), call.name)
+            registry.register(call.name, _signature(call), call.level.all_applications)
         again = plan(found.sql, catalog, conf=logical.conf, registry=registry)
         if again.physical_schema != logical.physical_schema:
             said = f"its schema would be {again.physical_schema}, not {logical.physical_schema}"
@@ -95,7 +95,8 @@ class Functions:
 
 def _signature(call: ListCall) -> Signature:
     returns = call.level.type
-    return Signature(call.name, (Many(ANY),), returns, ALWAYS, coerce=Coerce.NONE, foldable=False)
+    python = call.level.all_applications
+    return Signature(call.name, (Many(ANY),), returns, ALWAYS, coerce=Coerce.NONE, foldable=False, spark=python)
 
 
 def broken(failure: SparkFailure) -> Finding | None:

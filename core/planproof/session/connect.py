@@ -17,16 +17,13 @@ from planproof.session.failures import translated
 from planproof.session.frames import FrameSession, quoted
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
+from planproof.session.settings import CLAIMING
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
 _PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource|LocalRelation")
 """What Python may have fed. A client's own rows are a LocalRelation, and so are those of VALUES."""
-
-
-_CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
-"""What may claim NOT NULL for rows that nobody saw."""
 
 
 class ConnectSession(FrameSession):
@@ -53,7 +50,7 @@ class ConnectSession(FrameSession):
         with _within(sql), translated(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
-        unplanned, fed = UNREADABLE, True
+        unplanned, fed = None, True
         try:
             with translated():
                 fed = bool(_PYTHON.search(frame._explain_string(extended=True)))
@@ -70,7 +67,7 @@ class ConnectSession(FrameSession):
         """Rows that a client hands over were checked against their flags when they became Arrow."""
         with translated():
             text = self.spark.sql(f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}")._explain_string(extended=True)
-        yield Entries((), tuple(sorted({found.group() for found in _CLAIMING.finditer(text)})))
+        yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:
         try:
@@ -82,7 +79,7 @@ class ConnectSession(FrameSession):
                 return None
             raise
         with translated():
-            temporary = found.kind == "view" and self.spark.catalog.getTable(quoted(name)).isTemporary
+            temporary = self.spark.catalog.getTable(quoted(name)).isTemporary
         return replace(found, kind="temporary view") if temporary else found
 
     def ship(self, path: str) -> None:

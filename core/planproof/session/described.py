@@ -42,7 +42,7 @@ def relation(name: str, text: str) -> StoredTable:
     provider = form.get("provider")
     return StoredTable(
         name,
-        "table" if is_table else "view" if "catalog_name" in form and form.get("namespace") else "temporary view",
+        "table" if is_table else "temporary view" if form.get("catalog_name") == "system" else "view",
         PhysicalSchema(fields),
         tuple(map(str, form.get("partition_columns") or ())),
         str(provider).lower() if is_table and provider else None,

@@ -20,16 +20,16 @@ _pickling = threading.Lock()
 def register(spark: Any, name: str, function: Any) -> Function | None:
     """Registers a Python function, and returns what it declares; None for a table function. Raises `SparkFailure`."""
     if isinstance(function, Function):
-        with translated(), _pickled_by_value():
+        with translated(), pickled_by_value():
             spark.udf.register(name, _row_function(function))
         return function
     with translated():
-        if hasattr(function, "evalType") and hasattr(function, "returnType"):
-            spark.udf.register(name, function)
-            return _declaration(name, function)
         if type(function).__name__ == "UserDefinedTableFunction":
             spark.udtf.register(name, function)
             return None
+        if hasattr(function, "evalType") and hasattr(function, "returnType"):
+            spark.udf.register(name, function)
+            return _declaration(name, function)
     raise SparkFailure(
         f"the function {name} says no return type; declare it with planproof.Function(...) or with pyspark's udf(...), "
         "pandas_udf(...), arrow_udf(...) or udtf(...)"
@@ -42,24 +42,30 @@ def register_lists(spark: Any, call: ListCall, functions: Mapping[str, Function]
         from pyspark.sql.functions import arrow_udf
     except ImportError as error:
         raise SparkFailure(f"Python functions in lambdas need pyspark 4.1 or later ({error})") from error
-    from planproof.arrow.lists import Batch, evaluate
-
-    prepared = {a.number: _prepared(a, functions[a.function], spark) for a in call.level.all_applications()}
-    level = call.level
-
-    def over_lists(*arguments: Any) -> Any:
-        return evaluate(level, Batch(arguments, prepared), len(arguments[0]))
-
-    # pyspark takes annotations for a declaration of the function's kind.
-    over_lists.__annotations__ = {}
-    with translated(), _pickled_by_value():
-        made = arrow_udf(over_lists, spark_type(level.type))
-        fixed = all(functions[a.function].deterministic for a in level.all_applications())
+    with translated(), pickled_by_value():
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        made = arrow_udf(over_lists(call, functions, zone), spark_type(call.level.type))
+        fixed = all(functions[a.function].deterministic for a in call.level.all_applications())
         spark.udf.register(call.name, made if fixed else made.asNondeterministic())
 
 
+def over_lists(call: ListCall, functions: Mapping[str, Function], zone: str) -> Callable[..., Any]:
+    """What a worker runs for a call: Arrow lists and captured columns in, one Arrow list column out."""
+    from planproof.arrow.lists import Batch, evaluate
+
+    level = call.level
+    prepared = {a.number: _prepared(a, functions[a.function], zone) for a in level.all_applications()}
+
+    def evaluated(*arguments: Any) -> Any:
+        return evaluate(level, Batch(arguments, prepared), len(arguments[0]))
+
+    # pyspark takes annotations for a declaration of the function's kind.
+    evaluated.__annotations__ = {}
+    return evaluated
+
+
 @contextmanager
-def _pickled_by_value() -> Iterator[None]:
+def pickled_by_value() -> Iterator[None]:
     """Sends planproof's own code along with a function: the workers of a cluster need not have it installed."""
     from pyspark import cloudpickle
 
@@ -108,7 +114,7 @@ def _row_function(function: Function) -> Any:
     return made if function.deterministic else made.asNondeterministic()
 
 
-def _prepared(application: Application, function: Function, spark: Any) -> tuple[Callable[..., Any], Any]:
+def _prepared(application: Application, function: Function, zone: str) -> tuple[Callable[..., Any], Any]:
     """The function from Arrow arrays to an Arrow array, and the Arrow type that it declares."""
     returns = spark_type(function.type)
     declared = _arrow_type(returns)
@@ -116,7 +122,7 @@ def _prepared(application: Application, function: Function, spark: Any) -> tuple
         return function.call, declared
     name = application.function
     if function.kind == "pandas":
-        return _over_series(name, function.call, declared, spark.conf.get("spark.sql.session.timeZone")), declared
+        return _over_series(name, function.call, declared, zone), declared
     return _over_values(name, function.call, [spark_type(t) for t in application.takes], returns), declared
 
 

@@ -1,4 +1,8 @@
-"""The settings of Spark that change what a query means."""
+"""What sessions of all kinds ask Spark for, and look for in what it says."""
+
+from __future__ import annotations
+
+import re
 
 CONF_KEYS = (
     "spark.sql.ansi.enabled",
@@ -21,5 +25,10 @@ CONF_KEYS = (
     "spark.sql.prioritizeOrdinalResolutionInSort.enabled",
     "spark.sql.groupByOrdinal",
     "spark.sql.legacy.parser.havingWithoutGroupByAsWhere",
+    "spark.sql.timestampNanosTypes.enabled",
+    "spark.sql.timeType.enabled",
 )
 """The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
+
+CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
+"""What may claim NOT NULL for rows that nobody saw, in the text of a plan."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -20,8 +20,8 @@ from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
-from planproof.session.protocol import Capabilities, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.settings import CONF_KEYS
+from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.settings import CLAIMING, CONF_KEYS
 from planproof.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
@@ -108,9 +108,7 @@ class ThriftSession:
         declared = relation(view, str(text)).schema
         fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
         # What feeds a temporary view of another client is not known: no flag is evidence.
-        return SparkPlanes(
-            replace(declared, fields=fields), (None,) * len(fields), None, None, declared, True, UNREADABLE
-        )
+        return SparkPlanes(replace(declared, fields=fields), (None,) * len(fields), None, None, declared, True)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(sql)
@@ -129,6 +127,18 @@ class ThriftSession:
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
         raise SparkFailure("the Thrift server hands over rows, not Arrow batches")
+
+    def footer(self, path: str) -> bytes:
+        raise SparkFailure(f"cannot read {path}: only file: locations can be read from this machine")
+
+    def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
+        return None
+
+    @contextmanager
+    def entries(self, sql: str) -> Iterator[Entries]:
+        """No Python enters over SQL, but what other clients of the server left behind may."""
+        text = "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN EXTENDED {sql.strip().removesuffix(';')}"))
+        yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:
         dotted = ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
