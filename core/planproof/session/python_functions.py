@@ -139,6 +139,8 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
     """A function of single values, over arrays: Spark's own conversions to and from Python."""
     from pyspark.sql.types import StructField, StructType
 
+    from planproof.arrow.lists import BrokenDeclaration
+
     given = StructType([StructField(f"_{i}", t) for i, t in enumerate(takes)])
     given_back = StructType([StructField("_0", returns)])
 
@@ -146,8 +148,6 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
         import pyarrow as pa
         from pyspark.errors import PySparkException
         from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
-
-        from planproof.arrow.lists import BrokenDeclaration
 
         rows = ArrowTableToRowsConversion.convert(pa.table(list(arrays), names=given.names), given)
         values = [(call(*row),) for row in rows]
@@ -161,6 +161,7 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
 
 def _over_series(name: str, call: Callable[..., Any], declared: Any, zone: str) -> Callable[..., Any]:
     """A function of pandas Series (a DataFrame for a struct), over arrays, as in pyspark's pandas_udf."""
+    from planproof.arrow.lists import BrokenDeclaration
 
     def series(array: Any) -> Any:
         import pyarrow as pa
@@ -186,8 +187,6 @@ def _over_series(name: str, call: Callable[..., Any], declared: Any, zone: str) 
 
     def over_arrays(*arrays: Any) -> Any:
         import pyarrow as pa
-
-        from planproof.arrow.lists import BrokenDeclaration
 
         found = call(*(series(a) for a in arrays))
         try:
