@@ -9,4 +9,7 @@ SELECT count(*) FROM customers HAVING count(*) > 0;
 SELECT max(id) + 1, collect_list(name) FROM customers;
 SELECT id + 1 FROM sure GROUP BY id + 1;
 SELECT first(name), last(name), any_value(name) FROM customers;
-SELECT stddev(balance), variance(balance) FROM customers
+SELECT stddev(balance), variance(balance) FROM customers;
+SELECT transform(arr, x -> x + 1) AS r, count(*) FROM t GROUP BY ROLLUP(transform(arr, y -> y + 1));
+SELECT 1 + id, grouping(id + 1) FROM sure GROUP BY CUBE(id + 1);
+SELECT id + 1 AS k, row_number() OVER (ORDER BY id + 1) AS n FROM sure GROUP BY ROLLUP(id + 1) HAVING id + 1 > 0 ORDER BY id + 1
