@@ -61,7 +61,7 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     rest = re.sub(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", "", body).strip()
     units = [(Number(n.replace(" ", "")), _singular(u)) for n, u in found]
     if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
-        raise AnalysisError("INVALID_INTERVAL_FORMAT.INPUT_IS_EMPTY", f"Error parsing {text!r} to interval.", origin)
+        raise AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
     return of_units(units, conf, origin)
 
 
@@ -81,7 +81,7 @@ def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None 
             "Cannot mix year-month and day-time fields in one interval literal.",
             origin,
         )
-    return _day_time(units)
+    return _day_time(units, origin)
 
 
 def _year_month(units: list[tuple[Number, str]]) -> Literal:
@@ -100,8 +100,18 @@ def _fields(start: str, end: str) -> str:
     return start.upper() if start == end else f"{start.upper()} TO {end.upper()}"
 
 
-def _day_time(units: list[tuple[Number, str]]) -> Literal:
-    micros = int(sum(v * (_DAYS[u] * _MICROS["day"] if u in _DAYS else _MICROS[u]) for v, u in units))
+_LONGEST = 2**63 - 1
+
+
+def _day_time(units: list[tuple[Number, str]], origin: Origin | None = None) -> Literal:
+    """Each part is cut to microseconds before the parts are added."""
+    micros = sum(int(v * (_DAYS[u] * _MICROS["day"] if u in _DAYS else _MICROS[u])) for v, u in units)
+    if not -_LONGEST - 1 <= micros <= _LONGEST:
+        raise AnalysisError(
+            "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
+            "Integer overflow while operating with intervals.",
+            origin,
+        )
     as_fields = {"second" if u in _SECOND_PARTS else "day" if u in _DAYS else u for _, u in units}
     present = [u for u in DAY_TIME_UNITS if u in as_fields]
     return day_time(micros, present[0], present[-1])
@@ -174,6 +184,8 @@ def _from_to(part: exp.Expr, start: str, end: str, conf: Conf, origin: Origin | 
     if len(numbers) != len(units) or not all(re.fullmatch(r"\d+(\.\d*)?", n) for n in numbers):
         raise _malformed(text, start, end, origin)
     micros = int(sum(Number(n) * _MICROS[u] for n, u in zip(numbers, units)))
+    if micros > _LONGEST + negative:
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.", origin)
     return day_time(-micros if negative else micros, start, end)
 
 

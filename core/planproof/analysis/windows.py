@@ -14,7 +14,18 @@ from planproof.analysis.orderable import refuse_partition_key, refuse_sort_key
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
-from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, Interval, Time, is_numeric
+from planproof.types import (
+    CALENDAR_INTERVAL,
+    DATE,
+    INT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Interval,
+    Time,
+    is_numeric,
+    is_string,
+)
 from planproof.types.casts import can_cast
 
 _GROWING = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -123,6 +134,10 @@ def _check_frame(
         raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
     if spec.args["kind"] == "RANGE" and bounds:
         _check_range(order, ctx, node)
+        _check_distances(order[0].type, bounds, ctx, node)
+    elif any(bound.type != INT for bound in bounds):
+        text = "The bounds of a window frame over rows are integers."
+        raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE", text, node)
     if _upside_down(spec, ctx):
         raise ctx.env.rejected(
             "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
@@ -143,6 +158,30 @@ def _check_range(order: Sequence[Sort], ctx: Context, node: exp.Expr) -> None:
     else:
         return
     raise ctx.env.rejected(f"DATATYPE_MISMATCH.{reason}", text, node)
+
+
+def _check_distances(key: DataType, bounds: Sequence[Expr], ctx: Context, node: exp.Expr) -> None:
+    """How far a range reaches is said in the key's own type, or in days or an interval of a moment."""
+    for bound in bounds:
+        given = bound.type
+        if not (is_numeric(given) or is_string(given) or isinstance(given, Interval) or given == CALENDAR_INTERVAL):
+            reason = "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
+        elif not _reaches(key, given, ctx):
+            reason = "RANGE_FRAME_INVALID_TYPE"
+        else:
+            continue
+        text = f'A window frame over "{key.sql}" cannot reach "{given.sql}" far.'
+        raise ctx.env.rejected(f"DATATYPE_MISMATCH.{reason}", text, node)
+
+
+def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
+    """`WindowSpecDefinition.isValidFrameType`, once the bound is cast to the key's type where that goes."""
+    year_month = isinstance(given, Interval) and given.year_month
+    if key == DATE:
+        return given in (INT, Interval("day", "day")) or year_month
+    if key in _MOMENTS:
+        return isinstance(given, Interval) or given == CALENDAR_INTERVAL
+    return given == key or can_cast(given, key, ansi=ctx.conf.ansi)
 
 
 def _upside_down(spec: exp.Expr, ctx: Context) -> bool:
