@@ -169,7 +169,12 @@ class ClassicSession(FrameSession):
 
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)
-        return data_files(path) if path is not None else self._remote_files(location)
+        if path is not None:
+            return data_files(path)
+        try:
+            return self._remote_files(location)
+        except SparkFailure as failure:
+            raise SparkFailure(f"cannot list {location}: {failure}", failure.condition, failure.transient) from failure
 
     def _remote_files(self, location: str) -> list[str]:
         with translated():
