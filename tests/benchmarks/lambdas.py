@@ -167,11 +167,10 @@ def run(spark: Any, sql: str, home: Path) -> tuple[float, int]:
 
 
 def bytes_read(spark: Any) -> int:
+    """What all tasks have read so far."""
     spark._jsc.sc().listenerBus().waitUntilEmpty()
-    store = spark._jsc.sc().statusStore()
-    return sum(
-        e.totalInputBytes() for e in spark._jvm.scala.jdk.javaapi.CollectionConverters.asJava(store.executorList(False))
-    )
+    executors = spark._jsc.sc().statusStore().executorList(False)
+    return sum(executors.apply(at).totalInputBytes() for at in range(executors.size()))
 
 
 def evict(home: Path) -> None:
