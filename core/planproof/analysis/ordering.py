@@ -30,7 +30,7 @@ from planproof.analysis.windows import sort_keys
 from planproof.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof.expr.nodes import Exists
 from planproof.expr.pretty import pretty
-from planproof.origin import AnalysisError
+from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Limit, Ordered, Plan
 from planproof.sql.nodes import name_parts
 from planproof.types import is_integral
@@ -114,14 +114,13 @@ class _Clause:
         return Ordered((*positions, *keys), self.plan)
 
     def _below_windows(self) -> None:
-        """A time window among the keys becomes a column of the output, unless only the block's input has its time."""
-        block = self.block
+        """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
         try:
             self.plan, ctx = below(self.node.expressions, self.node, self.plan, self._over_output())
-        except AnalysisError:
-            if block is None or block.over is not None:
+        except AnalysisError as error:
+            if self.block is None or self.block.over is not None:
                 raise
-            _, ctx = below(self.node.expressions, self.node, self.plan, replace(block.ctx, clause=self.word))
+            raise Unknown("a time window here", error.origin) from None
         self.time_windows = ctx.time_windows
 
     def _over_output(self) -> Context:
@@ -162,15 +161,16 @@ class _Clause:
             ctx = replace(ctx, windows=block.ctx.windows)
         try:
             key = sort_keys([node], ctx)[0]
-            if block is None or block.over is None or not content(key) & AGGREGATE:
-                return key
-            if not out_of_reach:
-                block.over.refuse_computed(key, self.node, block.ctx)
         except AnalysisError as error:
             if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
                 raise
             if error.condition == "AMBIGUOUS_REFERENCE" and not self._is_input(node, block):
                 raise
+        else:
+            if block is None or block.over is None or not content(key) & AGGREGATE:
+                return key
+            if not out_of_reach:
+                block.over.refuse_computed(key, self.node, block.ctx)
         return self._input_key(node, block, out_of_reach)
 
     def _is_input(self, node: exp.Expr, block: Block) -> bool:

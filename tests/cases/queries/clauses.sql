@@ -103,4 +103,3 @@ SELECT (*) FROM u;
 SELECT * FROM (SELECT id, placed FROM orders) WHERE window(placed, '1 day').start > placed;
 SELECT id FROM orders WHERE window(placed, '1 day').start > placed;
 SELECT id, placed FROM orders ORDER BY window(placed, '1 day').start;
-SELECT id AS k FROM orders ORDER BY window(placed, '1 day');

@@ -133,7 +133,6 @@ SELECT attrs FROM orders INTERSECT SELECT attrs FROM orders;
 SELECT attrs FROM orders UNION SELECT attrs FROM orders;
 SELECT attrs FROM orders UNION ALL SELECT attrs FROM orders;
 SELECT count(*) FROM orders GROUP BY attrs;
-SELECT id FROM orders DISTRIBUTE BY attrs;
 SELECT id FROM orders ORDER BY parse_json(status);
 SELECT count(*) FROM orders GROUP BY parse_json(status);
 SELECT DISTINCT parse_json(status) AS v FROM orders;
