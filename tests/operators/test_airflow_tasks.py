@@ -61,6 +61,7 @@ def test_dbt_builds_under_the_guard(
 ENDLESS = "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
 
 
+@pytest.mark.conformance
 def test_a_timeout_reaches_the_spark_job_that_dbt_runs(
     run_dag: Callable[..., Any], shop: Path, database: str, spark: SparkSession
 ) -> None:
