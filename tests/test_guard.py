@@ -403,6 +403,9 @@ def test_settings_decide_what_stops_a_publish(spark: Any, database: str, read: A
     report = Guard(spark, settings=Settings(keep_rejected=True)).publish(model)
     assert report.outcome == "rejected"
     assert read(report.details["rejected"]) == [(None,)]
+    again = Guard(spark, settings=Settings(keep_rejected=True)).publish(model)
+    shown = [r[1] for r in spark.sql(f"show tables in {database} like '__planproof*'").collect()]
+    assert [f"`{database}`.`{name}`" for name in shown] == [again.details["rejected"]], "the newest is kept"
     duplicates = Model(f"{database}.d", "select 1 as id, 2 as id")
     assert Guard(spark, settings=Settings(fail_on="never")).publish(duplicates).outcome == "rejected"
 

@@ -270,6 +270,31 @@ _TABLE = (
         "Wait for it, or run `planproof recover --force` if its owner is dead.",
     ),
     Code(
+        "PP605",
+        "settled elsewhere",
+        "A publish that had been killed was settled by another process while this one looked at it.",
+        "Nothing to do.",
+    ),
+    Code(
+        "PP606",
+        "schema change refused",
+        "The delta's columns differ from the stored table's in a way that `on_schema_change` forbids, or that Spark "
+        "cannot apply to a Parquet table (a dropped column, another type). No schema change was applied.",
+        "Run with full_refresh, or bring the SELECT back to the stored columns.",
+    ),
+    Code(
+        "PP607",
+        "schema change applied",
+        "The delta brought new columns; they were added to the table after the audit, as `on_schema_change` says.",
+        "Nothing to do.",
+    ),
+    Code(
+        "PP608",
+        "half way",
+        "A publish failed, and so did bringing the table back: the journal entry and the lock are kept.",
+        "Correct what the message names, then run `planproof recover`.",
+    ),
+    Code(
         "PP901",
         "internal error in planproof",
         "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "

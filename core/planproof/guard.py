@@ -29,9 +29,14 @@ from planproof.publish.strategies import STRATEGIES, settle
 from planproof.publish.table import Table
 from planproof.publish.view import View
 from planproof.report.model import Finding, Report, Verdict
+from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import store_of
 from planproof.settings import Settings
+
+
+class Unsettled(Exception):
+    """A publish failed, and so did bringing its target back: the journal entry and the lock stay."""
 
 
 class Guard:
@@ -97,18 +102,19 @@ class Guard:
         root = self.root or home
         with self._lock(draft, names, root):
             target = self.session.table(quoted(names.target))
+            before = self.memory.evidence(quoted(names.target))
             job = Job(self.session, names, draft.model, draft, examined, target, root, home)
             way = materialization(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
                 return draft.report("rejected")
             draft.strategy = publication.entry.strategy
-            return self._settled(job, way, publication)
+            return self._settled(job, way, publication, before)
 
     def _examined(self, draft: Draft) -> Examined | None:
         return examine(draft, self.session, self.memory.catalog(), self.functions)
 
-    def _settled(self, job: Job, way: Materialization, publication: Publication) -> Report:
+    def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> Report:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
 
         A process that dies instead leaves the journal entry behind, which `recover` settles.
@@ -117,18 +123,33 @@ class Guard:
             if not self._carry_out(job, way, publication):
                 return job.draft.report("rejected")
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            if not settle(publication) or not isinstance(error, Exception):
+            if not self._brought_back(job.draft, publication, error) or not isinstance(error, Exception):
                 raise
             message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
             job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
-        self._remember(job)
+        self._remember(job, way.written(job, publication), before)
         return job.draft.report("published")
 
-    def _remember(self, job: Job) -> None:
+    def _brought_back(self, draft: Draft, publication: Publication, error: BaseException) -> bool:
+        """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
+        try:
+            return settle(publication)
+        except Exception as second:
+            draft.details["unsettled"] = True
+            draft.details["transient"] = bool(getattr(second, "transient", False))
+            if not isinstance(error, Exception):
+                raise error from second
+            entry = publication.entry
+            raise Unsettled(
+                f"the publish of {entry.model} failed ({error}), and so did bringing it back from step "
+                f"{entry.step!r} ({second}); nothing else is done to it. Run `planproof recover` once the cause is gone"
+            ) from error
+
+    def _remember(self, job: Job, written: PhysicalSchema, before: Mapping[str, str]) -> None:
         """What follows a publish. The target has changed by now: nothing that fails here makes that undone."""
         try:
-            look(job)
-            self.memory.learn(job)
+            look(job, written)
+            self.memory.learn(job, before)
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.details["traceback"] = traceback.format_exc()
@@ -152,6 +173,7 @@ class Guard:
     def _reject(self, draft: Draft, publication: Publication) -> None:
         publication.step("reject")
         if draft.settings.keep_rejected and draft.strategy != "view":
+            publication.drop_rejected()
             draft.details["rejected"] = publication.entry.staging
         else:
             publication.discard()
@@ -191,6 +213,9 @@ class Guard:
             draft.details["transient"] = True
             draft.add([locked(str(refusal))])
             return draft.report("failed", str(refusal))
+        except Unsettled as failure:
+            draft.add([Finding(Verdict.UNPROVED, "PP608", "catalog", message=str(failure))])
+            return draft.report("failed", str(failure))
         except Refused as refusal:
             draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
             return draft.report("failed", str(refusal))

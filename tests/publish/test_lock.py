@@ -76,6 +76,59 @@ def test_a_lock_that_cannot_be_read_is_not_dead(tmp_path: Path) -> None:
     assert not refused.value.is_dead
 
 
+def dead_run(run: str) -> Owner:
+    return Owner(socket.gethostname(), dead_pid(), run)
+
+
+def test_one_rescuer_at_a_time_inherits_from_the_dead(tmp_path: Path) -> None:
+    store, dead, inside = LocalStore(), dead_run("d"), []
+    barrier = threading.Barrier(6)
+
+    def rescue() -> None:
+        barrier.wait()
+        try:
+            with lock.inherited(LocalStore(), str(tmp_path), "t", dead, "s.t"):
+                inside.append(True)
+                refused.wait(10)
+        except lock.Locked as refusal:
+            losers.append(refusal)
+            if len(losers) == 5:
+                refused.set()
+
+    losers: list[lock.Locked] = []
+    refused = threading.Event()
+    threads = [threading.Thread(target=rescue) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(inside), len(losers)) == (1, 5)
+    assert all(refusal.holder is not None and refusal.holder.run.startswith("rescue_") for refusal in losers)
+    assert store.names(str(tmp_path / ".planproof/claims")) == []
+
+
+def test_a_dead_rescuer_is_inherited_from(tmp_path: Path) -> None:
+    store, dead, rescuer = LocalStore(), dead_run("d"), dead_run("rescue_1")
+    claim = tmp_path / ".planproof/claims/t.d.json"
+    store.create(str(claim), json.dumps(rescuer.form()))
+    with pytest.raises(RuntimeError), lock.inherited(store, str(tmp_path), "t", dead, "s.t"):
+        raise RuntimeError("the metastore is gone")
+    assert store.names(str(claim.parent)) == ["t.d.json"], "a rescue that failed leaves what it inherited"
+    with lock.inherited(store, str(tmp_path), "t", dead, "s.t"):
+        assert len(store.names(str(claim.parent))) == 2
+    assert store.names(str(claim.parent)) == []
+
+
+def test_the_living_are_inherited_from_by_force_only(tmp_path: Path) -> None:
+    living = Owner("another-host", 1, "r")
+    by_force = lock.inherited(LocalStore(), str(tmp_path), "t", living, "s.t", force=True)
+    unasked = lock.inherited(LocalStore(), str(tmp_path), "t", living, "s.t")
+    with pytest.raises(lock.Locked, match="run r, process 1 on another-host"), unasked:
+        pass
+    with by_force:
+        pass
+
+
 def test_release_leaves_the_lock_of_another(tmp_path: Path) -> None:
     store = LocalStore()
     held = lock.acquire(store, str(tmp_path), "t", "mine", "s.t")

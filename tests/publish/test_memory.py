@@ -71,7 +71,7 @@ def test_an_empty_string_in_a_partition_column_is_stored_as_null(guard: Guard, d
 
 
 def test_what_follows_a_publish_cannot_undo_it(guard: Guard, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planproof.guard.look", lambda job: 1 / 0)
+    monkeypatch.setattr("planproof.guard.look", lambda job, written: 1 / 0)
     report = guard.publish(Model(f"{database}.t", "select * from values (1) as t(id)", contract=PROMISE))
     assert (report.outcome, report.error) == ("published", None)
     assert [f.code for f in report.findings if f.verdict.value == "warning"][-1] == "PP403"
@@ -92,3 +92,55 @@ def test_a_purging_drop_of_the_staging_table_never_takes_the_new_files(guard: Gu
     report = guard.publish(Model(name, "select 2 as id"))
     assert (report.strategy, "external.table.purge" in (report.executed_sql or "")) == ("location", False)
     assert guard.session.table(name).properties["external.table.purge"] == "true"  # type: ignore[union-attr]
+
+
+NULLS = "select if(v > 5, v, null) as id from values (1) as t(v)"
+
+
+def test_what_others_wrote_since_is_not_proved(guard: Guard, database: str, spark: Any) -> None:
+    up, down = f"{database}.up", Model(f"{database}.down", f"select id from {database}.up", contract=PROMISE)
+    model = Model(up, "select * from values (1) as t(id)", contract=PROMISE)
+    for statement in (
+        f"insert into {up} {NULLS}",
+        f"insert overwrite {up} {NULLS}",
+        f"alter table {up} set location '{{other}}'",
+        f"drop table {up}; create table {up} using parquet as {NULLS}",
+    ):
+        assert guard.publish(model).outcome == "published"
+        assert verdict(guard.check(down)) == "proved"
+        other = f"{guard.session.table(up).location}_other"  # type: ignore[union-attr]
+        for part in statement.format(other=other).split("; "):
+            # Another session: this one's caches are none of its business.
+            spark.newSession().sql(part)
+        assert verdict(guard.check(down)) == "unproved", statement
+
+
+def test_rows_appended_to_what_others_wrote_prove_nothing(guard: Guard, database: str, spark: Any) -> None:
+    name = f"{database}.t"
+    first = Model(name, "select * from values (1) as t(id)", contract=PROMISE)
+    delta = Model(name, "select * from values (2) as t(id)", contract=PROMISE, materialized="incremental")
+    assert guard.publish(first).outcome == "published"
+    assert guard.publish(delta).outcome == "published"
+    assert guard.memory.evidence(name) != {}
+    spark.newSession().sql(f"insert into {name} {NULLS}")
+    assert guard.publish(delta).outcome == "published"
+    assert guard.memory.evidence(name) == {}
+
+
+def test_a_view_that_others_replaced_is_not_the_view(guard: Guard, database: str, spark: Any) -> None:
+    over = Model(f"{database}.v", "select 1 as id", contract=PROMISE, materialized="view")
+    down = Model(f"{database}.down", f"select id from {database}.v", contract=PROMISE)
+    assert guard.publish(over).outcome == "published"
+    assert verdict(guard.check(down)) == "proved"
+    spark.newSession().sql(f"create or replace view {database}.v as {NULLS}")
+    assert verdict(guard.check(down)) == "unproved"
+
+
+def test_a_partitioned_table_is_known_by_the_files_of_its_partitions(guard: Guard, database: str, spark: Any) -> None:
+    name = f"{database}.t"
+    contract = Contract([("id", "int", False), ("d", "string", True)])
+    model = Model(name, "select * from values (1, 'x') as t(id, d)", contract=contract, partition_by=["d"])
+    assert guard.publish(model).outcome == "published"
+    assert "id" in guard.memory.evidence(name)
+    spark.newSession().sql(f"insert into {name} partition (d = 'y') select cast(null as int)")
+    assert guard.memory.evidence(name) == {}

@@ -55,7 +55,7 @@ def model_of(
             compiled,
             contract=contract_of(node, conf),
             materialized=materialized_of(node),
-            incremental_strategy=_text(config, "incremental_strategy", where) or "append",
+            incremental_strategy=_strategy(_text(config, "incremental_strategy", where)),
             partition_by=_names(config, "partition_by", where),
             settings=settings_of(node, defaults=defaults, overrides=overrides),
             file=_text(node, "original_file_path", where),
@@ -66,6 +66,11 @@ def model_of(
         )
     except ContractError as error:
         raise ProjectError(f"{where}: {error}") from error
+
+
+def _strategy(given: str | None) -> str:
+    """dbt-spark writes each batch of `microbatch` by INSERT OVERWRITE of the partitions that it holds."""
+    return "insert_overwrite" if given == "microbatch" else given or "append"
 
 
 def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:

@@ -268,7 +268,7 @@ def _constrained(job: Job, staging: str) -> str:
     return f"({kept} UNION ALL SELECT {columns} FROM {staging})"
 
 
-def look(job: Job) -> None:
+def look(job: Job, written: PhysicalSchema) -> None:
     """The catalog's plane: the relation as it is registered now, against what was written.
 
     The target has changed by now: what Spark does not answer here makes no publish undone.
@@ -288,4 +288,4 @@ def look(job: Job) -> None:
         return
     draft.read("catalog", now.schema)
     if now.kind == "table" and draft.strategy in ("rename", "location"):
-        draft.add(registered.check(now.schema, job.examined.promised, now.partition_by))
+        draft.add(registered.check(now.schema, written, now.partition_by))

@@ -9,13 +9,14 @@ from planproof.claims import files
 from planproof.invariants import drift
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
+from planproof.publish.evolution import Evolution, evolution
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
 from planproof.publish.publication import Publication, publication
 from planproof.publish.table import plain, refuse_foreign
 from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField
-from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
 from planproof.types import same_type, without_lengths
 
@@ -31,24 +32,45 @@ class Delta:
         target = job.target
         assert target is not None
         _refuse_shape(job, target)
-        findings = _misfits(job, target)
-        job.draft.add(findings)
-        strategy = "append"
-        if job.model.incremental_strategy == "insert_overwrite":
-            strategy = "partitions" if target.partition_by else "location"
-        else:
+        change = evolution(job.model, target, job.examined.promised)
+        job.draft.add([*change.findings(job), *_misfits(job, change)])
+        if job.model.incremental_strategy == "append":
             job.draft.add(_drift(job, target))
-        if job.draft.fails_already:
+        if job.draft.fails_already or change.is_refused:
             return None
-        return publication(job.session, job.names, target, strategy, job.root, dict(job.model.options), job.home)
+        strategy = _strategy(job, target, change)
+        options = dict(job.model.options)
+        return publication(job.session, job.names, target, strategy, job.root, options, job.home, change.columns)
 
     def stage(self, job: Job, publication: Publication) -> str:
         assert job.target is not None
-        return stage.fill(publication, job.target, job.examined.sql, job.examined.planes.analyzed.names)
+        produced = job.examined.planes.analyzed.names
+        return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
     def audit(self, job: Job, publication: Publication) -> None:
+        audit_files(job, publication, plain(self.written(job, publication)), flags=False)
+
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
         assert job.target is not None
-        audit_files(job, publication, plain(job.target.schema), flags=False)
+        added = tuple(f for f in job.examined.promised if f.name in dict(publication.entry.columns))
+        return PhysicalSchema((*job.target.schema, *added))
+
+
+def _strategy(job: Job, target: StoredTable, change: Evolution) -> str:
+    """What INSERT INTO or INSERT OVERWRITE would do to the target, by the safe way to do it."""
+    if job.model.incremental_strategy == "append":
+        return "append"
+    if target.partition_by and (job.model.partition_by or _is_dynamic(job.session)):
+        return "partitions"
+    # The whole table is replaced. One new location does for a table without partitions whose columns stay.
+    return "rename" if target.partition_by or change.columns else "location"
+
+
+def _is_dynamic(session: Session) -> bool:
+    """Whether INSERT OVERWRITE replaces only the partitions that it writes: dbt asks for it where the model names its
+    partitions, and leaves it to the session elsewhere."""
+    rows = session.rows("SET spark.sql.sources.partitionOverwriteMode")
+    return str(rows[0][1]).upper() == "DYNAMIC"
 
 
 def _refuse_shape(job: Job, target: StoredTable) -> None:
@@ -68,14 +90,14 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
         )
 
 
-def _misfits(job: Job, target: StoredTable) -> list[Finding]:
-    """Where the delta, or its contract, does not fit the stored columns."""
-    stored = {f.name.lower(): f for f in target.schema}
+def _misfits(job: Job, change: Evolution) -> list[Finding]:
+    """Where the delta, or its contract, does not fit the columns that the table will have."""
+    will = {f.name.lower(): f for f in change.after}
     produced = {f.name.lower(): f for f in job.examined.promised}
-    findings = [_missing(job, f) for name, f in stored.items() if name not in produced]
-    findings += [_left_out(job, f) for name, f in produced.items() if name not in stored]
+    findings = [_missing(job, f) for name, f in will.items() if name not in produced]
+    findings += [_left_out(job, f) for name, f in produced.items() if name not in will]
     for promised in job.model.contract.schema if job.model.contract else ():
-        held = stored.get(promised.name.lower())
+        held = will.get(promised.name.lower())
         if held is None:
             findings.append(
                 _finding(

@@ -62,6 +62,8 @@ class Entry:
     statement: str | None = None
     moves: tuple[Move, ...] = ()
     partitions: tuple[PartitionSwap, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    """Columns that the target gets with the delta: name and type."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -71,11 +73,12 @@ class Entry:
         """Raises ValueError where the text is no entry."""
         try:
             form: Mapping[str, Any] = json.loads(text)
-            known = {f.name: form[f.name] for f in fields(cls)}
+            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
             known["owner"] = Owner.read(known["owner"])
-            known["prior"] = Prior(**known["prior"]) if known["prior"] else None
-            known["moves"] = tuple(Move(**m) for m in known["moves"])
-            known["partitions"] = tuple(PartitionSwap(**p) for p in known["partitions"])
+            known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
+            known["moves"] = tuple(Move(**m) for m in known.get("moves", ()))
+            known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
+            known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
             return cls(**known)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a journal entry: {error!r}") from error

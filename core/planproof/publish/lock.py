@@ -1,11 +1,19 @@
-"""One lock file per table: a second writer is refused, and told who holds it."""
+"""One lock file per table: a second writer is refused, and told who holds it.
+
+What a dead holder left is settled by one rescuer only, who claims it first: a claim is a file named after the run that
+it inherits from, created exclusively. A rescuer that dies is inherited from in the same way.
+"""
 
 from __future__ import annotations
 
 import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from planproof.publish.names import STATE, join
+from planproof.publish.names import slug as slugged
 from planproof.publish.owner import Owner, begin, end
 from planproof.session.store import Store
 
@@ -48,6 +56,46 @@ def acquire(store: Store, root: str, slug: str, run: str, table: str) -> Lock:
         return Lock(store, location, owner)
     end(run)
     raise Locked(table, holder(store, location))
+
+
+@contextmanager
+def inherited(store: Store, root: str, slug: str, dead: Owner, table: str, force: bool = False) -> Iterator[None]:
+    """Holds the right to settle what `dead` left; while it lasts, no other process has it.
+
+    What was read before the block may have been settled since: read it again. `force` inherits from the living, too.
+    Raises `Locked` where another rescuer is at work, or where `dead` may be alive.
+    """
+    me = Owner.here(f"rescue_{uuid.uuid4().hex[:10]}")
+    begin(me.run)
+    try:
+        claims = _claims(store, join(root, STATE, "claims", slug), dead, me, table, force)
+        try:
+            yield
+        except BaseException:
+            store.delete(claims[-1])
+            raise
+        for claim in claims:
+            store.delete(claim)
+    finally:
+        end(me.run)
+
+
+def _claims(store: Store, prefix: str, dead: Owner, me: Owner, table: str, force: bool) -> list[str]:
+    """The claims from the first dead owner's down to `me`, who claims from the last dead rescuer."""
+    claims: list[str] = []
+    last = dead
+    while force or last.is_dead:
+        claims.append(f"{prefix}.{slugged(last.run)}.json")
+        if store.create(claims[-1], json.dumps(me.form())):
+            return claims
+        found = holder(store, claims[-1])
+        if found is not None:
+            last = found
+        elif store.exists(claims[-1]):
+            raise Locked(table, None)
+        else:
+            claims.pop()
+    raise Locked(table, last)
 
 
 def holder(store: Store, location: str) -> Owner | None:

@@ -10,6 +10,7 @@ from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined
 from planproof.publish.names import Names
 from planproof.publish.publication import Publication
+from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, StoredTable
 
 
@@ -42,3 +43,6 @@ class Materialization(Protocol):
 
     def audit(self, job: Job, publication: Publication) -> None:
         """Adds to the job's draft what the staged data show."""
+
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+        """The schema that the target's files now have, whatever the query's is."""

@@ -1,17 +1,35 @@
-"""What earlier publishes of this guard proved: evidence that flags, which a V1 table forgets, cannot carry."""
+"""What earlier publishes of this guard proved: evidence that flags, which a V1 table forgets, cannot carry.
+
+Others may write a relation between two publishes: what was proved counts only as long as its files and its definition,
+and those of the known relations that a view names, are what they were.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from planproof.catalog import Catalog, Relation, split_name
 from planproof.claims.model import dotted
+from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job
 from planproof.publish.names import quoted
 from planproof.report.model import Verdict
 from planproof.schema import LogicalSchema
 from planproof.session.protocol import Session
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Why columns hold no null, and the relation's state in which that was proved; `text` is a view's query."""
+
+    kind: str
+    columns: Mapping[str, str]
+    state: str | None
+    text: str = ""
 
 
 class Memory:
@@ -19,7 +37,7 @@ class Memory:
 
     def __init__(self, session: Session, given: Catalog | None = None) -> None:
         self._session, self._given = session, given
-        self._known: dict[tuple[str, ...], tuple[str, Mapping[str, str]]] = {}
+        self._known: dict[Key, _Known] = {}
 
     def catalog(self) -> Catalog:
         """Spark's catalog as it is now, below the one that the user gave."""
@@ -34,49 +52,68 @@ class Memory:
 
         return Catalog(source=ask, namespace=live.namespace, catalog=live.catalog)
 
-    def learn(self, job: Job) -> None:
-        """Remembers the contract's NOT NULL columns of a relation that was just published."""
+    def learn(self, job: Job, before: Mapping[str, str]) -> None:
+        """Remembers the contract's NOT NULL columns of a relation that was just published; `before` is its evidence
+        before that."""
         key, proved = self._key(job.names.target), _proved(job)
         kind = "view" if job.draft.strategy == "view" else "table"
         if job.draft.strategy in ("append", "partitions"):
             # The rows that were there before are not audited again: both must be known to hold none.
-            _, before = self._known.get(key, (kind, {}))
             proved = {column: why for column, why in proved.items() if column in before}
-        _, known = self._known.get(key, ("", {}))
-        if known.keys() - proved.keys():
-            self._forget_views()
-        self._known[key] = (kind, proved)
+        text = job.model.sql.lower() if kind == "view" else ""
+        self._known.pop(key, None)
+        if proved:
+            self._known[key] = _Known(kind, proved, self._state(key, text), text)
 
     def drop(self, target: tuple[str, ...]) -> None:
-        """Drops what is known of one relation, and of the views that may read it."""
-        if self._known.pop(self._key(target), None) is not None:
-            self._forget_views()
-
-    def _forget_views(self) -> None:
-        """A view holds no rows of its own: what was proved of it leans on what it reads."""
-        self._known = {key: known for key, known in list(self._known.items()) if known[0] != "view"}
+        """Drops what is known of one relation; a view that names it is not fresh any more."""
+        self._known.pop(self._key(target), None)
 
     def forget(self, statement: str) -> None:
         """Drops what is known of every relation that a statement names; it may have written other rows to them."""
         text = statement.lower()
-        named = [key for key in list(self._known) if key[-1] in text]
-        for key in named:
+        for key in [key for key in list(self._known) if key[-1] in text]:
             self.drop(key)
 
     def evidence(self, name: str) -> Mapping[str, str]:
-        """Why columns of a published relation hold no null, by name."""
-        return self._known.get(self._key(split_name(name)), ("", {}))[1]
+        """Why columns of a published relation hold no null, by name; nothing where others have written it since."""
+        return self._fresh(self._key(split_name(name)), ())
 
-    def _key(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+    def _fresh(self, key: Key, asked: tuple[Key, ...]) -> Mapping[str, str]:
+        known = self._known.get(key)
+        if known is None or known.state is None:
+            return {}
+        if known.state != self._state(key, known.text, asked):
+            self._known.pop(key, None)
+            return {}
+        return known.columns
+
+    def _state(self, key: Key, text: str, asked: tuple[Key, ...] = ()) -> str | None:
+        """The relation's fingerprint; a view's with those of the known relations that its text names."""
+        own = fingerprint(self._session, quoted(key))
+        if own is None or not text:
+            return own
+        asked = (*asked, key)
+        named = sorted(other for other in list(self._known) if other not in asked and other[-1] in text)
+        parts = [own, *(f"{other} {sorted(self._fresh(other, asked))} {self._seen(other)}" for other in named)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def _seen(self, key: Key) -> str | None:
+        known = self._known.get(key)
+        return known.state if known else None
+
+    def _key(self, parts: tuple[str, ...]) -> Key:
         full = parts if len(parts) > 1 else (*self._session.namespace[1:], *parts)
         return tuple(p.lower() for p in full[-2:])
 
     def _with_evidence(self, parts: tuple[str, ...], found: Relation) -> Relation:
-        kind, known = self._known.get(self._key(parts), ("", {}))
-        if not known or kind != found.kind or (kind == "view" and self._is_hidden(parts)):
+        key = self._key(parts)
+        kind = self._known[key].kind if key in self._known else ""
+        if kind != found.kind or (kind == "view" and self._is_hidden(parts)):
             return found
+        known = self._fresh(key, ())
         fields = tuple(replace(f, evidence=f.evidence or known.get(f.name)) for f in found.schema)
-        return replace(found, schema=LogicalSchema(fields))
+        return replace(found, schema=LogicalSchema(fields)) if known else found
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a published view of the same name."""

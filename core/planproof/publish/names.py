@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ PREFIX = "__planproof"
 STATE = ".planproof"
 """The folder of journal and locks in a database's location; Spark does not see names that begin with a dot."""
 
+_MARK = re.compile(r"[0-9a-f]{8}")
 _PLAIN = re.compile(r"[a-z0-9_]{1,80}")
 
 
@@ -88,8 +90,10 @@ class Names:
             catalog, *parts = parts
         if catalog.lower() != "spark_catalog":
             raise Refused(f"{name} is in the catalog {catalog}; planproof publishes to Spark's own, spark_catalog")
-        if not parts[-1].strip(".") or "/" in parts[-1]:
-            raise Refused(f"{name}: a relation's name becomes a folder's; give it one without `/`")
+        if not parts[-1].strip(".") or "/" in parts[-1] or any("\0" in part for part in parts):
+            raise Refused(f"{name!r}: a relation's name becomes a folder's; give it one without `/`")
+        if any("${" in part for part in parts):
+            raise Refused(f"{name}: Spark puts a variable's value in the place of `${{...}}`, in names too")
         return cls(tuple(parts) if len(parts) > 1 else (*database, *parts), run, attempt)
 
     @property
@@ -121,6 +125,25 @@ class Names:
     def away(self) -> tuple[str, ...]:
         """Where the old relation waits while the new one takes its name."""
         return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}_old")
+
+
+def version(folder: str, current: str | None, stamp: str) -> str:
+    """A new version directory in a table's folder, with the table's own mark: the one that its current version has.
+
+    Old versions are swept by that mark, so that a table of the same name in another metastore loses none.
+    """
+    own = mark_of(current) if current is not None and within(current, folder) else None
+    return join(folder, f"{own or uuid.uuid4().hex[:8]}.{stamp}")
+
+
+def mark_of(version: str) -> str | None:
+    """The mark of the table that a version directory belongs to.
+
+    >>> mark_of("/lake/__planproof/orders/0a1b2c3d.run_1"), mark_of("/lake/orders")
+    ('0a1b2c3d', None)
+    """
+    mark, dot, _ = version.rstrip("/").rpartition("/")[2].partition(".")
+    return mark if dot and _MARK.fullmatch(mark) else None
 
 
 def versions(data_root: str, folder: str) -> str:

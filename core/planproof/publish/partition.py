@@ -75,5 +75,9 @@ def places(session: Session, table: str) -> list[PartitionPlace]:
     if stored is None:
         return []
     if stored.partition_by:
+        found = session.partitions(table)
+        if found is not None:
+            return [PartitionPlace(name, decoded(location)) for name, location in found]
+        # One statement per partition: a route that has no other way.
         return [PartitionPlace(name, location_of(session, table, name)) for name in names(session, table)]
     return [PartitionPlace("", decoded(stored.location))] if stored.location else []

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from planproof.catalog import split_name
 from planproof.origin import AnalysisError
 from planproof.publish.journal import Entry, Journal, Prior
-from planproof.publish.names import PREFIX, Names, Refused, join, literal, parent, quoted, slug, versions, within
+from planproof.publish.names import (
+    PREFIX,
+    Names,
+    Refused,
+    join,
+    literal,
+    mark_of,
+    parent,
+    quoted,
+    slug,
+    version,
+    versions,
+    within,
+)
 from planproof.publish.owner import Owner
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, decoded, store_of
@@ -61,10 +76,70 @@ class Publication:
         own = entry.slug, ".".join(slug(part) for part in split_name(entry.target))
         return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
 
+    def has_columns(self) -> bool:
+        """True where the target has every column that it gets with the delta."""
+        return not self._missing_columns()
+
+    def add_columns(self) -> None:
+        """Adds the columns that the target gets with the delta: one metastore call, after the audit."""
+        missing = self._missing_columns()
+        if missing:
+            self.step("columns")
+            self.run(f"ALTER TABLE {self.entry.target} ADD COLUMNS ({column_list(missing)})")
+
+    def _missing_columns(self) -> list[tuple[str, str]]:
+        if not self.entry.columns:
+            return []
+        table = self.stored(self.entry.target)
+        known = {name.lower() for name in table.schema.names} if table else set()
+        return [(name, kind) for name, kind in self.entry.columns if name.lower() not in known]
+
+    def sweep(self, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
+        """Removes the versions that bear the mark of `version`, but those `kept` and what was kept after a rejection.
+
+        A table of the same name in another metastore has a mark of its own. A version that was replaced less than
+        `seconds` ago stays for those who listed its files: it was, when the next one was written.
+        """
+        mark = mark_of(version) if version is not None and self.is_version(version) else None
+        if version is None or mark is None:
+            return
+        folder = parent(version)
+        own = [join(folder, name) for name in self.store.names(folder) if mark_of(name) == mark]
+        written = sorted((self.store.modified(location) or 0.0, location) for location in own)
+        until = time.time() - seconds
+        replaced = [one for (_, one), (then, _) in zip(written, [*written[1:], (0.0, "")]) if then <= until]
+        spare = [location for location in replaced if not any(within(one, location) for one in kept if one)]
+        rejected = [location for _, location in self.rejected()] if spare else []
+        for location in spare:
+            if not any(within(one, location) for one in rejected):
+                self.delete_unused(location)
+
+    def rejected(self) -> list[tuple[str, str]]:
+        """The staging tables of this target that were kept for a look, quoted, each with its location."""
+        entry = self.entry
+        database, _, staging = entry.staging.rpartition(".")
+        kept = re.compile(rf"{re.escape(f'{PREFIX}_{entry.slug}_')}[0-9a-f]{{10}}_\d+")
+        shown = [str(row[1]) for row in self.run(f"SHOW TABLES IN {database} LIKE '{PREFIX}_{entry.slug}_*'")]
+        names = [f"{database}.{quoted((name,))}" for name in shown if kept.fullmatch(name)]
+        found = [(name, self.location(name)) for name in names if name != f"{database}.{staging}"]
+        return [(name, location) for name, location in found if location is not None]
+
+    def drop_rejected(self) -> None:
+        """Removes what earlier rejections kept: the newest one is there to be looked at."""
+        for name, location in self.rejected():
+            self.drop(name)
+            if self.is_version(location):
+                self.delete_unused(location)
+
     def discard(self) -> None:
         """Removes what was staged: its registration and its files."""
         self.drop(self.entry.staging)
         self.delete_unused(self.entry.stage_location)
+
+
+def column_list(columns: Iterable[tuple[str, str]]) -> str:
+    """Names and types as ADD COLUMNS takes them."""
+    return ", ".join(f"{quoted((name,))} {kind}" for name, kind in columns)
 
 
 def database_root(session: Session, database: tuple[str, ...]) -> str:
@@ -108,11 +183,12 @@ def publication(
     root: str,
     options: dict[str, Any],
     home: str | None = None,
+    columns: tuple[tuple[str, str], ...] = (),
 ) -> Publication:
     """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
 
     `root` is where journal and locks lie, `home` the database's location where that is another one: below it Spark
-    puts managed tables.
+    puts managed tables. `columns` (name, type) are what the target gets with the new rows.
     """
     home = home or root
     location_root = options.get("location_root")
@@ -120,7 +196,8 @@ def publication(
     managed = strategy == "rename" and (prior.managed if prior and prior.kind == "table" else not location_root)
     data = data_root(target, location_root, home)
     folder = names.slug if within(data, home) and within(home, data) else names.full_slug
-    version = join(versions(data, folder), names.stamp)
+    current = prior.location if prior else None
+    place = version(versions(data, folder), current, names.stamp)
     staged = join(home, names.staging[-1])
     entry = Entry(
         model=".".join(names.target),
@@ -134,9 +211,10 @@ def publication(
         slug=names.slug,
         root=root,
         native=join(home, names.table.lower()),
-        stage_location=staged if managed else version,
+        stage_location=staged if managed else place,
         external=not managed,
         prior=prior,
+        columns=columns,
     )
     store = store_of(session)
     if managed:

@@ -24,15 +24,15 @@ def recover(session: Session, store: Store, roots: Iterable[str], force: bool = 
     for root in dict.fromkeys(roots):
         reports += [_one(session, store, join(folder(root), name), force) for name in entries(store, root)]
         _unlock(store, root, force)
+        _tidy(store, root)
     return reports
 
 
 def recover_table(session: Session, store: Store, root: str, slug: str) -> list[Report]:
     """The same for one table, whose lock's holder is known to be dead."""
     reports = [_one(session, store, join(folder(root), name), False) for name in entries(store, root, slug)]
-    held = lock.holder(store, lock.path(root, slug))
-    if held is not None and held.is_dead and not any(r.outcome == "failed" for r in reports):
-        store.delete(lock.path(root, slug))
+    if not any(r.outcome == "failed" for r in reports):
+        _release(store, root, slug, slug, False)
     return reports
 
 
@@ -65,25 +65,38 @@ def _one(session: Session, store: Store, location: str, force: bool) -> Report:
     except ValueError as error:
         said = f"{location}: {error}; look at the table it names, then delete the file"
         return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP601", "catalog", message=said),), error=said)
-    held = lock.holder(store, lock.path(entry.root, entry.slug))
-    if not force and not entry.owner.is_dead:
-        said = f"{entry.model} is being published by {entry.owner}"
-        return Report(entry.model, "failed", (locked(said),), error=said, strategy=entry.strategy)
     try:
-        finished = settle(Publication(session, store, entry))
+        with lock.inherited(store, entry.root, entry.slug, entry.owner, entry.model, force):
+            return _inherited(session, store, location, entry)
+    except lock.Locked as refusal:
+        return Report(entry.model, "failed", (locked(str(refusal)),), error=str(refusal), strategy=entry.strategy)
     except (SparkFailure, AnalysisError) as failure:
         said = f"{entry.model} could not be recovered from step {entry.step!r}: {failure}; run recover again"
         return Report(entry.model, "failed", (), error=said, strategy=entry.strategy)
+
+
+def _inherited(session: Session, store: Store, location: str, entry: Entry) -> Report:
+    text = store.read(location)
+    if text is None:
+        return _settled(entry, None)
+    entry = Entry.from_json(text)
+    finished = settle(Publication(session, store, entry))
+    held = lock.holder(store, lock.path(entry.root, entry.slug))
     if held is not None and held.run == entry.owner.run:
         store.delete(lock.path(entry.root, entry.slug))
     return _settled(entry, finished)
 
 
-def _settled(entry: Entry, finished: bool) -> Report:
-    code, what = ("PP603", "finished") if finished else ("PP602", "undone")
+def _settled(entry: Entry, finished: bool | None) -> Report:
+    """`finished` is None where another process had settled the publish in the meantime."""
+    code, outcome, what = {
+        True: ("PP603", "published", "finished"),
+        False: ("PP602", "rejected", "undone"),
+        None: ("PP605", "skipped", "settled by another process"),
+    }[finished]
     message = f"the publish of {entry.model} ({entry.strategy}) by {entry.owner} stopped at step {entry.step!r}; {what}"
     finding = Finding(Verdict.WARNING, code, "catalog", message=message)
-    return Report(entry.model, "published" if finished else "rejected", (finding,), strategy=entry.strategy)
+    return Report(entry.model, outcome, (finding,), strategy=entry.strategy)
 
 
 def locked(message: str) -> Finding:
@@ -93,9 +106,35 @@ def locked(message: str) -> Finding:
 def _unlock(store: Store, root: str, force: bool) -> None:
     """Removes locks that no publish stands behind: killed before their first step."""
     for name in store.names(join(root, STATE, "locks")):
-        if not name.endswith(".json") or entries(store, root, name.removesuffix(".json")):
+        slug = name.removesuffix(".json")
+        if name.endswith(".json") and not entries(store, root, slug):
+            _release(store, root, slug, slug, force)
+
+
+def _tidy(store: Store, root: str) -> None:
+    """Removes claims of dead rescuers that had settled all that there was."""
+    claims = join(root, STATE, "claims")
+    for name in store.names(claims):
+        slug, location = name.partition(".")[0], join(claims, name)
+        if entries(store, root, slug) or store.exists(lock.path(root, slug)):
             continue
-        location = join(root, STATE, "locks", name)
         held = lock.holder(store, location)
-        if force or (held is not None and held.is_dead):
+        if held is not None and held.is_dead:
             store.delete(location)
+
+
+def _release(store: Store, root: str, slug: str, table: str, force: bool) -> None:
+    """Deletes the lock of a dead owner, by the one rescuer that inherits from it; a living one's stays."""
+    location = lock.path(root, slug)
+    held = lock.holder(store, location)
+    if held is None:
+        # Nobody can be asked about a lock that cannot be read.
+        if force:
+            store.delete(location)
+        return
+    try:
+        with lock.inherited(store, root, slug, held, table, force):
+            if lock.holder(store, location) == held:
+                store.delete(location)
+    except lock.Locked:
+        return

@@ -7,7 +7,7 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.publish.names import literal, quoted
-from planproof.publish.publication import Publication
+from planproof.publish.publication import Publication, column_list
 from planproof.session.protocol import Session, StoredTable
 from planproof.sql.ending import unterminated
 
@@ -51,15 +51,18 @@ def create(publication: Publication, model: Model, sql: str, target: StoredTable
     return statement
 
 
-def fill(publication: Publication, target: StoredTable, sql: str, produced: Sequence[str]) -> str:
-    """Writes a delta into a staging table of the target's own shape; returns the statement.
+def fill(publication: Publication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]) -> str:
+    """Writes a delta into a staging table of the target's own shape, with the columns that the target is to get;
+    returns the statement.
 
     INSERT BY NAME gives what Spark's store assignment gives (casts that lose nothing, char and varchar lengths), so
-    that the files have the stored types. Columns that the target does not have are left out, as dbt does.
+    that the files have the stored types. Columns that neither has are left out, as dbt does.
     """
     entry = publication.entry
-    publication.run(f"CREATE TABLE {entry.staging} LIKE {entry.target} LOCATION {literal(entry.stage_location)}")
-    known = {name.lower() for name in target.schema.names}
+    _create_like(publication, model, target)
+    if entry.columns:
+        publication.run(f"ALTER TABLE {entry.staging} ADD COLUMNS ({column_list(entry.columns)})")
+    known = {name.lower() for name in target.schema.names} | {name.lower() for name, _ in entry.columns}
     text = query(sql)
     if any(name.lower() not in known for name in produced):
         kept = [name for name in produced if name.lower() in known]
@@ -67,6 +70,21 @@ def fill(publication: Publication, target: StoredTable, sql: str, produced: Sequ
     statement = f"INSERT INTO {entry.staging} BY NAME\n{text}"
     publication.run(statement)
     return statement
+
+
+def _create_like(publication: Publication, model: Model, target: StoredTable) -> None:
+    """An empty table of the target's shape; where it is to become the target, with its properties and comment too."""
+    entry = publication.entry
+    statement = f"CREATE TABLE {entry.staging} LIKE {entry.target}"
+    if entry.external:
+        statement += f" LOCATION {literal(entry.stage_location)}"
+    if entry.strategy != "rename":
+        publication.run(statement)
+        return
+    comment, properties = described(model, target)
+    publication.run(statement + (f" TBLPROPERTIES ({pairs(properties)})" if properties else ""))
+    if comment is not None:
+        publication.run(f"COMMENT ON TABLE {entry.staging} IS {literal(comment)}")
 
 
 def described(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:

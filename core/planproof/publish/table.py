@@ -34,6 +34,9 @@ class Table:
         # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
         audit_files(job, publication, planes.optimized or planes.analyzed, flags=planes.optimized is not None)
 
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+        return job.examined.promised
+
 
 def refuse_foreign(job: Job) -> None:
     """Raises `Refused` for a model or target that is not a Parquet table of Spark's own catalog."""

@@ -10,6 +10,7 @@ from planproof.publish.names import Refused
 from planproof.publish.publication import Publication, publication
 from planproof.publish.strategies.view import statement_of
 from planproof.publish.table import VERSIONED_ELSEWHERE
+from planproof.schema import PhysicalSchema
 
 
 class View:
@@ -28,3 +29,6 @@ class View:
 
     def audit(self, job: Job, publication: Publication) -> None:
         audit_query(job)
+
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+        return job.examined.promised

@@ -138,8 +138,7 @@ class ClassicSession(FrameSession):
     def _catalog_table(self, name: str) -> StoredTable:
         """A table or view of the session catalog: a V1 table, a view, a temporary view."""
         state = self._java.sessionState()
-        within = [p.replace("`", "``") for p in split_name(name)][-2:]
-        identifier = state.sqlParser().parseTableIdentifier("`" + "`.`".join(within) + "`")
+        identifier = self._identifier(name)
         entry = state.catalog().getTempViewOrPermanentTableMetadata(identifier)
         kind = str(entry.tableType().name())
         temporary = bool(state.catalog().isTempView(identifier))
@@ -166,6 +165,20 @@ class ClassicSession(FrameSession):
                 return declared_schema(self._java.table(quoted(name)).queryExecution().analyzed().schema().json())
         except (AnalysisError, SparkFailure):
             return None
+
+    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+        if not self._session_catalog_holds(split_name(name)):
+            return None
+        with translated():
+            catalog, identifier = self._java.sessionState().catalog(), self._identifier(name)
+            columns = catalog.getTableMetadata(identifier).partitionSchema()
+            spelt = getattr(self._jvm, "org.apache.spark.sql.execution.datasources.PartitioningUtils").getPathFragment
+            found = _items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
+            return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
+
+    def _identifier(self, name: str) -> Any:
+        within = [p.replace("`", "``") for p in split_name(name)][-2:]
+        return self._java.sessionState().sqlParser().parseTableIdentifier("`" + "`.`".join(within) + "`")
 
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)

@@ -121,6 +121,9 @@ class FrameSession:
             details.get("Comment"),
         )
 
+    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+        return None
+
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)
         if path is None:

@@ -122,6 +122,10 @@ class Session(Protocol):
     def table(self, name: str) -> StoredTable | None:
         """The registered relation, or None."""
 
+    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+        """Each partition of a table as Spark spells it (`d=2024-01-01/n=1`) with its location, a URI; None where this
+        route cannot list them at once."""
+
     def files(self, location: str) -> Sequence[str]:
         """The data files under a location, sorted; names that begin with `_` or `.` are left out."""
 

@@ -29,6 +29,9 @@ class Store(Protocol):
 
     def exists(self, location: str) -> bool: ...
 
+    def modified(self, location: str) -> float | None:
+        """When a file or folder was changed last, in seconds since 1970; None where there is none."""
+
     def names(self, location: str) -> list[str]:
         """The names in a folder, sorted; none where there is no folder."""
 
@@ -118,6 +121,14 @@ class LocalStore:
 
     def exists(self, location: str) -> bool:
         return os.path.lexists(_path(location))
+
+    def modified(self, location: str) -> float | None:
+        try:
+            return os.stat(_path(location)).st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SparkFailure(f"cannot look at {location}: {error}") from error
 
     def names(self, location: str) -> list[str]:
         try:
@@ -232,6 +243,15 @@ class HadoopStore:
             files, path = self._open(location)
             return bool(files.exists(path))
 
+    def modified(self, location: str) -> float | None:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            if not files.exists(path):
+                return None
+            return int(files.getFileStatus(path).getModificationTime()) / 1000
+
     def names(self, location: str) -> list[str]:
         from planproof.session.failures import translated
 
@@ -286,6 +306,9 @@ class RoutedStore:
 
     def exists(self, location: str) -> bool:
         return self._at(location).exists(location)
+
+    def modified(self, location: str) -> float | None:
+        return self._at(location).modified(location)
 
     def names(self, location: str) -> list[str]:
         return self._at(location).names(location)

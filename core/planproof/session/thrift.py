@@ -150,6 +150,9 @@ class ThriftSession:
             raise
         return relation(name, str(text))
 
+    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+        return None
+
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)
         if path is None:

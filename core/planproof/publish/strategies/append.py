@@ -18,20 +18,31 @@ class Append:
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
         for move in moves:
             publication.store.move(move.source, move.target)
-        self._finish(publication)
+        self._register(publication)
+        publication.add_columns()
+        self.finish(publication)
 
-    def settle(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: Publication) -> bool:
         entry = publication.entry
-        if entry.step == "clean" or not any(publication.store.exists(m.source) for m in entry.moves):
-            self._finish(publication)
+        if entry.step == "clean":
             return True
+        return not any(publication.store.exists(m.source) for m in entry.moves) and publication.has_columns()
+
+    def finish(self, publication: Publication) -> None:
+        self._register(publication)
+        publication.step("clean")
+        self._measure(publication)
+        publication.discard()
+
+    def undo(self, publication: Publication) -> None:
+        entry = publication.entry
         for move in entry.moves:
             if not publication.store.exists(move.source):
                 publication.store.delete(move.target)
         if publication.stored(entry.target) is not None:
+            self._unregister(publication)
             publication.run(f"REFRESH TABLE {entry.target}")
         publication.discard()
-        return False
 
     def _planned(self, publication: Publication) -> tuple[tuple[Move, ...], list[PartitionPlace]]:
         """Which file goes where, and the partitions that the target does not have yet."""
@@ -39,13 +50,13 @@ class Append:
         root = publication.location(entry.target)
         assert root is not None
         staged = places(publication.session, entry.staging)
-        known = {p.partition for p in places(publication.session, entry.target)}
+        known = {p.partition: p.location for p in places(publication.session, entry.target)}
         moves: list[Move] = []
         new: list[PartitionPlace] = []
         for place in staged:
             target = root
             if place.partition and place.partition in known:
-                target = location_of(publication.session, entry.target, place.partition)
+                target = known[place.partition]
             elif place.partition:
                 target = join(root, place.partition)
                 new.append(PartitionPlace(place.partition, target))
@@ -53,13 +64,18 @@ class Append:
                 moves.append(Move(file, join(target, file.rpartition("/")[2])))
         return tuple(moves), new
 
-    def _finish(self, publication: Publication) -> None:
+    def _register(self, publication: Publication) -> None:
         entry = publication.entry
         for swap in entry.partitions:
             publication.run(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
-        publication.step("clean")
-        self._measure(publication)
-        publication.discard()
+
+    def _unregister(self, publication: Publication) -> None:
+        """Drops the partitions that came with the delta, unless another writer has put files there since."""
+        table = publication.entry.target
+        known = set(names(publication.session, table))
+        for swap in publication.entry.partitions:
+            if swap.partition in known and not publication.store.names(swap.new):
+                publication.run(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
 
     def _measure(self, publication: Publication) -> None:
         """Has Spark forget the size that the table had: a stale one makes it broadcast tables that have grown."""

@@ -10,10 +10,16 @@ from planproof.publish.publication import Publication
 class Strategy(Protocol):
     """`swap` puts the audited data in the target's place, a journaled step at a time, and cleans up.
 
-    `settle` is called for a publish that stopped after the audit: it brings the target to the old state (False) or the
-    new one (True) and leaves nothing staged.
+    The others serve a publish that stopped after the audit. Each may be called again after it was interrupted itself.
     """
 
     def swap(self, publication: Publication) -> None: ...
 
-    def settle(self, publication: Publication) -> bool: ...
+    def is_swapped(self, publication: Publication) -> bool:
+        """True where the target is the new one already, or can be made so by one call that was audited."""
+
+    def finish(self, publication: Publication) -> None:
+        """Tidies up behind a target that is the new one; leaves nothing staged."""
+
+    def undo(self, publication: Publication) -> None:
+        """Brings the target back to the old state; leaves nothing staged."""

@@ -8,45 +8,43 @@ from __future__ import annotations
 
 from planproof.publish.journal import PartitionSwap
 from planproof.publish.names import literal, parent, within
-from planproof.publish.partition import location_of, names, places, spec
+from planproof.publish.partition import places, spec
 from planproof.publish.publication import Publication
 
 
 class Partitions:
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
-        known = set(names(publication.session, entry.target))
+        known = {p.partition: p.location for p in places(publication.session, entry.target)}
         swaps = tuple(
-            PartitionSwap(
-                place.partition,
-                location_of(publication.session, entry.target, place.partition) if place.partition in known else None,
-                place.location,
-            )
+            PartitionSwap(place.partition, known.get(place.partition), place.location)
             for place in places(publication.session, entry.staging)
         )
         publication.step("partitions", partitions=swaps)
         for swap in swaps:
             self._point(publication, swap, swap.new)
+        publication.add_columns()
         publication.step("clean")
-        self._clean(publication)
+        self.finish(publication)
 
-    def settle(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: Publication) -> bool:
+        return all(self._switched(publication)) and publication.has_columns()
+
+    def undo(self, publication: Publication) -> None:
         entry = publication.entry
-        known = set(names(publication.session, entry.target))
-        switched = [
-            swap.partition in known and within(location_of(publication.session, entry.target, swap.partition), swap.new)
-            for swap in entry.partitions
-        ]
-        if all(switched):
-            self._clean(publication)
-            return True
-        for swap, done in zip(entry.partitions, switched):
+        for swap, done in zip(entry.partitions, self._switched(publication)):
             if done and swap.old is not None:
                 self._point(publication, swap, swap.old)
             elif done:
                 publication.run(f"ALTER TABLE {entry.target} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+        if publication.stored(entry.target) is not None:
+            publication.run(f"REFRESH TABLE {entry.target}")
         publication.discard()
-        return False
+
+    def _switched(self, publication: Publication) -> list[bool]:
+        entry = publication.entry
+        known = {p.partition: p.location for p in places(publication.session, entry.target)}
+        return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
 
     def _point(self, publication: Publication, swap: PartitionSwap, location: str) -> None:
         table, partition, place = publication.entry.target, spec(swap.partition), literal(location)
@@ -55,7 +53,7 @@ class Partitions:
         else:
             publication.run(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {place}")
 
-    def _clean(self, publication: Publication) -> None:
+    def finish(self, publication: Publication) -> None:
         entry = publication.entry
         publication.drop(entry.staging)
         publication.run(f"REFRESH TABLE {entry.target}")

@@ -24,30 +24,25 @@ class Rename:
             publication.rename(entry.target, entry.away, entry.prior.kind)
         publication.step("swap")
         publication.rename(entry.staging, entry.target)
-        repoint(publication, entry.target)
         publication.step("clean")
-        self._clean(publication)
+        self.finish(publication)
 
-    def settle(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: Publication) -> bool:
         entry = publication.entry
-        staged = publication.stored(entry.staging) is not None
-        if publication.stored(entry.target) is not None and not staged:
-            repoint(publication, entry.target)
-            self._clean(publication)
-            return True
-        self._undo(publication)
-        return False
+        return publication.stored(entry.target) is not None and publication.stored(entry.staging) is None
 
-    def _clean(self, publication: Publication) -> None:
+    def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
+        repoint(publication, entry.target)
         if prior is None:
             return
         publication.drop(entry.away, prior.kind)
         # A managed table's data go with it; of an external table's, only what planproof itself had written.
         if prior.location is not None and (prior.managed or publication.is_version(prior.location)):
             publication.delete_unused(prior.location)
+            publication.sweep(prior.location)
 
-    def _undo(self, publication: Publication) -> None:
+    def undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         if entry.place is not None and publication.store.exists(entry.stage_location):
             # The staged files never went there, so that what lies there now is another table's.

@@ -23,21 +23,23 @@ class View:
         publication.step("swap")
         publication.run(entry.statement)
         publication.step("clean")
-        self._clean(publication)
+        self.finish(publication)
 
-    def settle(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: Publication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind != "table":
             return entry.step == "clean" or self._again(publication)
         found = publication.stored(entry.target)
-        if found is not None and found.kind == "view":
-            self._clean(publication)
-            return True
-        if found is None and publication.stored(entry.away) is not None:
+        return found is not None and found.kind == "view"
+
+    def undo(self, publication: Publication) -> None:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind != "table" or publication.stored(entry.target) is not None:
+            return
+        if publication.stored(entry.away) is not None:
             publication.rename(entry.away, entry.target)
             if prior.location is not None and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
-        return False
 
     def _again(self, publication: Publication) -> bool:
         """One call: it happened or it did not, and the catalog does not tell which. What was audited is said again."""
@@ -52,13 +54,14 @@ class View:
             return False
         return True
 
-    def _clean(self, publication: Publication) -> None:
+    def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind != "table":
             return
         publication.drop(entry.away)
         if prior.location is not None and (prior.managed or publication.is_version(prior.location)):
             publication.delete_unused(prior.location)
+            publication.sweep(prior.location)
 
 
 def statement_of(name: str, model: Model, sql: str) -> str:

@@ -1,0 +1,47 @@
+"""A relation as it is now, in so far as its definition and its files tell: another one whenever others write it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+
+from planproof.publish.partition import places
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import local
+
+MOST_PARTITIONS = 256
+"""Beyond so many partitions a look at all files costs more than counting a column's nulls."""
+
+
+def fingerprint(session: Session, relation: str, stored: StoredTable | None = None) -> str | None:
+    """A digest of a quoted relation's definition and, for a table, of each file's place, size and time of writing.
+
+    None where that cannot be read, or not cheaply: nothing that was proved of the relation then counts.
+    """
+    stored = stored or session.table(relation)
+    if stored is None or stored.kind == "temporary view":
+        return None
+    try:
+        lines = list(_view(session, relation) if stored.kind == "view" else _files(session, relation))
+    except (SparkFailure, OSError):
+        return None
+    return hashlib.sha256("\n".join([stored.kind, str(stored.schema), *lines]).encode()).hexdigest()
+
+
+def _view(session: Session, relation: str) -> Iterator[str]:
+    yield str(session.rows(f"SHOW CREATE TABLE {relation}")[0][0])
+
+
+def _files(session: Session, relation: str) -> Iterator[str]:
+    found = places(session, relation)
+    if len(found) > MOST_PARTITIONS:
+        raise SparkFailure(f"{relation} has {len(found)} partitions")
+    for place in found:
+        path = local(place.location)
+        if path is None:
+            raise SparkFailure(f"{place.location} is not on this machine")
+        yield f"{place.partition} {path}"
+        for file in session.files(path):
+            state = os.stat(file)
+            yield f"{file} {state.st_size} {state.st_mtime_ns}"
