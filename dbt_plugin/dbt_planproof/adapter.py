@@ -7,51 +7,64 @@ from typing import Any
 from dbt_planproof.gate import Gate
 
 
+class Gated:
+    """What stands before dbt's own methods; a base class that is put in front of dbt's."""
+
+    planproof_gated = True
+
+    def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self.planproof = Gate(self)
+
+    def pre_model_hook(self, config: Any) -> Any:
+        context = super().pre_model_hook(config)  # type: ignore[misc]
+        self.planproof.enter(config)
+        return context
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        self.planproof.leave()
+        super().post_model_hook(config, context)  # type: ignore[misc]
+
+    def execute(self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None) -> Any:
+        answer = self.planproof.execute(sql)
+        if answer is not None:
+            return answer
+        return super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)  # type: ignore[misc]
+
+    def get_column_schema_from_query(self, sql: str) -> Any:
+        # dbt compares names and types here, before the statement that writes arrives: ours goes first.
+        self.planproof.check_contract(sql)
+        return super().get_column_schema_from_query(sql)  # type: ignore[misc]
+
+    def get_columns_in_relation(self, relation: Any) -> Any:
+        return self.planproof.with_held(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]
+
+    def drop_relation(self, relation: Any) -> Any:
+        if self.planproof.defer_drop(relation):
+            return None
+        return super().drop_relation(relation)  # type: ignore[misc]
+
+    def rename_relation(self, from_relation: Any, to_relation: Any) -> Any:
+        self.planproof.let_through()
+        return super().rename_relation(from_relation, to_relation)  # type: ignore[misc]
+
+    def drop_now(self, relation: Any) -> None:
+        """dbt's own drop, for one that was deferred."""
+        super().drop_relation(relation)  # type: ignore[misc]
+
+    def execute_now(self, sql: str) -> None:
+        """dbt's own way to run a statement, for one that was held."""
+        super().execute(sql)  # type: ignore[misc]
+
+
 def guarded(plain: type) -> type:
     """A subclass of dbt's SparkAdapter that gates models.
 
     It keeps the name: dbt imports `dbt.adapters.<name without Adapter, lowercased>.__version__`.
     """
 
-    class SparkAdapter(plain):  # type: ignore[misc]
-        planproof_gated = True
-
-        def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
-            super().__init__(config, *args, **kwargs)
-            self.planproof = Gate(self)
-
-        def pre_model_hook(self, config: Any) -> Any:
-            context = super().pre_model_hook(config)
-            self.planproof.enter(config)
-            return context
-
-        def post_model_hook(self, config: Any, context: Any) -> None:
-            self.planproof.leave()
-            super().post_model_hook(config, context)
-
-        def execute(self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None) -> Any:
-            answer = self.planproof.execute(sql)
-            if answer is not None:
-                return answer
-            return super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
-
-        def get_column_schema_from_query(self, sql: str) -> Any:
-            # dbt compares names and types here, before the statement that writes arrives: ours goes first.
-            self.planproof.check_contract(sql)
-            return super().get_column_schema_from_query(sql)
-
-        def drop_relation(self, relation: Any) -> Any:
-            if self.planproof.defer_drop(relation):
-                return None
-            return super().drop_relation(relation)
-
-        def rename_relation(self, from_relation: Any, to_relation: Any) -> Any:
-            self.planproof.drop_deferred()
-            return super().rename_relation(from_relation, to_relation)
-
-        def drop_now(self, relation: Any) -> None:
-            """dbt's own drop, for one that was deferred."""
-            super().drop_relation(relation)
+    class SparkAdapter(Gated, plain):  # type: ignore[misc]
+        pass
 
     SparkAdapter.__module__ = plain.__module__
     SparkAdapter.__qualname__ = plain.__qualname__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import traceback
 from collections.abc import Callable
@@ -15,24 +14,23 @@ from dbt_common.exceptions import DbtRuntimeError
 
 import planproof.session
 from dbt_planproof import log, statements
-from dbt_planproof.message import failure, remarks, suggestions
+from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.record import Record
+from dbt_planproof.scope import is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.statements import Statement
 from planproof.contract import Model
 from planproof.origin import Origin
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import model_of
+from planproof.publish.names import quoted as quoted_name
 from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
 
-COMMANDS = ("run", "build", "retry")
-MATERIALIZATIONS = ("table", "view", "incremental")
-STRATEGIES = ("append", "insert_overwrite")
 _HARMLESS = ("read", "about")
-_PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
+_HELD = ("add_columns", "retype_column")
 
 
 class Stopped(DbtRuntimeError):
@@ -41,13 +39,19 @@ class Stopped(DbtRuntimeError):
 
 @dataclass
 class Run:
-    """One node while dbt materializes it, on one thread."""
+    """One node while dbt materializes it, on one thread.
+
+    `unguarded` says why dbt writes it itself: then only what the contract says is checked. `deferred` are drops, `held`
+    schema changes that dbt asked for and that wait for the audit.
+    """
 
     model: Model
     node: dict[str, Any]
     target: tuple[str, str]
     compiled: str
+    unguarded: str | None = None
     deferred: list[Any] = field(default_factory=list)
+    held: list[tuple[str, Statement]] = field(default_factory=list)
     delta: Statement | None = None
     places: dict[str, Origin] = field(default_factory=dict)
     checked: bool = False
@@ -79,7 +83,9 @@ class Gate:
 
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
-        self.local.run = None
+        run, self.local.run = getattr(self.local, "run", None), None
+        if run is not None and run.unguarded and run.checked and run.model.contract is not None:
+            self._audit(run)
 
     def defer_drop(self, relation: Any) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
@@ -89,11 +95,28 @@ class Gate:
         run.deferred.append(relation)
         return True
 
-    def drop_deferred(self) -> None:
-        """Does the drops that were put off: what comes is not ours to publish, and counts on them."""
+    def let_through(self) -> None:
+        """Does the drops and schema changes that were put off: what comes is dbt's own, and counts on them."""
         run = self._open()
         while run is not None and run.deferred:
             self.adapter.drop_now(run.deferred.pop(0))
+        while run is not None and run.held:
+            self.adapter.execute_now(run.held.pop(0)[0])
+
+    def with_held(self, relation: Any, columns: list[Any]) -> list[Any]:
+        """A relation's columns as dbt expects them after the schema changes that are still held."""
+        run = self._open()
+        if run is None or not run.held or _names(relation) != run.target:
+            return columns
+        added = [c for _, statement in run.held for c in statement.clauses.get("columns", ())]
+        stored = self._guard().session.table(quoted_name(run.target))
+        last = {name.lower() for name in (stored.partition_by if stored else ())}
+        new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
+        return [
+            *(c for c in columns if c.name.lower() not in last),
+            *new,
+            *(c for c in columns if c.name.lower() in last),
+        ]
 
     def check_contract(self, sql: str) -> None:
         """Raises `Stopped` where the contract is broken for every possible data."""
@@ -114,72 +137,68 @@ class Gate:
             self._check(run, statement.query)
             run.delta = statement
             return None
-        model = self._model(run, statement)
+        if run.delta is not None and statement.kind in _HELD and _parts(statement) == run.target:
+            run.held.append((sql, statement))
+            return _answer()
+        model = None if run.unguarded else self._model(run, statement)
         if model is None:
-            if run.compiled in sql:
-                what = "the statement in which dbt writes it is not one that planproof understands"
-                log.warn(f"planproof does not guard {run.node['name']}: {what}; dbt runs it as it is")
-                self._remarked(run.node["name"], what)
-            self.drop_deferred()
-            self._forget(sql)
+            self._leave_to_dbt(run, sql)
             return None
         return self._publish(run, model)
+
+    def _leave_to_dbt(self, run: Run, sql: str) -> None:
+        """dbt runs the statement as it is, and what it counts on happens first."""
+        if run.compiled in sql and run.unguarded is None:
+            self._say_unguarded(
+                run.node["name"], "the statement in which dbt writes it is not one that planproof understands"
+            )
+        elif run.compiled in sql and run.model.contract is not None and not run.checked:
+            self._check(run, run.compiled)
+        self.let_through()
+        self._forget(sql)
 
     # --- which statement it is --------------------------------------------------------------------------------------
 
     def _run(self, node: Any) -> Run | None:
-        from dbt.flags import get_flags
-
-        # Clones, data tests and unit tests come through the same hook.
-        if getattr(node, "resource_type", None) != "model" or getattr(get_flags(), "WHICH", None) not in COMMANDS:
+        if not is_written(node, _command()):
             return None
-        reason = self._ungated(node)
+        method = self.adapter.config.credentials.method
+        if not is_reachable(method):
+            self._remarked(node.name, f"dbt reaches Spark by {method}")
+            return None
+        reason = unguarded(node)
+        relation = self.adapter.Relation.create_from(self.adapter.config, node)
+        if reason is None:
+            existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+            reason = stored_elsewhere(existing, node, self._is_full_refresh(node))
         if reason is not None:
-            self._remarked(node.name, reason)
+            self._say_unguarded(node.name, reason)
+        if node.resource_type != "model" or node.language != "sql" or not node.compiled_code:
             return None
+        try:
+            return self._begun(node, _names(relation), reason)
+        except ProjectError as error:
+            if reason is None:
+                raise
+            log.warn(f"planproof does not check {node.name}: {error}")
+            return None
+
+    def _begun(self, node: Any, target: tuple[str, str], reason: str | None) -> Run:
         form = node.to_dict()
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = planproof.session.open(self._spark()).conf if promises else None
-        model = model_of(form, defaults={"rewrite": "suggest"}, conf=conf)
-        relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
-        if existing is not None and self._is_elsewhere(existing, node):
-            return None
-        return Run(model, form, _names(relation), node.compiled_code.strip())
+        model = model_of(_plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
+        return Run(model, form, target, node.compiled_code.strip(), reason)
 
-    def _ungated(self, node: Any) -> str | None:
-        """Why the model is left to dbt, None where it is guarded."""
-        method, config = self.adapter.config.credentials.method, node.config
-        if method != "session":
-            log.warn_once(f"planproof does not guard this run: it reaches Spark by `method: session`, not by {method}")
-            return f"dbt reaches Spark by {method}"
-        if node.language != "sql" or not node.compiled_code:
-            return f"it is a {node.language} model" if node.language != "sql" else "it has no compiled SQL"
-        if config.materialized not in MATERIALIZATIONS:
-            return f"it is materialized as {config.materialized}"
-        if (config.get("file_format") or "parquet") != "parquet":
-            return f"its file format is {config.get('file_format')}"
-        strategy = config.get("incremental_strategy") or "append"
-        if config.materialized == "incremental" and strategy not in STRATEGIES:
-            return f"its incremental strategy is {strategy}"
-        return None
+    def _say_unguarded(self, name: str, reason: str) -> None:
+        if self._remarked(name, reason):
+            log.warn(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
 
-    def _is_elsewhere(self, existing: Any, node: Any) -> bool:
-        """Whether the target exists in a format that only dbt's own way serves: one that keeps a log, or, where rows
-        are added to it, any but Spark's Parquet (a Hive table, say)."""
-        if existing.is_delta or existing.is_iceberg or existing.is_hudi:
-            self._remarked(node.name, "its table keeps a log of its own (Delta, Iceberg or Hudi)")
-            return True
-        provider = _PROVIDER.search(existing.information or "")
-        if node.config.materialized != "incremental" or not existing.is_table or provider is None:
-            return False
-        if provider[1].lower() == "parquet" or self._is_full_refresh(node):
-            return False
-        reason = f"it adds rows to a table of the format {provider[1]}"
-        log.warn(f"planproof does not guard {node.name}: {reason}")
-        self._remarked(node.name, reason)
-        return True
+    def _remarked(self, name: str, reason: str) -> bool:
+        """Says in the record that a node was left to dbt; False where it says so already."""
+        target = Path(self.adapter.config.project_target_path)
+        return self.record.remark(f"{name} was not guarded: {reason}", target, _command())
 
     def _is_full_refresh(self, node: Any) -> bool:
         from dbt.flags import get_flags
@@ -201,7 +220,7 @@ class Gate:
 
     def _model(self, run: Run, statement: Statement) -> Model | None:
         """The model that the statement publishes, None where it is not the node's own or not understood."""
-        if tuple(part.lower() for part in statement.relation[-2:]) != run.target:
+        if _parts(statement) != run.target:
             return None
         if statement.kind == "insert" and run.delta is not None:
             return _delta_model(run.model, statement, run.delta)
@@ -264,11 +283,22 @@ class Gate:
         if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
             self._stop(run, replace(report, outcome="rejected") if violated else report)
 
+    def _audit(self, run: Run) -> None:
+        """What dbt wrote itself against its contract: said, and too late to stop it."""
+        model, contract = run.model, run.model.contract
+        assert contract is not None
+        report = self._asked(run, model, lambda guard: guard.audit(model.name, contract))
+        if report.outcome == "failed":
+            return
+        self._recorded(report)
+        for line in remarks(report):
+            log.warn(line)
+
     def _publish(self, run: Run, model: Model) -> tuple[AdapterResponse, Any] | None:
         report = self._asked(run, model, lambda guard: guard.publish(model))
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
-            self.drop_deferred()
+            self.let_through()
             run.done = True
             return None
         if report.outcome != "published":
@@ -279,9 +309,9 @@ class Gate:
         self._recorded(report)
         for line in remarks(report):
             log.warn(line)
-        for line in suggestions(report):
+        for line in [*changes(report), *suggestions(report)]:
             log.info(line)
-        return _answer(report)
+        return _answer(report.rows)
 
     def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report:
         """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
@@ -313,16 +343,8 @@ class Gate:
         raise Stopped(failure(report, run.node["name"], self._recorded(report)))
 
     def _recorded(self, report: Report) -> Path:
-        return self.record.add(report, *self._place_of_record())
-
-    def _remarked(self, name: str, reason: str) -> None:
-        """Says in the record that a model was left to dbt."""
-        self.record.remark(f"{name} was not guarded: {reason}", *self._place_of_record())
-
-    def _place_of_record(self) -> tuple[Path, str]:
-        from dbt.flags import get_flags
-
-        return Path(self.adapter.config.project_target_path), str(getattr(get_flags(), "WHICH", ""))
+        target = Path(self.adapter.config.project_target_path)
+        return self.record.add(report, target, _command())
 
     def _guard(self) -> Guard:
         with self.lock:
@@ -375,15 +397,34 @@ def _is_ours(report: Report) -> bool:
 
 
 def _may_pass(report: Report, model: Model) -> bool:
-    """Whether dbt may run the statement itself. Once a delta's publish has begun, it could add its rows twice."""
-    return model.settings.on_internal_error == "pass" and (model.materialized != "incremental" or not report.strategy)
+    """Whether dbt may run the statement itself. Once a delta's publish has begun, it could add its rows twice; and what
+    is half way is for `recover`, which would put the table that it knows in the place of dbt's."""
+    began = model.materialized == "incremental" and bool(report.strategy)
+    return model.settings.on_internal_error == "pass" and not began and not report.details.get("unsettled")
 
 
 def _names(relation: Any) -> tuple[str, str]:
     return str(relation.schema).lower(), str(relation.identifier).lower()
 
 
-def _answer(report: Report) -> tuple[AdapterResponse, Any]:
+def _parts(statement: Statement) -> tuple[str, ...]:
+    return tuple(part.lower() for part in statement.relation[-2:])
+
+
+def _plain_form(form: dict[str, Any]) -> dict[str, Any]:
+    """The node as a table or view: enough to check its query and its contract, whatever dbt makes of it."""
+    config = dict(form.get("config") or {})
+    kept = "view" if config.get("materialized") == "view" else "table"
+    return {**form, "config": {**config, "materialized": kept, "incremental_strategy": None}}
+
+
+def _command() -> str:
+    from dbt.flags import get_flags
+
+    return str(getattr(get_flags(), "WHICH", None) or "")
+
+
+def _answer(rows: int | None = None) -> tuple[AdapterResponse, Any]:
     from dbt_common.clients.agate_helper import empty_table
 
-    return AdapterResponse(_message="OK", rows_affected=report.rows), empty_table()
+    return AdapterResponse(_message="OK", rows_affected=rows), empty_table()

@@ -23,6 +23,8 @@ def failure(report: Report, name: str, path: Path) -> str:
         lines.append(f"  ... and {len(shown) - LINES} more")
     if report.error and not any(report.error == f.message for f in shown):
         lines += [f"  {line}" for line in report.error.strip().splitlines()[:LINES]]
+    if "rejected" in report.details:
+        lines.append(f"  the rejected rows: {report.details['rejected']}")
     steps = {f.code: f.next_step for f in shown[:LINES]}
     lines += [f"  next ({code}): {step}" for code, step in steps.items()]
     lines.append(f"  report: {_short(path)}")
@@ -37,6 +39,11 @@ def remarks(report: Report) -> list[str]:
     first = found[0]
     more = f" (and {len(found) - 1} more in planproof/report.json)" if len(found) > 1 else ""
     return [f"planproof: {report.model}: {_one_line(str(first))}{more}"]
+
+
+def changes(report: Report) -> list[str]:
+    """One line per schema change that was applied to a published node."""
+    return [f"planproof: {_one_line(f.message)}" for f in report.findings if f.code == "PP607"]
 
 
 def suggestions(report: Report) -> list[str]:

@@ -17,8 +17,8 @@ class Record:
     def __init__(self, project: str = "") -> None:
         self._lock = threading.Lock()
         self._reports: list[Report] = []
-        self._remarks: list[str] = []
         self._started, self._project = datetime.now(timezone.utc), project
+        self._remarks: dict[str, None] = {}
 
     def add(self, report: Report, target: Path, command: str) -> Path:
         """Adds a report and returns the file, a `RunReport` as `planproof run` writes one; `command` is dbt's."""
@@ -26,12 +26,14 @@ class Record:
             self._reports.append(report)
             return self._write(target, command)
 
-    def remark(self, remark: str, target: Path, command: str) -> Path:
-        """Adds a remark, once, on what was not guarded; returns the file."""
+    def remark(self, text: str, target: Path, command: str) -> bool:
+        """Adds a line about the whole invocation; False where it stands there already."""
         with self._lock:
-            if remark not in self._remarks:
-                self._remarks.append(remark)
-            return self._write(target, command)
+            if text in self._remarks:
+                return False
+            self._remarks[text] = None
+            self._write(target, command)
+            return True
 
     def _write(self, target: Path, command: str) -> Path:
         path = target / "planproof" / "report.json"

@@ -27,10 +27,12 @@ _ABOUT = ("grant", "revoke", "comment", "analyze", "refresh")
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `kind`: table, view, temp_view, insert, add_columns, read, about (no row changes) or other.
+    """One statement. `kind`: table, view, temp_view, insert, add_columns, retype_column, read, about (no row changes)
+    or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
     values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite.
+    The columns that are added stand in `columns`, name and type.
     """
 
     kind: str
@@ -75,9 +77,7 @@ def _read(tokens: _Tokens) -> Statement:
     if tokens.take("insert", "overwrite", "table"):
         return _insert(tokens, True)
     if tokens.take("alter", "table"):
-        relation = tokens.name()
-        tokens.expect("add", "columns")
-        return Statement("add_columns", relation, tokens.rest())
+        return _alter(tokens, tokens.name())
     raise _Other
 
 
@@ -136,6 +136,15 @@ def _insert(tokens: _Tokens, overwrite: bool) -> Statement:
     if tokens.peek() != "select":
         raise _Other
     return Statement("insert", relation, tokens.rest(), clauses)
+
+
+def _alter(tokens: _Tokens, relation: tuple[str, ...]) -> Statement:
+    if tokens.take("add", "columns"):
+        return Statement("add_columns", relation, tokens.rest(), {"columns": tokens.typed_columns()})
+    tokens.expect("alter", "column")
+    tokens.part()
+    tokens.expect("type")
+    return Statement("retype_column", relation, tokens.rest())
 
 
 class _Tokens:
@@ -229,6 +238,31 @@ class _Tokens:
             if not self.take(","):
                 self.expect(")")
                 return tuple(found)
+
+    def typed_columns(self) -> tuple[tuple[str, str], ...]:
+        """``a int, `b` struct<x:int,y:int>``, in parentheses or not, up to the end; types as they are written."""
+        closed = self.take("(")
+        found = []
+        while True:
+            column, start = self.part(), self.at if self.found is None else self.found.start()
+            found.append((column, self._type_text(start)))
+            if self.take(","):
+                continue
+            if (closed and not self.take(")")) or self.found is not None:
+                raise _Other
+            return tuple(found)
+
+    def _type_text(self, start: int) -> str:
+        """What stands up to the next comma or parenthesis that is not the type's own."""
+        depth, end = 0, start
+        while self.found is not None and (depth or self.peek() not in (",", ")")):
+            sign = self.next()
+            depth += (sign in ("<", "(")) - (sign in (">", ")"))
+            end = self.found.start() if self.found is not None else len(self.text)
+        text = self.text[start:end].strip()
+        if not text or depth:
+            raise _Other
+        return text
 
     def _is(self, kind: str) -> bool:
         return self.found is not None and self.found.lastgroup == kind

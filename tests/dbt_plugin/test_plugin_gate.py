@@ -74,6 +74,8 @@ def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
     table = Model("s.t", "select 1", settings=settings)
     assert _may_pass(Report("s.t", "failed", strategy="rename"), table)
     assert not _may_pass(Report("s.t", "failed"), Model("s.t", "select 1"))
+    half_way = Report("s.t", "failed", strategy="rename", details={"unsettled": True})
+    assert not _may_pass(half_way, table), "recover would put the old files in the place of dbt's table"
 
 
 def test_an_unknown_setting_fails_its_model_with_a_suggestion(dbt: Any) -> None:
@@ -168,26 +170,78 @@ def test_a_table_under_a_location_root_is_published_again(dbt: Any) -> None:
         assert dbt.rows("located") == [(value,)]
 
 
-def test_formats_and_strategies_that_are_not_gated_pass_as_they_are(dbt: Any) -> None:
-    (dbt.root / "target/planproof/report.json").unlink(missing_ok=True)
+def remarks(dbt: Any) -> list[str]:
+    return json.loads((dbt.root / "target/planproof/report.json").read_text("utf-8"))["remarks"]
+
+
+def test_what_is_not_gated_passes_as_it_is_and_is_said(dbt: Any) -> None:
     dbt.write(
         {
             "models/as_orc.sql": "{{ config(materialized='table', file_format='orc') }} select 1 as id",
             "models/by_hand.sql": """
                 {{ config(materialized='incremental', file_format='json') }} select 1 as id
                 """,
+            "seeds/grown.csv": "id\n1\n",
         }
     )
     for _ in range(2):
-        assert dbt.run("run", "--select", "as_orc", "by_hand").success, dbt.results
+        assert dbt.run("build", "--select", "as_orc", "by_hand", "grown").success, dbt.results
     assert dbt.rows("as_orc") == [(1,)]
     assert dbt.rows("by_hand") == [(1,), (1,)]
-    record = json.loads((dbt.root / "target/planproof/report.json").read_text("utf-8"))
-    assert record["reports"] == []
-    assert sorted(record["remarks"]) == [
+    assert sorted(remarks(dbt)) == [
         "as_orc was not guarded: its file format is orc",
         "by_hand was not guarded: its file format is json",
+        "grown was not guarded: it is a seed",
     ]
+    assert "planproof does not guard as_orc: its file format is orc; dbt runs it as it is" in dbt.log
+
+
+def test_a_contract_of_another_format_is_checked_before_and_audited_after(dbt: Any) -> None:
+    """What no data can mend is stopped before dbt drops the table; what was written is counted, and said."""
+    yaml = """
+        models:
+          - name: orc_promise
+            config: {contract: {enforced: true}}
+            columns: [{name: id, data_type: int, constraints: [{type: not_null}]}]
+        """
+    text = "{{{{ config(materialized='table', file_format='orc') }}}} select {} as id from values (1), (2) as t(v)"
+    dbt.write({"models/orc_promise.sql": text.format("v"), "models/orc_promise.yml": yaml})
+    assert dbt.run("run", "--select", "orc_promise").success, dbt.results
+    assert (dbt.reports["orc_promise"]["outcome"], dbt.reports["orc_promise"]["verdict"]) == ("audited", "proved")
+    dbt.write({"models/orc_promise.sql": text.format("cast(v as string)")})
+    assert not dbt.run("run", "--select", "orc_promise").success
+    assert "PP504" in dbt.results["orc_promise"]["message"]
+    assert dbt.rows("orc_promise") == [(1,), (2,)]
+    dbt.write({"models/orc_promise.sql": text.format("if(v = 1, null, v)")})
+    assert dbt.run("run", "--select", "orc_promise").success, dbt.results
+    assert (dbt.reports["orc_promise"]["outcome"], dbt.reports["orc_promise"]["verdict"]) == ("audited", "violated")
+    assert "PP505 violated" in dbt.log
+
+
+def test_microbatch_replaces_its_batches_and_keeps_the_others(dbt: Any) -> None:
+    dbt.write(
+        {
+            "models/events.sql": """
+                {{ config(materialized='table', file_format='parquet', event_time='at') }}
+                select * from values (1, timestamp'2024-01-01 05:00:00'), (2, timestamp'2024-01-02 05:00:00'),
+                  ({{ var('third', 3) }}, timestamp'2024-01-03 05:00:00') as t(id, at)
+                """,
+            "models/daily.sql": """
+                {{ config(materialized='incremental', incremental_strategy='microbatch', file_format='parquet',
+                          event_time='at', batch_size='day', begin='2024-01-01', partition_by='day') }}
+                select {% if var('broken', false) %} null {% else %} id {% endif %} as id, at, date(at) as day
+                from {{ ref('events') }}
+                """,
+        }
+    )
+    window = ("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-04")
+    assert dbt.run("run", "--select", "events", "daily", *window).success, dbt.results
+    assert [row[0] for row in dbt.rows("daily")] == [1, 2, 3]
+    assert dbt.reports["daily"]["strategy"] == "partitions"
+    late = ("--event-time-start", "2024-01-03", "--event-time-end", "2024-01-04")
+    given = ("--vars", json.dumps({"third": 4}))
+    assert dbt.run("run", "--select", "events", "daily", *late, *given).success, dbt.results
+    assert [row[0] for row in dbt.rows("daily")] == [1, 2, 4]
 
 
 def test_a_project_that_overrides_how_tables_are_made_still_builds(dbt: Any) -> None:

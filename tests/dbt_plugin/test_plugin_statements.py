@@ -80,3 +80,33 @@ def test_other_statements_are_left_alone(sql: str) -> None:
 @pytest.mark.parametrize("sql", ["select 1", "/* dbt */ SHOW tables in s", "-- x\ndescribe extended s.t", "set a = 1"])
 def test_reading_statements(sql: str) -> None:
     assert read(sql).kind == "read"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("alter table s.t add columns `a` int", (("a", "int"),)),
+        (
+            "alter table s.t\n\n add columns\n  `a b` struct<x:int,y:decimal(10,2)>,\n `c` array<string>",
+            (("a b", "struct<x:int,y:decimal(10,2)>"), ("c", "array<string>")),
+        ),
+        ("ALTER TABLE s.t ADD COLUMNS (a int, b map<string, int>);", (("a", "int"), ("b", "map<string, int>"))),
+    ],
+)
+def test_added_columns_are_read_with_their_types(text: str, columns: tuple[tuple[str, str], ...]) -> None:
+    found = read(text)
+    assert (found.kind, found.relation, found.clauses["columns"]) == ("add_columns", ("s", "t"), columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("alter table s.t alter column `id` type bigint;", "retype_column"),
+        ("alter table s.t add columns (a int", "other"),
+        ("alter table s.t add columns a", "other"),
+        ("alter table s.t add columns a int) drop table x", "other"),
+        ("alter table s.t set tblproperties ('a' = 'b')", "other"),
+    ],
+)
+def test_what_alters_a_table(text: str, kind: str) -> None:
+    assert read(text).kind == kind

@@ -1,0 +1,59 @@
+"""Which nodes of dbt the guard publishes itself; of the others it says why not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dbt_planproof import log
+
+COMMANDS = ("run", "build", "retry", "seed", "snapshot")
+STORED = ("model", "seed", "snapshot")
+MATERIALIZATIONS = ("table", "view", "incremental")
+STRATEGIES = ("append", "insert_overwrite", "microbatch")
+_PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
+
+
+def is_written(node: Any, command: str) -> bool:
+    """Whether this invocation writes the node: clones, data tests and unit tests come through the same hook."""
+    return getattr(node, "resource_type", None) in STORED and command in COMMANDS
+
+
+def is_reachable(method: str) -> bool:
+    """Whether the guard can reach Spark in the way in which dbt does; said once where it cannot."""
+    if method != "session":
+        log.warn_once(f"planproof does not guard this run: it reaches Spark by `method: session`, not by {method}")
+    return method == "session"
+
+
+def unguarded(node: Any) -> str | None:
+    """Why dbt writes this node itself, None where the guard does."""
+    config = node.config
+    if node.resource_type != "model":
+        return f"it is a {node.resource_type}"
+    if node.language != "sql":
+        return f"it is a {node.language} model"
+    if config.materialized not in MATERIALIZATIONS:
+        return f"it is materialized as {config.materialized}"
+    file_format = config.get("file_format") or "parquet"
+    if config.materialized != "view" and file_format != "parquet":
+        return f"its file format is {file_format}"
+    strategy = config.get("incremental_strategy") or "append"
+    if config.materialized == "incremental" and strategy not in STRATEGIES:
+        return f"its incremental strategy is {strategy}"
+    return None
+
+
+def stored_elsewhere(existing: Any, node: Any, full_refresh: bool) -> str | None:
+    """Why only dbt's own way serves the table that exists: its format keeps a log, or rows are added to one that is not
+    Spark's Parquet (a Hive table, say)."""
+    if existing is None:
+        return None
+    if existing.is_delta or existing.is_iceberg or existing.is_hudi:
+        return "its table keeps a log of its own (Delta, Iceberg or Hudi)"
+    provider = _PROVIDER.search(existing.information or "")
+    if node.config.materialized != "incremental" or not existing.is_table or provider is None:
+        return None
+    if provider[1].lower() == "parquet" or full_refresh:
+        return None
+    return f"it adds rows to a table of the format {provider[1]}"

@@ -1,0 +1,86 @@
+"""Models that break a contract, as table, view and incremental, each with a healthy twin that must not trip anything.
+
+Three runs of one project: healthy, broken, healthy again. Every broken model fails with the code that its case names;
+its relation keeps its rows and its columns; no healthy one is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("dbt.adapters.spark")
+
+CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/contracts/bad_models.yml").read_text("utf-8"))
+KINDS = ("table", "view", "incremental")
+
+
+def played(quick: bool) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Name, materialization and case of each model."""
+    for case in CASES:
+        kinds = [case["quick"]] if quick and "quick" in case else [] if quick else KINDS
+        for kind in kinds:
+            if kind not in case.get("not_for", ()):
+                yield f"{kind}_{case['name']}", kind, case
+
+
+def query(text: str) -> str:
+    return text.replace("{n}", "{{ var('n') }}")
+
+
+def model(kind: str, case: dict[str, Any]) -> str:
+    config = {"materialized": kind, "file_format": "parquet", **case.get("config", {})}
+    if kind == "incremental":
+        # dbt takes a contract with this or with `fail` only.
+        config["on_schema_change"] = "append_new_columns"
+    good, bad = query(case["good"]), query(case["bad"])
+    return f"{{{{ config(**{config!r}) }}}}\n{{% if var('bad') %}}{bad}{{% else %}}{good}{{% endif %}}\n"
+
+
+def properties(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    columns = [
+        {"name": c, **(form if isinstance(form, dict) else {"data_type": form})} for c, form in case["columns"].items()
+    ]
+    form = {"name": name, "config": {"contract": {"enforced": True}}, "columns": columns}
+    return {**form, "constraints": case["constraints"]} if "constraints" in case else form
+
+
+def state(dbt: Any, name: str) -> Any:
+    dbt.spark.catalog.refreshTable(f"{dbt.schema}.{name}")
+    found = dbt.spark.table(f"{dbt.schema}.{name}")
+    return found.schema.simpleString(), sorted(map(str, found.collect()))
+
+
+def play(dbt: Any, quick: bool) -> None:
+    models = list(played(quick))
+    files = {f"models/{name}.sql": model(kind, case) for name, kind, case in models}
+    yml = {"models": [properties(name, case) for name, _, case in models]}
+    dbt.write({**files, "models/parents.sql": "select 1 as id", "models/all.yml": yaml.safe_dump(yml)})
+
+    def run(bad: bool, n: int) -> Any:
+        return dbt.run("run", "--vars", json.dumps({"bad": bad, "n": n}))
+
+    assert run(False, 0).success, {n: r["message"] for n, r in dbt.results.items() if r["status"] != "success"}
+    before = {name: state(dbt, name) for name, _, _ in models}
+    assert not run(True, 1).success
+    passed = [name for name, _, _ in models if dbt.statuses[name] != "error"]
+    assert passed == []
+    messages = {name: dbt.results[name]["message"] for name, _, _ in models}
+    assert [name for name, _, case in models if case["code"] not in messages[name]] == [], messages
+    assert [name for name in messages if "internal error" in messages[name]] == []
+    assert {name: state(dbt, name) for name in before} == before
+    assert run(False, 2).success, {n: r["message"] for n, r in dbt.results.items() if r["status"] != "success"}
+
+
+def test_bad_models_harm_nothing_and_their_healthy_twins_pass(dbt: Any) -> None:
+    play(dbt, quick=True)
+
+
+@pytest.mark.conformance
+def test_every_bad_model_in_every_materialization(dbt: Any) -> None:
+    play(dbt, quick=False)

@@ -1,0 +1,86 @@
+"""Which nodes the guard publishes itself, and what it says of the others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+from dbt_planproof.scope import is_written, stored_elsewhere, unguarded
+
+
+class Config(dict[str, Any]):
+    """dbt's node config: keys, and the materialization as an attribute."""
+
+    @property
+    def materialized(self) -> str:
+        return str(self.get("materialized", "table"))
+
+
+def node(kind: str = "model", language: str = "sql", **config: Any) -> Any:
+    return SimpleNamespace(resource_type=kind, language=language, config=Config(config), name="n")
+
+
+def relation(**more: Any) -> Any:
+    given = {"is_delta": False, "is_iceberg": False, "is_hudi": False, "is_table": True, "information": ""}
+    return SimpleNamespace(**{**given, **more})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"file_format": "parquet"},
+        {"materialized": "view"},
+        {"materialized": "view", "file_format": "delta"},
+        {"materialized": "incremental"},
+        {"materialized": "incremental", "incremental_strategy": "insert_overwrite"},
+        {"materialized": "incremental", "incremental_strategy": "microbatch"},
+    ],
+)
+def test_what_is_guarded(config: dict[str, Any]) -> None:
+    assert unguarded(node(**config)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (node("seed"), "it is a seed"),
+        (node("snapshot"), "it is a snapshot"),
+        (node(language="python"), "it is a python model"),
+        (node(file_format="delta"), "its file format is delta"),
+        (node(materialized="my_own"), "it is materialized as my_own"),
+        (node(materialized="incremental", incremental_strategy="merge"), "its incremental strategy is merge"),
+        (
+            node(materialized="incremental", incremental_strategy="merge", file_format="delta"),
+            "its file format is delta",
+        ),
+    ],
+)
+def test_what_dbt_writes_itself(given: Any, reason: str) -> None:
+    assert unguarded(given) == reason
+
+
+def test_only_what_the_command_writes_counts() -> None:
+    assert is_written(node(), "build")
+    assert is_written(node("snapshot"), "snapshot")
+    assert not is_written(node(), "compile")
+    assert not is_written(node(), "clone")
+    assert not is_written(node("test"), "build")
+    assert not is_written(node("unit_test"), "build")
+
+
+def test_a_table_that_exists_in_another_format_is_dbts() -> None:
+    delta = stored_elsewhere(relation(is_delta=True), node(), False)
+    assert delta is not None
+    assert "log of its own" in delta
+    hive = relation(information="Owner: x\nProvider: hive\n")
+    incremental = node(materialized="incremental")
+    assert stored_elsewhere(hive, incremental, False) == "it adds rows to a table of the format hive"
+    assert stored_elsewhere(hive, incremental, True) is None
+    assert stored_elsewhere(hive, node(), False) is None
+    assert stored_elsewhere(None, incremental, False) is None
+    assert stored_elsewhere(relation(information="Provider: parquet"), incremental, False) is None
