@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 lint conformance bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -20,7 +20,7 @@ demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and 
 	@$(BIN)/python dags_examples/demo.py
 
 test: environment ## Runs all tests.
-	$(BIN)/python -m pytest -m "not conformance" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not conformance and not faults" $(PYTEST_ARGS)
 
 test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (slow).
 	$(BIN)/python -m pytest -m slow tests/operators $(PYTEST_ARGS)
@@ -42,6 +42,9 @@ conformance: environment ## Sweeps against real Spark (slow), and scores `planpr
 		$(BIN)/planproof derive .demo/cases.jsonl > .demo/derived.jsonl && \
 		$(BIN)/python "$(ORACLE)/score.py" .demo/derived.jsonl; \
 	else echo "no oracle at $(ORACLE): nothing scored"; fi
+
+faults: environment ## Kills publishes at every step and at random moments, fills disks, takes the metastore away.
+	$(BIN)/python -m pytest -m faults -s tests/faults $(PYTEST_ARGS)
 
 bench: environment ## Measures what the guard costs and what rewritten lambdas save.
 	$(BIN)/python tests/benchmarks/run.py

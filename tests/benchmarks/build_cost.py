@@ -1,0 +1,137 @@
+"""What planproof costs `dbt build`: a project of 30 models, with and without it, warm and interleaved in one process.
+
+    python tests/benchmarks/build_cost.py [--models 30] [--rounds 3]
+
+Prints the ratio of wall time where schemas stay, and the seconds per model where every table's schema changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SCHEMAS = {"on": "bench_guarded", "off": "bench_plain"}
+PROFILE = """
+shop:
+  target: "on"
+  outputs:
+    "on": {type: spark, method: session, host: NA, schema: bench_guarded, threads: 1}
+    "off": {type: spark, method: session, host: NA, schema: bench_plain, threads: 1}
+"""
+PROJECT = "name: shop\nversion: '1.0'\nprofile: shop\nflags: {send_anonymous_usage_stats: false, use_colors: false}\n"
+SELECT = """
+select id, name, amount, {% if var('changed', false) %} id * 2L {% else %} cast(id as int) {% endif %} as number,
+  transform(tags, t -> upper(t)) as tags
+from {{ ref('%s') }} where id is not null
+"""
+COLUMNS = [
+    "{name: id, data_type: bigint, constraints: [{type: not_null}]}",
+    "{name: name, data_type: string}",
+    "{name: amount, data_type: 'decimal(12,2)'}",
+    "{name: number, data_type: \"{{ 'bigint' if var('changed', false) else 'int' }}\"}",
+    "{name: tags, data_type: 'array<string>'}",
+]
+FIRST = """
+select id, concat('n', id) as name, cast(id as decimal(12,2)) as amount, cast(id as int) as number,
+  array('a', 'b') as tags
+from range(200000)
+"""
+
+
+def write(root: Path, number: int) -> None:
+    """Two thirds tables, one third views; half of all have a contract."""
+    files = {"dbt_project.yml": PROJECT, "profiles.yml": PROFILE, "models/m0.sql": f"{config('table')}{FIRST}"}
+    contracts = []
+    for i in range(1, number):
+        kind = "view" if i % 3 == 2 else "table"
+        # Views read tables: a chain of views would have every reader compute all of it.
+        parent = f"m{max(0, i - (2 if (i - 1) % 3 == 2 else 1))}"
+        files[f"models/m{i}.sql"] = config(kind) + SELECT.replace("%s", parent)
+        if i % 2:
+            columns = "\n".join(f"      - {c}" for c in COLUMNS)
+            contracts.append(f"  - name: m{i}\n    config: {{contract: {{enforced: true}}}}\n    columns:\n{columns}")
+    files["models/models.yml"] = "models:\n" + "\n".join(contracts)
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def config(kind: str) -> str:
+    form = ", file_format='parquet'" if kind == "table" else ""
+    return f"{{{{ config(materialized='{kind}'{form}) }}}}\n"
+
+
+def build(root: Path, way: str, changed: bool) -> float:
+    """Seconds of the models themselves, as dbt's run_results.json says: parsing is the same for both."""
+    from dbt.cli.main import dbtRunner
+
+    os.environ["PLANPROOF"] = way
+    where = ["--project-dir", str(root), "--profiles-dir", str(root), "--target", way]
+    given = ["--vars", json.dumps({"changed": changed}), "--quiet"]
+    began = time.perf_counter()
+    result = dbtRunner().invoke(["build", *where, *given])
+    wall = time.perf_counter() - began
+    assert result.success, [r.message for r in result.result.results if r.status != "success"][:3]
+    return wall
+
+
+def session(home: Path) -> Any:
+    from pyspark.sql import SparkSession
+
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .enableHiveSupport()
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.warehouse.dir", f"{home}/warehouse")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
+        .config("spark.hadoop.javax.jdo.option.ConnectionURL", "jdbc:derby:memory:bench;create=true")
+        .config("spark.hadoop.datanucleus.schema.autoCreateAll", "true")
+        .config("spark.hadoop.hive.metastore.schema.verification", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    for schema in SCHEMAS.values():
+        spark.sql(f"create database {schema}")
+    return spark
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        os.chdir(home)
+        spark = session(home)
+        write(home, args.models)
+        for _ in range(2):
+            for way in SCHEMAS:
+                build(home, way, False)
+        times: dict[tuple[str, str], list[float]] = {}
+        changed = False
+        for turn in range(args.rounds):
+            for what in ("same", "changed"):
+                changed = changed if what == "same" else not changed
+                for way in sorted(SCHEMAS, reverse=bool(turn % 2)):
+                    times.setdefault((what, way), []).append(build(home, way, changed))
+        spark.stop()
+    for what in ("same", "changed"):
+        on, off = (statistics.median(times[what, way]) for way in ("on", "off"))
+        per_model = (on - off) / args.models
+        print(f"{what:<8} guarded {on:6.2f} s, plain {off:6.2f} s, ratio {on / off:.2f}, {per_model:+.3f} s per model")
+        print(f"         {times[what, 'on']} {times[what, 'off']}")
+
+
+if __name__ == "__main__":
+    main()
