@@ -17,6 +17,7 @@ from planproof.analysis.context import Context, Environment
 from planproof.analysis.groupby import analytic, group_expressions
 from planproof.analysis.grouping import check_grouped
 from planproof.analysis.joins import boolean
+from planproof.analysis.orderable import refuse_rows
 from planproof.analysis.ordering import organized
 from planproof.analysis.relations import bind_relation, named_as
 from planproof.analysis.scope import Scope
@@ -48,7 +49,10 @@ def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Pla
         return Aggregate((), tuple(items.exprs), child)
     _refuse_aggregates(items.exprs, "SELECT", node, ctx)
     plan: Plan = Project(tuple(items.exprs), items.below(child))
-    return Distinct(plan) if node.args.get("distinct") else plan
+    if not node.args.get("distinct"):
+        return plan
+    refuse_rows(plan.output, node, ctx.env)
+    return Distinct(plan)
 
 
 def _bare_from(node: exp.Expr) -> bool:
