@@ -35,6 +35,7 @@ class Conf:
     ordinals_first: bool = True
     time_type: bool = False
     timestamp_nanos: bool = False
+    python_logging: bool = False
     create_table_provider: str = "parquet"
     spark: str = "4.3"
 
@@ -82,6 +83,7 @@ SETTINGS = {
     "spark.sql.groupbyordinal": "group_by_ordinal",
     "spark.sql.legacy.parser.havingwithoutgroupbyaswhere": "having_as_where",
     "spark.sql.timestampnanostypes.enabled": "timestamp_nanos",
+    "spark.sql.pyspark.worker.logging.enabled": "python_logging",
     "spark.sql.timetype.enabled": "time_type",
     "spark.sql.lateralcolumnalias.enableimplicitresolution": "lateral_column_alias",
 }

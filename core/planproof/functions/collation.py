@@ -37,7 +37,9 @@ def _case_values(count: int) -> Sequence[int]:
 
 MERGING: dict[str, Places] = {
     **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), _all),
-    **dict.fromkeys(("mask", "nvl", "overlay", "split_part", "str_to_map", "to_number", "try_to_number"), _all),
+    **dict.fromkeys(
+        ("mask", "nvl", "overlay", "split_part", "str_to_map", "levenshtein", "to_number", "try_to_number"), _all
+    ),
     "if": _at(1, 2),
     "nvl2": _at(1, 2),
     "when": _case_values,
@@ -47,7 +49,7 @@ MERGING: dict[str, Places] = {
 COMPARING: dict[str, Places] = dict.fromkeys(
     (
         *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
-        *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace", "levenshtein"),
+        *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace"),
         *("array_append", "array_contains", "array_except", "array_intersect", "array_join", "array_position"),
         *("array_prepend", "array_remove", "array_union", "arrays_overlap", "instr", "locate", "substring_index"),
     ),

@@ -16,7 +16,22 @@ from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, is_foldable
 from planproof.functions.signature import NEVER, PURE, VOLATILE, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof.origin import Unknown
-from planproof.types import BOOLEAN, INT, LONG, STRING, VOID, Array, DataType, Map, Struct, is_string, same_type
+from planproof.types import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    Array,
+    DataType,
+    Map,
+    Struct,
+    StructField,
+    is_string,
+    parse_fields,
+    same_type,
+)
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
@@ -129,8 +144,21 @@ def _collations(args: Args, conf: Conf) -> Columns:
     return [(n, STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
 
 
+_CALLER = parse_fields("class STRING, method STRING, file STRING, line STRING")
+_FAILURE = parse_fields("class STRING, msg STRING").fields
+
+
 def _logs(args: Args, conf: Conf) -> Columns:
-    raise Unknown("the logs of Python workers")
+    failure = Struct((*_FAILURE, StructField("stacktrace", Array(_CALLER, True))))
+    texts: list[tuple[str, DataType]] = [("ts", TIMESTAMP), ("level", STRING), ("msg", STRING)]
+    more: list[tuple[str, DataType]] = [("context", Map(STRING, STRING, True)), ("exception", failure)]
+    return [(name, t, True) for name, t in (*texts, *more, ("logger", STRING))]
+
+
+def _logging(args: Args, conf: Conf) -> Mismatch | None:
+    if conf.python_logging:
+        return None
+    return Mismatch("FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True)
 
 
 def _ids(args: Args, conf: Conf) -> Columns:
@@ -160,7 +188,7 @@ TABLE: Table = lines(
     fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_placed_items, effects=PURE, **_MAKES),
     fn("sql_keywords", (), VOID, NEVER, columns=_keywords, effects=PURE, **_TABLE),
     fn("collations", (), VOID, NEVER, columns=_collations, effects=PURE, **_TABLE),
-    fn("python_worker_logs", (), VOID, NEVER, columns=_logs, effects=VOLATILE, **_TABLE),
+    fn("python_worker_logs", (), VOID, NEVER, check=_logging, columns=_logs, effects=VOLATILE, **_TABLE),
     fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, effects=PURE, **_TABLE),
     fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
     fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, effects=PURE, **_MAKES),
