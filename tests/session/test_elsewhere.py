@@ -129,6 +129,11 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return {"kind": request.param, **told(where, tmp_path_factory.mktemp("home"))}
 
 
+def plain(rows: list[str]) -> list[str]:
+    """Rows without quotes and blanks: PyHive hands an array over as its JSON text."""
+    return [row.replace("'", "").replace(" ", "") for row in rows]
+
+
 def codes(told: dict[str, Any], verdict: str) -> list[str]:
     return [code for v, code, *_ in told["findings"] if v == verdict]
 
@@ -144,7 +149,7 @@ def test_healthy_models_are_published(found: dict[str, Any]) -> None:
     for name, stored in expected.items():
         told = found[name]
         assert (told["outcome"], told["error"]) == ("published", None), (name, told)
-        assert told["stored"] == stored, name
+        assert plain(told["stored"]) == plain(stored), name
         assert codes(told, "violated") == codes(told, "unproved") == [], (name, told["findings"])
     assert found["view"]["outcome"] == found["partitioned"]["outcome"] == "published", found["view"]
     assert found["read"] == {"d.v": ["(1,)", "(2,)", "(3,)"], "d.p": expected["widened"]}

@@ -274,12 +274,12 @@ def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source
 
     functions = {
         "twice": udf(lambda a: None if a is None else a * 2, "double"),
-        "day": Function(lambda moments: moments.dt.floor("D"), "timestamp", kind="pandas"),
-        "pair": Function(lambda f: f["price"] * f["qty"], "double", kind="pandas"),
+        "floored": Function(lambda moments: moments.dt.floor("D"), "timestamp", kind="pandas"),
+        "product": Function(lambda f: f["price"] * f["qty"], "double", kind="pandas"),
     }
     guard = Guard(spark, functions=functions)
     sql = """select id, transform(xs, x -> twice(x)) a,
-      transform(array(timestamp'2024-03-10 23:30:00', null), m -> day(m)) b, transform(items, i -> pair(i)) c
+      transform(array(timestamp'2024-03-10 23:30:00', null), m -> floored(m)) b, transform(items, i -> product(i)) c
       from python_rows where id < 3 order by id"""
     found = spark.sql(lowered(guard, sql)).collect()
     native = spark.sql("""select id, transform(xs, x -> x * 2) a,
