@@ -168,6 +168,7 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202).
 
     The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202).
+    Where the text has no place for a rewriting, nothing is rewritten.
     """
     from planproof.optimizer import driver, render
     from planproof.optimizer.rules import RULES
@@ -182,9 +183,11 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     try:
         changes = render.edits(plan.root, found.plan, plan.text)
         sql = splice(plan.text, changes)
-        _must_mean(sql, found.plan, plan)
-    except (render.CannotRender, ValueError) as reason:
-        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), str(reason))))
+    except (render.CannotRender, ValueError):
+        # Nothing is wrong with the query: it runs as it is written.
+        return Rewriting(plan, plan.text, (), (), findings)
+    if (reason := _misread(sql, found.plan, plan)) is not None:
+        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)))
     steps = _steps(plan, found.fired, changes)
     rewrites = tuple(
         Rewrite(_makers(steps, start, stop), plan.text[start:stop], new, True, place(plan.text, start, stop))
@@ -219,20 +222,20 @@ def _makers(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) 
     return " + ".join(names)
 
 
-def _must_mean(sql: str, root: Node, plan: LogicalPlan) -> None:
-    """Raises `CannotRender` where the text is not that of the plan: a name was captured, or a flag would change."""
+def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
+    """Why the text is not that of the plan, if so: a name was captured, or a flag would change."""
     from planproof.optimizer.equivalence import equivalent
-    from planproof.optimizer.render import CannotRender
 
     env = plan.environment
     if env is None:
-        return
+        return None
     try:
         again = bind_query(parse(sql, plan.conf), replace(env, text=sql), None)
     except (AnalysisError, Unknown) as error:
-        raise CannotRender(f"its text does not read back: {error}") from error
-    if again.schema.strip() != root.schema.strip() or not equivalent(again, root):
-        raise CannotRender("its text does not read back as the plan that was meant")
+        return f"its text does not read back: {error}"
+    if again.schema.strip() == root.schema.strip() and equivalent(again, root):
+        return None
+    return "its text does not read back as the plan that was meant"
 
 
 def _refused(refused: Refused) -> Finding:

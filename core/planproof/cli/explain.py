@@ -6,16 +6,19 @@ import difflib
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from planproof.api import Rewriting, optimize
 from planproof.cli import options
 from planproof.codes import CODES
 from planproof.origin import AnalysisError, Unknown
 from planproof.project import ProjectError
 from planproof.project.offline import explain_model
 from planproof.project.place import Place
+
+if TYPE_CHECKING:
+    from planproof.api import Rewriting
 
 
 @click.command()
@@ -35,6 +38,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
+    from planproof.api import optimize
     from planproof.sql.unparse import unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
