@@ -113,4 +113,5 @@ def test_a_rewriting_that_would_rename_a_column_is_not_made() -> None:
     made = plan("SELECT (transform(split(c, ','), x -> concat(x, upper(c)))) FROM u", Catalog(SOURCES))
     rewriting = optimize(made)
     assert rewriting.sql == made.text
-    assert rewriting.rules == () and rewriting.findings == ()
+    assert rewriting.rules == ()
+    assert rewriting.findings == ()
