@@ -31,6 +31,7 @@ def known(query: str, ansi: bool = True) -> list[bool]:
 
 HOLDS = {
     "a flag": "SELECT n FROM t",
+    "an item at a sure place": "SELECT array(1, 2)[n], element_at(array(1, 2), n) FROM t",
     "a comparison": "SELECT x FROM t WHERE x > 1",
     "through strict functions": "SELECT x FROM t WHERE abs(x + 1) > y",
     "IS NOT NULL": "SELECT x FROM t WHERE x IS NOT NULL",
@@ -77,6 +78,9 @@ HOLDS = {
 }
 
 MUST_NOT = {
+    "an item at a place that may be null": "SELECT array(1, 2)[x], element_at(array(1, 2), x) FROM t",
+    "what is made of such an item": "SELECT y + 1 FROM (SELECT array(1, 2)[x] AS y FROM t)",
+    "an item of a sure array at such a place": "SELECT xs[x] FROM t WHERE xs IS NOT NULL",
     "a nullable column": "SELECT x FROM t",
     "one side of OR": "SELECT x FROM t WHERE x > 1 OR y > 1",
     "IS NULL": "SELECT x FROM t WHERE x IS NULL",

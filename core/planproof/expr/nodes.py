@@ -123,7 +123,7 @@ class Column(Expr):
 
     @property
     def evidence(self) -> str | None:
-        return self.known or (None if self.nullable else "its nullability flag")
+        return self.known or (None if self.nullable or self.doubt else "its nullability flag")
 
     @property
     def relation(self) -> str | None:
@@ -209,7 +209,10 @@ class Call(Expr):
 
     @property
     def evidence(self) -> str | None:
-        return self.known or (None if self.nullable else "its nullability flag")
+        holds = self.function.flag_holds
+        if self.known or self.nullable or (holds is not None and not holds(self.args)):
+            return self.known
+        return "its nullability flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,12 +385,20 @@ def doubt_of(expr: Expr) -> str | None:
     return next((e.doubt for e in expr.walk() if isinstance(e, Column) and e.doubt and not e.known), None)
 
 
+def _flag_lies(expr: Expr) -> bool:
+    """Whether a NOT NULL flag in the expression may be untrue, by Spark's own doing (`Function.flag_holds`)."""
+    return any(isinstance(e, (Call, Column)) and not e.nullable and e.evidence is None for e in expr.walk())
+
+
 def column_of(expr: Expr) -> Column:
     """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
     if isinstance(expr, Column):
         return expr if expr.span is None else replace(expr, span=None)
     if isinstance(expr, Alias):
-        known = expr.child.evidence if expr.child.nullable else None
-        doubt = doubt_of(expr.child) if expr.child.nullable and known is None else None
-        return Column(expr.id, expr.name, expr.type, expr.nullable, (), known, doubt)
+        if not expr.nullable:
+            doubt = "the flag of an item found at a place that may be null" if _flag_lies(expr.child) else None
+            return Column(expr.id, expr.name, expr.type, False, doubt=doubt)
+        known = expr.child.evidence
+        doubt = doubt_of(expr.child) if known is None else None
+        return Column(expr.id, expr.name, expr.type, True, (), known, doubt)
     raise TypeError(f"{type(expr).__name__} is no output expression")

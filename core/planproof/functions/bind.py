@@ -197,6 +197,8 @@ def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | Non
     if reason is None or function.category is Category.AGGREGATE:
         return None
     certain = tuple(_as_certain(a) if a.nullable and a.evidence else a for a in args)
+    if function.flag_holds is not None and not function.flag_holds(certain):
+        return None
     return None if function.nullable(certain, conf) else reason
 
 

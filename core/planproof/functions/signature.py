@@ -159,7 +159,8 @@ class Function:
     `modifiers` says what an aggregate or window function takes besides arguments: `nulls` (IGNORE NULLS), `order`
     (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
     `names` are the parameter names for named arguments; `of_time` marks what Spark refuses while the TIME type
-    is off; `foldable` marks what Spark can fold (a call over literals).
+    is off; `foldable` marks what Spark can fold (a call over literals); `flag_holds` says for which arguments Spark's
+    NOT NULL is true, where it is not always: elsewhere the flag is no evidence.
 
     Versions of Spark: the line stands from `since` on, and before `until`. `changed` is the version that last changed
     what the line says: for an older Spark, where no older line of that name is given, the function is not known.
@@ -187,6 +188,7 @@ class Function:
     changed: str | None = None
     spark: str | Callable[..., Any] | None = None
     evidence: Callable[[Args], str | None] | None = None
+    flag_holds: Callable[[Args], bool] | None = None
     columns: Callable[[Args, Conf], Sequence[tuple[str, DataType, bool]]] | None = field(default=None)
 
     def __repr__(self) -> str:

@@ -143,16 +143,21 @@ def _placed(args: Args, conf: Conf) -> Mismatch | None:
     return accepted(args, (ANY_ARRAY, INT))
 
 
+def _place_is_known(args: Args) -> bool:
+    """A null place finds null, which `computeNullabilityFromArray` does not look at."""
+    return not args[1].nullable or args[1].evidence is not None
+
+
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
 
 
 def _element_at(name: str, expected: OneOf | Kind, tried: bool) -> Table:
-    own: dict[str, Any] = {"coerces": _key_operands, "coerce": Coerce.NONE, "check": _element_at_check, "effects": RAISES}
+    own: dict[str, Any] = {"coerces": _key_operands, "coerce": Coerce.NONE, "check": _element_at_check, "effects": RAISES, "flag_holds": _place_is_known}
     return fn(name, (expected, ANY), _element_at_type, _element_nullable(tried), **own)
 
 
 TABLE: Table = lines(
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, effects=ANSI_RAISES),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, effects=ANSI_RAISES, flag_holds=_place_is_known),
     fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_shown, effects=PURE),
     fn("get", (ANY, ANY), element(0), _got_nullable, coerces=_place, coerce=Coerce.NONE, check=_placed, effects=PURE),
     _element_at("element_at", _COLLECTION, tried=False),
