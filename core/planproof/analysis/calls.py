@@ -19,7 +19,7 @@ from planproof.analysis.scope import LambdaScope
 from planproof.analysis.stars import expand, is_star
 from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
-from planproof.functions.bind import apply, check_arity, coerced, with_span
+from planproof.functions.bind import apply, check_arity, check_kinds, coerced, with_span
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
 from planproof.origin import AnalysisError
@@ -239,7 +239,8 @@ def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context)
         if isinstance(argument, Expr):
             bound.append(argument)
         elif isinstance(expected[at], LambdaOf):
-            bound = coerced(function, bound, ctx.conf) if not any(isinstance(b, Lambda) for b in bound) else bound
+            if not any(isinstance(b, Lambda) for b in bound):
+                bound = _before_lambdas(function, bound, arguments, ctx)
             bound.append(_bound_lambda(function, argument, at, bound, ctx))
         elif isinstance(argument, exp.Lambda):
             raise ctx.env.rejected(
@@ -253,10 +254,24 @@ def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context)
     return _with_identity(function, bound, ctx)
 
 
+def _before_lambdas(function: Function, bound: list[Expr], arguments: Sequence[Any], ctx: Context) -> list[Expr]:
+    """The arguments that tell the types of a lambda's parameters, with their implicit casts.
+
+    Spark gives a NULL its type once nothing in the call is unresolved. A lambda with parameters, and one left out,
+    stay unresolved until these arguments are checked (`HigherOrderFunction.checkArgumentDataTypes`).
+    """
+    left_out = len(arguments) < len(function.inputs)
+    if left_out or any(isinstance(a, exp.Lambda) for a in arguments):
+        check_kinds(function, bound)
+    return coerced(function, bound, ctx.conf)
+
+
 def _with_identity(function: Function, bound: list[Expr], ctx: Context) -> list[Expr]:
     """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
     last = function.inputs[-1] if function.inputs else None
     left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
+    if left_out:
+        check_kinds(function, bound)
     if not left_out or function.variables is None or not isinstance(function.inputs[-2], LambdaOf):
         return bound
     (data_type, nullable), *_ = function.variables(bound, len(bound))

@@ -140,12 +140,18 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     return cast_unless_equal(arg, target, conf)
 
 
+def check_kinds(function: Function, args: Sequence[Expr]) -> None:
+    """Raises `Mismatch` where an argument, as it is, does not meet what its place expects."""
+    for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
+        expected = kind_of(place)
+        if expected is not None and not accepts(expected, arg.type):
+            raise unexpected(index, arg, spelling(expected))
+
+
 def _check(function: Function, args: Sequence[Expr], conf: Conf) -> None:
     if function.coerce in (Coerce.IMPLICIT, Coerce.EXPECTS):
+        check_kinds(function, args)
         for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
-            expected = kind_of(place)
-            if expected is not None and not accepts(expected, arg.type):
-                raise unexpected(index, arg, spelling(expected))
             if isinstance(place, LambdaOf) != isinstance(arg, Lambda):
                 raise Mismatch("UNEXPECTED_INPUT_TYPE", f"argument {index + 1} of `{function.name}` must be a lambda")
     elif function.coerce is Coerce.COMMON and args and not all(same_type(a.type, args[0].type) for a in args[1:]):
@@ -218,6 +224,7 @@ __all__ = [
     "cast_unless_equal",
     "cast_unless_same",
     "check_arity",
+    "check_kinds",
     "coerced",
     "refused_cast",
     "to_common",

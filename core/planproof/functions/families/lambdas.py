@@ -106,8 +106,9 @@ def _boolean_body(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _accumulator_type(args: Args, conf: Conf) -> Mismatch | None:
+    """`ExpectsInputTypes` makes a merge that is NULL one of the accumulator's type."""
     zero, merge = args[1].type, args[2].type
-    if same_structure(zero, merge):
+    if merge == VOID or same_structure(zero, merge):
         return None
     return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{zero.sql}" type, not "{merge.sql}".')
 
