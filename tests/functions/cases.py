@@ -8,6 +8,7 @@ from typing import Any
 
 from specimens import BASES, LITERALS, SPECIMENS, TYPES, spelled
 
+from planproof.analysis.generators import is_outer
 from planproof.conf import Conf
 from planproof.expr.nodes import Call
 from planproof.expr.pretty import pretty
@@ -154,7 +155,8 @@ def derive(name: str, function: Function, args: Args, conf: Conf) -> Answer:
         call = apply(function, [SPECIMENS[a].expr for a in args], conf, name if function.alias else None)
         if function.columns is not None:
             columns = function.columns(call.args, conf)
-            return Answer(tuple((n, spelled(t), nullable) for n, t, nullable in columns))
+            outer = is_outer(call)
+            return Answer(tuple((n, spelled(t), nullable or outer) for n, t, nullable in columns))
         return Answer(((_name(call), spelled(call.type), call.nullable),))
     except Mismatch as refused:
         return Answer(error=refused.full_condition)

@@ -35,7 +35,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     "binary": ("X''", "X'00'", "X'FF'", "X'C328'"),
     "tinyint": ("0Y", "-128Y", "127Y", "-1Y"),
     "smallint": ("0S", "-32768S", "32767S", "-1S"),
-    "float": ("0F", "float('NaN')", "float('-Infinity')", "3.4028235E38F"),
+    "float": ("0F", "float('NaN')", "float('-Infinity')", "float('3.4028235E38')"),
     "dec_whole": ("0BD", "99999BD", "-99999BD", "1BD"),
     "variant": ("parse_json('null')", "parse_json('1')", "parse_json('[1]')", "parse_json('{}')"),
     "ints": ("array()", "array(1, null)", "array(-2147483648)", "array(2147483647, 2147483647)"),

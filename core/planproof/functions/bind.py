@@ -10,7 +10,7 @@ from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
 from planproof.functions.collation import collated, refused_collation
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
-from planproof.types.casts import can_cast, can_up_cast, force_nullable
+from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import accepts, concrete, spelling
 from planproof.types.nodes import BINARY, INTEGRAL, Decimal, is_string
@@ -44,10 +44,12 @@ def cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
 
 def refused_cast(source: DataType, target: DataType, mode: str) -> Mismatch | None:
     """Why a written cast is refused (`Cast.typeCheckFailureMessage`); None where it is not."""
-    if can_cast(source, target, ansi=mode != "legacy"):
+    allowed = can_try_cast(source, target) if mode == "try" else can_cast(source, target, ansi=mode == "ansi")
+    if allowed:
         return None
     text = f'cannot cast "{source.sql}" to "{target.sql}"'
-    if mode == "ansi" and ((is_numeric(source) and target == DATE) or (source == DATE and is_numeric(target))):
+    number_and_date = (is_numeric(source) and target == DATE) or (source == DATE and is_numeric(target))
+    if mode != "legacy" and (number_and_date or can_try_cast(source, target)):
         return Mismatch("CAST_WITH_FUNC_SUGGESTION", f"{text}.")
     if mode == "ansi" and can_cast(source, target, ansi=False):
         return Mismatch("CAST_WITH_CONF_SUGGESTION", f"{text} with ANSI mode on.")

@@ -60,27 +60,26 @@ def _nested(
     source: n.DataType,
     target: n.DataType,
     allowed: Callable[[n.DataType, n.DataType], bool],
+    lost: Callable[[n.DataType, n.DataType], bool],
     struct_names: bool = False,
 ) -> bool | None:
-    """The answer for two arrays, maps or structs; None where they are not such a pair."""
+    """The answer for two arrays, maps or structs; None where they are not such a pair. `lost`: a value becomes null."""
     if isinstance(source, n.Array) and isinstance(target, n.Array):
         return allowed(source.element, target.element) and _resolvable(
-            source.contains_null or force_nullable(source.element, target.element), target.contains_null
+            source.contains_null or lost(source.element, target.element), target.contains_null
         )
     if isinstance(source, n.Map) and isinstance(target, n.Map):
         return (
             allowed(source.key, target.key)
-            and not force_nullable(source.key, target.key)
+            and not lost(source.key, target.key)
             and allowed(source.value, target.value)
-            and _resolvable(
-                source.value_contains_null or force_nullable(source.value, target.value), target.value_contains_null
-            )
+            and _resolvable(source.value_contains_null or lost(source.value, target.value), target.value_contains_null)
         )
     if isinstance(source, n.Struct) and isinstance(target, n.Struct):
         return len(source.fields) == len(target.fields) and all(
             (not struct_names or a.name == b.name)
             and allowed(a.type, b.type)
-            and _resolvable(a.nullable or force_nullable(a.type, b.type), b.nullable)
+            and _resolvable(a.nullable or lost(a.type, b.type), b.nullable)
             for a, b in zip(source.fields, target.fields)
         )
     return None
@@ -171,11 +170,24 @@ def can_cast(source: n.DataType, target: n.DataType, *, ansi: bool) -> bool:
         return not isinstance(source, n.Geo)
     if isinstance(source, n.Geo) and isinstance(target, n.Geo):
         return _same_system(source, target)
-    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=ansi))
+    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=ansi), _never_lost if ansi else force_nullable)
     if nested is not None:
         return nested
     origin, aim = _group(source), _group(target)
     return aim in _ANSI.get(origin, frozenset()) or (not ansi and aim in _LEGACY_ONLY.get(origin, frozenset()))
+
+
+def can_try_cast(source: n.DataType, target: n.DataType) -> bool:
+    """`Cast.canTryCast`: as under ANSI; below an array, a map or a struct as without it."""
+    if source == target:
+        return True
+    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=False), force_nullable)
+    return can_cast(source, target, ansi=True) if nested is None else nested
+
+
+def _never_lost(source: n.DataType, target: n.DataType) -> bool:
+    """`Cast.canAnsiCast`: under ANSI a value that does not fit fails the query."""
+    return False
 
 
 def _same_system(source: n.Geo, target: n.Geo) -> bool:
@@ -189,7 +201,7 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
         return True
     if n.is_numeric(source) and n.is_numeric(target):
         return True
-    nested = _nested(source, target, can_store_assign)
+    nested = _nested(source, target, can_store_assign, force_nullable)
     if nested is not None:
         return nested
     origin, aim = _group(source), _group(target)

@@ -225,7 +225,8 @@ def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
 def _direction(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark looks whether the direction is a constant before it looks at its type."""
     refused = foldable(1)(args, conf)
-    if refused is not None and isinstance(args[0].type, Array):
+    sortable = isinstance(args[0].type, Array) or args[0].type == VOID
+    if refused is not None and sortable and args[1].type != VOID:
         raise refused
     return args
 

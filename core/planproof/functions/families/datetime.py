@@ -142,7 +142,7 @@ def _moved(args: Args, conf: Conf) -> DataType:
 
 
 TIMESTAMP_NANOS = Atomic("timestamp_ltz(9)", "timestamp_ltz(9)")
-_NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timestamp_ntz(9)"))
+_NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timestamp_ntz(9)"), TIMESTAMP_NANOS)
 
 TABLE: Table = lines(
     fn("current_date curdate", (), DATE, NEVER, effects=PURE),

@@ -10,7 +10,7 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Expr
-from planproof.functions.bind import cast, cast_unless_same
+from planproof.functions.bind import cast, cast_unless_same, unexpected
 from planproof.functions.constants import constant, is_computable
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, is_foldable
@@ -73,7 +73,9 @@ def _structs(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _width(args: Args) -> tuple[int, int]:
-    """Rows and columns of `stack(n, ...)`."""
+    """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant."""
+    if args[0].type != INT:
+        raise unexpected(0, args[0], "INT")
     if not is_foldable(args[0]):
         raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
     rows = constant(args[0], "stack")
@@ -128,7 +130,7 @@ def _all_strings(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _tuple(args: Args, conf: Conf) -> Columns:
-    return [(f"c{i}", STRING, True) for i in range(len(args) - 1)]
+    return [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)]
 
 
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}

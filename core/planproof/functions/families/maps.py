@@ -10,13 +10,26 @@ from planproof.functions.bind import cast_unless_same, different_types, to_commo
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import merged
 from planproof.functions.families.rules import Pretty, is_foldable
-from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, VOLATILE, Args, Coerce, Many, Mismatch, Optional
+from planproof.functions.signature import (
+    ALWAYS,
+    EITHER,
+    FIRST,
+    PURE,
+    RAISES,
+    VOLATILE,
+    Args,
+    Coerce,
+    Many,
+    Mismatch,
+    Optional,
+)
 from planproof.types import (
     BOOLEAN,
     BYTE,
     CALENDAR_INTERVAL,
     DATE,
     INT,
+    LONG,
     SHORT,
     STRING,
     VOID,
@@ -150,7 +163,8 @@ def _null_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _seeded(args: list[Expr], conf: Conf) -> list[Expr]:
-    if len(args) > 1 and not is_foldable(args[1]):
+    """`ExpressionWithRandomSeed.expressionToSeed`: the seed is an INT, a BIGINT or NULL."""
+    if len(args) > 1 and not (is_foldable(args[1]) and args[1].type in (INT, LONG, VOID)):
         raise Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of `shuffle` must be a constant.")
     return args
 
@@ -214,6 +228,6 @@ TABLE: Table = lines(
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, show=_zipped, effects=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), EITHER, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, effects=VOLATILE),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, effects=VOLATILE),
 )
 

@@ -45,7 +45,7 @@ from planproof.types import (
     parse_fields,
     parse_type,
 )
-from planproof.types.kinds import ANY, ANY_STRING, ANY_STRUCT, MapOf, accepts
+from planproof.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
 Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
@@ -111,8 +111,9 @@ def _with_schema(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _with_options(args: list[Expr], conf: Conf) -> list[Expr]:
+    """What has no type is written as NULL."""
     _refuse_options(args, 1)
-    return args
+    return [Literal(None, VOID, "NULL"), *args[1:]] if args[0].type == VOID else args
 
 
 def _sampled(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -126,6 +127,13 @@ def _sampled(args: list[Expr], conf: Conf) -> list[Expr]:
 def _record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     return None if isinstance(found, Struct) or found in (VARIANT, VOID) else unexpected(0, args[0], "STRUCT")
+
+
+def _row(args: Args, conf: Conf) -> Mismatch | None:
+    found = args[0].type
+    if isinstance(found, Struct) or found == VOID:
+        return None
+    return Mismatch("UNSUPPORTED_INPUT_TYPE", f'`to_csv` takes a "STRUCT", no "{found.sql}".')
 
 
 def _some_literal(args: Args, conf: Conf) -> Mismatch | None:
@@ -154,7 +162,7 @@ TABLE: Table = lines(
     fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_container, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_with_schema, check=_record, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("to_csv", (ANY_STRUCT, _OPTIONS), STRING, ALWAYS, coerces=_with_options, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_row, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_with_schema, check=_record, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_record_or_variant, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),

@@ -44,7 +44,10 @@ def _nested(args: Args, conf: Conf) -> Mismatch | None:
 
 def _readable_type(args: list[Expr], conf: Conf) -> list[Expr]:
     """The type to read is a constant text, which Spark looks at first."""
-    if len(args) > 2 and (not is_foldable(args[2]) or constant(args[2], "variant_get") is None):
+    if len(args) <= 2:
+        return args
+    named = is_foldable(args[2]) and is_string(args[2].type)
+    if not named or constant(args[2], "variant_get") is None:
         raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the type must be a string that is a constant.")
     return args
 
@@ -76,18 +79,18 @@ def _storable_or_not(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _get(name: str) -> Table:
-    effects = PURE if name.startswith("try") else RAISES
+    """Even the `try_` form fails on a path that is none."""
     own: dict[str, Any] = {"coerces": _readable_type, "check": _readable, "coerce": Coerce.EXPECTS}
-    return fn(name, (VARIANT, ANY_STRING, Optional(ANY_STRING)), _read_type, ALWAYS, show=_without_type, alias=True, effects=effects, **own)
+    return fn(name, (VARIANT, ANY_STRING, Optional(ANY_STRING)), _read_type, ALWAYS, show=_without_type, alias=True, effects=RAISES, **own)
 
 
 def _changed(name: str, *more: Input, check: Check = _storable, names: tuple[str, ...] = ()) -> Table:
-    """A change of a variant, and its `try_` form, which gives NULL in place of an error."""
+    """A change of a variant, and its `try_` form, which gives NULL for a value that does not fit, but fails on a path that is none."""
     inputs = (VARIANT, ANY_STRING, ANY, *more)
     own: dict[str, Any] = {"check": check, "coerce": Coerce.EXPECTS, "names": names}
     return lines(
         fn(name, inputs, VARIANT, EITHER, effects=RAISES, **own),
-        fn(f"try_{name}", inputs, VARIANT, ALWAYS, effects=PURE, **own),
+        fn(f"try_{name}", inputs, VARIANT, ALWAYS, effects=RAISES, **own),
     )
 
 
@@ -107,6 +110,6 @@ TABLE: Table = lines(
     _changed("variant_insert"),
     _changed("variant_array_append"),
     fn("variant_delete", (VARIANT, ANY_STRING, Many(ANY_STRING)), VARIANT, FIRST, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, FIRST, check=foldable(1), coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(1), coerce=Coerce.EXPECTS, effects=RAISES),
     fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, names=("input",), columns=_exploded, coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, effects=PURE),
 )
