@@ -123,3 +123,10 @@ def test_reflection_is_unknown_but_for_documented_methods() -> None:
     assert call("reflect", text("java.util.UUID"), text("randomUUID")).type == STRING
     with pytest.raises(Unknown):
         call("reflect", text("java.lang.Math"), text("abs"), column(INT))
+
+
+@pytest.mark.parametrize("name", ["to_date", "try_to_date", "to_timestamp", "unix_timestamp", "to_unix_timestamp"])
+def test_what_reads_by_a_pattern_may_raise_in_both_modes(name: str) -> None:
+    function = builtin().find(name)
+    assert function is not None
+    assert function.effects.raises == "always"

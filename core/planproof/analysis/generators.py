@@ -55,7 +55,7 @@ def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tu
         )
     table = in_from and function.category is Category.TABLE
     if not table and (function.category is not Category.GENERATOR or function.columns is None):
-        raise ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
+        raise _no_table(name, node, ctx, in_from=in_from)
     _refuse_nested(node, ctx)
     bound = plain_call(node, ctx) if table else bind_call(node, ctx)
     if not isinstance(bound, Call):
@@ -65,6 +65,15 @@ def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tu
         refuse_nested_generator(argument, node, ctx.env)
     assert function.columns is not None
     return bound, list(function.columns(bound.args, ctx.conf))
+
+
+def _no_table(name: str, node: exp.Expr, ctx: Context, *, in_from: bool) -> Exception:
+    """The error of a function that makes one value, not rows: FROM and LATERAL VIEW have each their own."""
+    if in_from:
+        return ctx.env.rejected(
+            "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
+        )
+    return ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
 
 
 def _refuse_nested(node: exp.Anonymous, ctx: Context) -> None:

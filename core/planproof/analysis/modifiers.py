@@ -28,6 +28,13 @@ def ordered_arguments(function: Function, arguments: list[Any], node: exp.Anonym
     if not {"order first", "order instead"} & set(function.modifiers):
         return arguments
     within = node.args.get("within_group") or []
+    written = len(function.inputs) - 1
+    if "order first" in function.modifiers and len(arguments) != written:
+        raise ctx.env.rejected(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
+            node,
+        )
     if node.args.get("distinct"):
         raise _within_group("DISTINCT_UNSUPPORTED", function, node, ctx)
     if "order instead" in function.modifiers and arguments:

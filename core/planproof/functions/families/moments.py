@@ -142,8 +142,8 @@ def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
     tries = name.startswith("try_")
     rule = returns if callable(returns) else lambda args, conf: returns
     nullable = _read_nullable(rule, tries)
-    effects = PURE if tries else ANSI_RAISES
-    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), effects=effects)
+    # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read otherwise.
+    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), effects=RAISES)
 
 
 def _no_number_by_format(target: Callable[[Args, Conf], DataType]) -> Check:
