@@ -27,6 +27,7 @@ CONF_KEYS = (
     "spark.sql.legacy.parser.havingWithoutGroupByAsWhere",
     "spark.sql.timestampNanosTypes.enabled",
     "spark.sql.timeType.enabled",
+    "spark.sql.pyspark.worker.logging.enabled",
 )
 """The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
 
