@@ -111,8 +111,8 @@ class Catalog:
                 return found
         if len(wanted) > 1 and wanted[0] == self.catalog:
             return self.find(wanted[1:])
-        if len(wanted) == 2 and wanted[0] in (*self.namespace, "session"):
-            return self._found.get(wanted[1:])
+        if len(wanted) == 2 and wanted[0] in (*self.namespace, "session") and wanted[1:] in self._found:
+            return self._found[wanted[1:]]
         return self._ask(parts)
 
     def _ask(self, parts: tuple[str, ...]) -> Relation | None:
