@@ -36,6 +36,12 @@ class Conf:
     time_type: bool = False
     timestamp_nanos: bool = False
     python_logging: bool = False
+    legacy_identifier_clause: bool = False
+    bang_equals_not: bool = False
+    cte_precedence: str = "CORRECTED"
+    parameterless_count: bool = False
+    count_of_table_star: bool = False
+    legacy_raise_error: bool = False
     create_table_provider: str = "parquet"
     spark: str = "4.3"
 
@@ -85,6 +91,12 @@ SETTINGS = {
     "spark.sql.timestampnanostypes.enabled": "timestamp_nanos",
     "spark.sql.pyspark.worker.logging.enabled": "python_logging",
     "spark.sql.timetype.enabled": "time_type",
+    "spark.sql.legacy.identifierclause": "legacy_identifier_clause",
+    "spark.sql.legacy.bangequalsnot": "bang_equals_not",
+    "spark.sql.legacy.cteprecedencepolicy": "cte_precedence",
+    "spark.sql.legacy.allowparameterlesscount": "parameterless_count",
+    "spark.sql.legacy.allowstarwithsingletableidentifierincount": "count_of_table_star",
+    "spark.sql.legacy.raiseerrorwithouterrorclass": "legacy_raise_error",
     "spark.sql.lateralcolumnalias.enableimplicitresolution": "lateral_column_alias",
 }
 """Spark's setting, in lower case, to the field of `Conf` that it sets."""

@@ -14,7 +14,7 @@ from sqlglot import exp
 from planproof.analysis.binding import unresolved
 from planproof.analysis.checks import Subquery
 from planproof.analysis.context import Context
-from planproof.analysis.scope import Scope
+from planproof.analysis.scope import Scope, ambiguous
 from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of
 from planproof.expr.pretty import outer_references
 from planproof.expr.rewrite import transform_down, transform_up
@@ -124,8 +124,11 @@ class Aggregated:
 
     def _by_name(self, column: Column, node: exp.Expr, ctx: Context) -> Column:
         """The output column of the input column's name: a name that cannot mean the input means the output."""
-        named = [c for c in map(column_of, self.items) if ctx.key(c.name) == ctx.key(column.name)]
-        if not named:
+        output = dict.fromkeys(map(column_of, self.items))
+        named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
+        if len(named) > 1 and ctx.clause == "HAVING":
+            raise ambiguous((column.name,), named, ctx.env.origin(node))
+        if len(named) != 1:
             raise unresolved_over(column, self.items, node, ctx)
         return named[0]
 

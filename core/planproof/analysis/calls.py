@@ -183,6 +183,8 @@ def _count_all(function: Function, node: exp.Anonymous, ctx: Context) -> list[An
     """`count(*)` counts rows: Spark makes it `count(1)`."""
     alone = function.name == "count" and len(node.args["expressions"]) == 1 and not node.args.get("distinct")
     if alone and node.args["expressions"][0].args.get("qualifier"):
+        if ctx.conf.count_of_table_star:
+            return []
         raise ctx.env.rejected(
             "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
             "count(table.*) is not allowed. Use count(*) or name the columns.",

@@ -87,7 +87,7 @@ def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
         found = _converted(found, target) or given
     if not isinstance(found, Literal):
         return SessionVariable(name, target, False, known=not given.nullable)
-    return Literal(found.value, target, f"variablereference(system.session.{name}={_sql(found)})")
+    return Literal(found.value, target, f"variablereference(system.session.{name}={literal_sql(found)})")
 
 
 def unset(name: str, declared: Expr) -> Expr:
@@ -95,7 +95,7 @@ def unset(name: str, declared: Expr) -> Expr:
     return SessionVariable(name, declared.type, True, known=False)
 
 
-def _sql(literal: Literal) -> str:
+def literal_sql(literal: Literal) -> str:
     """The literal as SQL (`Literal.sql`)."""
     value, data_type = literal.value, literal.type
     if value is None:

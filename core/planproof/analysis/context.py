@@ -42,7 +42,8 @@ class Environment:
 
     `parameters` are by name, those without by `?` and their offset;
     `functions` are the `Routine`s and `views` the `View`s that a script declared, by name; `broken` says why some of
-    these views cannot be read (condition and message).
+    these views cannot be read (condition and message). By the CTE precedence policy only, `preferred` are CTEs that no
+    WITH inside shadows, and `taken` names that no CTE may have (`taken_below`: in subqueries of expressions).
     """
 
     text: str
@@ -56,6 +57,9 @@ class Environment:
     functions: dict[str, Any] = field(default_factory=dict)
     views: dict[str, Any] = field(default_factory=dict)
     broken: dict[str, tuple[str, str]] = field(default_factory=dict)
+    preferred: dict[str, Cte] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
+    taken_below: frozenset[str] = frozenset()
 
     def origin(self, node: exp.Expr) -> Origin | None:
         start, stop = span(node)
@@ -72,7 +76,30 @@ class Environment:
         return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
 
     def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
-        return replace(self, ctes={**self.ctes, **ctes})
+        return replace(self, ctes={**self.ctes, **ctes, **self.preferred})
+
+    def within_cte(self, ctes: dict[str, Cte]) -> Environment:
+        """Where a CTE is defined: under LEGACY precedence those before it win over those inside it.
+
+        Under EXCEPTION no CTE inside may have a name of theirs. Source: `CTESubstitution.assertNoNameConflictsInCTE`.
+        """
+        inner = self.with_ctes(ctes)
+        policy = self.conf.cte_precedence.upper()
+        if policy == "LEGACY":
+            return replace(inner, preferred={**self.preferred, **ctes})
+        if policy == "EXCEPTION":
+            return replace(inner, taken=self.taken | frozenset(ctes), taken_below=frozenset())
+        return inner
+
+    def over_ctes(self, ctes: dict[str, Cte]) -> Environment:
+        """The query that a WITH clause precedes."""
+        inner = self.with_ctes(ctes)
+        exception = self.conf.cte_precedence.upper() == "EXCEPTION"
+        return replace(inner, taken_below=self.taken | frozenset(ctes)) if exception else inner
+
+    def within_expression(self) -> Environment:
+        """A subquery of an expression."""
+        return self if self.taken == self.taken_below else replace(self, taken=self.taken_below)
 
     def unknown(self, construct: str, node: exp.Expr) -> Unknown:
         return Unknown(construct, self.origin(node))

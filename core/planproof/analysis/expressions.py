@@ -16,7 +16,7 @@ from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import guarded
 from planproof.analysis.quantified import quantified_like
-from planproof.analysis.scope import extract, fields_of, item, placed, resolve
+from planproof.analysis.scope import ambiguous, extract, fields_of, item, placed, resolve
 from planproof.analysis.stars import expand
 from planproof.catalog import split_name
 from planproof.expr import (
@@ -36,9 +36,10 @@ from planproof.expr import (
     SessionVariable,
     Variable,
     Window,
+    column_of,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
-from planproof.origin import Unknown
+from planproof.origin import AnalysisError, Unknown
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
 from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Time, Varchar
@@ -90,7 +91,14 @@ def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
 
 
 def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
-    found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
+    try:
+        found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
+    except AnalysisError:
+        # Over an Aggregate, a name that the input cannot make sense of is looked for in the output.
+        over = _lateral_alias(parts, node, ctx) if ctx.clause in ("HAVING", "ORDER BY", "SORT BY") else None
+        if over is None:
+            raise
+        return over
     if found is not None:
         return found[0]
     lateral = _lateral_alias(parts, node, ctx)
@@ -111,6 +119,8 @@ def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr
         return None
     assert ctx.aliases is not None
     ctx.aliases.used = True
+    if len(found) > 1 and ctx.clause == "HAVING":
+        raise ambiguous(parts, [column_of(a) for a in found], ctx.env.origin(node))
     if len(found) > 1:
         raise ctx.env.rejected(
             "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
@@ -260,7 +270,7 @@ def _in(node: exp.In, ctx: Context) -> Expr:
 
 def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Expr) -> Expr:
     _refuse_in_lambda(ctx, node)
-    plan = ctx.env.bind_query(query, ctx.env, ctx.scope)
+    plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
     if len(plan.output) != len(values):
         raise ctx.env.rejected(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
@@ -281,7 +291,7 @@ def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Ex
 
 def _exists(node: exp.Exists, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
-    return Exists(ctx.env.bind_query(node.args["this"], ctx.env, ctx.scope))
+    return Exists(ctx.env.bind_query(node.args["this"], ctx.env.within_expression(), ctx.scope))
 
 
 def _refuse_in_lambda(ctx: Context, node: exp.Expr) -> None:
@@ -299,7 +309,7 @@ def _refuse_subquery(ctx: Context, node: exp.Expr) -> None:
 
 def _subquery(node: exp.Subquery, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
-    plan = ctx.env.bind_query(node, ctx.env, ctx.scope)
+    plan = ctx.env.bind_query(node, ctx.env.within_expression(), ctx.scope)
     if len(plan.output) != 1:
         raise ctx.env.rejected(
             "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",

@@ -182,12 +182,14 @@ def _column_outside(expr: Expr) -> bool:
     return any(_column_outside(c) for c in expr.children)
 
 
-def aliases_of(items: Sequence[Expr], ctx: Context) -> Aliases:
-    """The items' aliases by name, the first of each name."""
+def aliases_of(items: Sequence[Expr], ctx: Context, every: bool = False) -> Aliases:
+    """The items' aliases by name: the first of each name, or every one."""
     found = Aliases()
     for item in items:
         if isinstance(item, Alias):
-            found.setdefault(ctx.key(item.name), [item])
+            same = found.setdefault(ctx.key(item.name), [])
+            if every or not same:
+                same.append(item)
     return found
 
 

@@ -64,9 +64,10 @@ def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child
 def _having(
     node: exp.Expr, block: exp.Expr, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
-    named = aliases_of(over.items, ctx)
+    named = aliases_of(over.items, ctx, every=True)
+    ctx = replace(ctx, clause="HAVING")
     scope = replace(ctx.scope, aggregated=True)
-    bound = bind(node, replace(ctx, scope=scope, clause="HAVING", aliases=named, time_windows={}))
+    bound = bind(node, replace(ctx, scope=scope, aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls(bound, groups, node, ctx)

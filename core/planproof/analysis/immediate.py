@@ -7,12 +7,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planproof.analysis.binding import bind
-from planproof.analysis.constants import text_of
+from planproof.analysis.constants import folded, literal_sql, text_of
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
-from planproof.expr import Expr
+from planproof.expr import Expr, Literal
 from planproof.origin import AnalysisError, Unknown
 from planproof.sql import commands as c
+from planproof.sql.markers import with_values
 from planproof.sql.nodes import span
 from planproof.sql.parse import parse, parse_statement
 
@@ -23,22 +24,70 @@ def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:
         raise env.unknown(f"the statement {type(node).__name__}", node)
     ctx = Context(env, Scope(()))
     text = text_of(node.args["this"], ctx, "EXECUTE IMMEDIATE of a computed text")
+    given = _arguments(node, ctx)
     statement = _statement(text, env)
+    if statement is None:
+        # A marker may stand for a part of a literal or for a name, which no tree of the text shows.
+        text = with_values(text, {name: _spelled(value) for name, value in given if name}, env.conf)
+        statement = _statement(text, env)
     if isinstance(statement, c.ExecuteImmediate):
         return executed(statement, replace(env, text=text))
     tree = parse(text, env.conf) if statement is None else statement
-    unnamed = sorted(span(p)[0] for p in tree.find_all(exp.Placeholder) if not p.args.get("this"))
-    parameters: dict[str, Expr] = {}
-    for at, argument in enumerate(node.args.get("expressions") or ()):
-        if isinstance(argument, exp.Alias):
-            parameters[argument.args["alias"].args["this"].lower()] = bind(argument.args["this"], ctx)
-            continue
-        value = bind(argument, ctx)
-        if at < len(unnamed):
-            parameters[f"?{unnamed[at]}"] = value
-        elif isinstance(argument, exp.Column):
-            parameters[argument.name.lower()] = value
-    return replace(env, text=text, parameters=parameters), tree
+    return replace(env, text=text, parameters=_parameters(tree, given, node, env)), tree
+
+
+Arguments = list[tuple[str | None, Expr]]
+
+
+def _arguments(node: exp.Expr, ctx: Context) -> Arguments:
+    """The values of USING with their names; a variable without an alias gives its own."""
+    found: Arguments = []
+    for argument in node.args.get("expressions") or ():
+        aliased = isinstance(argument, exp.Alias)
+        value = argument.args["this"] if aliased else argument
+        if isinstance(value, exp.Subquery):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_EXPR_FOR_PARAMETER",
+                "A query parameter contains unsupported expression. Parameters can either be variables or literals.",
+                argument,
+            )
+        name = argument.args["alias"].args["this"] if aliased else argument.name
+        named = aliased or isinstance(argument, exp.Column)
+        if aliased and any(name.lower() == other for other, _ in found):
+            raise ctx.env.rejected(
+                "EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES",
+                f"The USING clause of this EXECUTE IMMEDIATE command contained multiple arguments with same alias "
+                f"(`{name}`), which is invalid.",
+                argument,
+            )
+        found.append((name.lower() if named else None, bind(value, ctx)))
+    return found
+
+
+def _parameters(tree: exp.Expr, given: Arguments, node: exp.Expr, env: Environment) -> dict[str, Expr]:
+    """The values by the markers that stand for them: markers have names, or places, all of them."""
+    markers = list(tree.find_all(exp.Placeholder))
+    unnamed = sorted(span(m)[0] for m in markers if not m.args.get("this"))
+    if unnamed and len(unnamed) < len(markers):
+        raise env.rejected(
+            "INVALID_QUERY_MIXED_QUERY_PARAMETERS",
+            "Parameterized query must either use positional, or named parameters, but not both.",
+            node,
+        )
+    if unnamed:
+        return {f"?{at}": value for at, (_, value) in zip(unnamed, given)}
+    if markers and any(name is None for name, _ in given):
+        raise env.rejected(
+            "ALL_PARAMETERS_MUST_BE_NAMED",
+            "Using name parameterized queries requires all parameters to be named.",
+            node,
+        )
+    return {name: value for name, value in given if name is not None}
+
+
+def _spelled(value: Expr) -> str | None:
+    found = folded(value)
+    return literal_sql(found) if isinstance(found, Literal) else None
 
 
 def _statement(text: str, env: Environment) -> exp.Expr | None:

@@ -40,7 +40,7 @@ def _value(node: exp.Expr, negative: bool, origin: Origin | None = None) -> Numb
         raise AnalysisError(
             "INVALID_INTERVAL_FORMAT.UNRECOGNIZED_NUMBER", f"Error parsing interval value {text!r}", origin
         )
-    value = Number(text.replace(" ", ""))
+    value = Number("".join(text.split()))
     return -value if negative else value
 
 
@@ -59,7 +59,7 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
     found = re.findall(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", body)
     rest = re.sub(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", "", body).strip()
-    units = [(Number(n.replace(" ", "")), _singular(u)) for n, u in found]
+    units = [(Number("".join(n.split())), _singular(u)) for n, u in found]
     if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
         raise AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
     return of_units(units, conf, origin)

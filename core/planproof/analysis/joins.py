@@ -5,6 +5,7 @@ Source: `ResolveNaturalAndUsingJoin.commonNaturalJoinProcessing`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from sqlglot import exp
@@ -30,10 +31,21 @@ def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope
     kind = node.args["kind"].lower()
     using = [i.args["this"] for i in node.args.get("using") or ()]
     if node.args.get("natural"):
-        using = [c.name for c in left[1].columns if _named(c.name, right[1].columns, left[1])]
+        using = _common([c.name for c in left[1].columns], [c.name for c in right[1].columns], left[1])
     if using or node.args.get("natural"):
         return _using(node, kind, using, left, right, env, outer)
     return _on(node, kind, left, right, env, outer)
+
+
+def _common(left: list[str], right: list[str], scope: Scope) -> list[str]:
+    """The names of the left that the right has too; one there twice must be so on both sides (`Seq.intersect`)."""
+    there = Counter(scope.key(name) for name in right)
+    found = []
+    for name in left:
+        if there[scope.key(name)] > 0:
+            there[scope.key(name)] -= 1
+            found.append(name)
+    return found
 
 
 def _named(name: str, columns: tuple[Column, ...], scope: Scope) -> list[Column]:
@@ -149,12 +161,8 @@ def _projected(
 
 def _key(name: str, side: Side, which: str, node: exp.Expr, env: Environment) -> Column:
     found = _named(name, side[1].columns, side[1])
-    if len(found) == 1:
-        return found[0]
     if found:
-        raise env.rejected(
-            "AMBIGUOUS_REFERENCE", f"Reference `{name}` is ambiguous on the {which} side of the join.", node
-        )
+        return found[0]
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
     raise env.rejected(
         "UNRESOLVED_USING_COLUMN_FOR_JOIN",

@@ -39,13 +39,20 @@ _CLAUSES = (("order", "ORDER BY"), ("sort", "SORT BY"), ("cluster", "CLUSTER BY"
 _SORTS = ("ORDER BY", "SORT BY")
 
 
-def organized(node: exp.Expr, plan: Plan, block: Block | None, env: Environment, outer: Scope | None) -> Plan:
-    """ORDER BY and its kin, then LIMIT and OFFSET."""
+def organized(
+    node: exp.Expr,
+    plan: Plan,
+    block: Block | None,
+    env: Environment,
+    outer: Scope | None,
+    shown: Scope | None = None,
+) -> Plan:
+    """ORDER BY and its kin, then LIMIT and OFFSET. `shown` is what can be named over the plan, if not its output."""
     args = node.args
     for key, word in _CLAUSES:
         clause = args.get(key)
         if clause is not None:
-            plan = _Clause(word, clause, plan, block, env, outer).bound()
+            plan = _Clause(word, clause, plan, block, env, outer, shown).bound()
     for key in ("offset", "limit"):
         clause = args.get(key)
         if clause is not None:
@@ -94,7 +101,13 @@ class _Clause:
     block: Block | None
     env: Environment
     outer: Scope | None
+    shown: Scope | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
+
+    @property
+    def output(self) -> tuple[Column, ...]:
+        """The columns that `*` would give."""
+        return self.plan.output if self.shown is None else self.shown.columns
 
     def bound(self) -> Plan:
         self._below_windows()
@@ -107,7 +120,7 @@ class _Clause:
                 ordinals.append(inner)
             elif not self._is_all(inner):
                 nodes.append(node)
-        positions = [self._position(o, self.plan.output) for o in ordinals if self.env.conf.ordinals_first]
+        positions = [self._position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
         keys = [self._key(n, out_of_reach) for n in nodes]
         positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
         self._check(keys, out_of_reach)
@@ -124,12 +137,15 @@ class _Clause:
         self.time_windows = ctx.time_windows
 
     def _over_output(self) -> Context:
-        scope = Scope(self.plan.output, (), self.outer, self.env.conf.case_sensitive)
+        hidden = self.shown.hidden if self.shown is not None else ()
+        # The query around is asked last: after the input, where the block has one that can be asked.
+        outer = self.outer if self.block is None or self.block.distinct else None
+        scope = Scope(self.output, hidden, outer, self.env.conf.case_sensitive)
         return Context(self.env, scope, clause=self.word, time_windows=self.time_windows)
 
     def _is_all(self, node: exp.Expr) -> bool:
         names = name_parts(node)
-        return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.plan.output)
+        return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
 
     def _is_ordinal(self, node: exp.Expr) -> bool:
         if not self.env.conf.order_by_ordinal or self.word not in _SORTS:
@@ -138,10 +154,10 @@ class _Clause:
 
     def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
         """The output, and behind it the columns of the input that keys use."""
-        columns = {c.id: c for c in self.plan.output}
+        columns = {c.id: c for c in self.output}
         for key in keys:
             columns.update((e.id, e) for e in key.walk() if isinstance(e, Column) and e.id not in columns)
-        return tuple(columns.values()) if len(columns) > len(self.plan.output) else self.plan.output
+        return tuple(columns.values()) if len(columns) > len(self.output) else self.output
 
     def _position(self, node: exp.Expr, output: tuple[Column, ...]) -> Sort:
         at = int(node.args["this"])
@@ -164,7 +180,7 @@ class _Clause:
         except AnalysisError as error:
             if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
                 raise
-            if error.condition == "AMBIGUOUS_REFERENCE" and not self._is_input(node, block):
+            if error.condition == "AMBIGUOUS_REFERENCE" and not self._input_tells(node, block):
                 raise
         else:
             if block is None or block.over is None or not content(key) & AGGREGATE:
@@ -173,10 +189,12 @@ class _Clause:
                 block.over.refuse_computed(key, self.node, block.ctx)
         return self._input_key(node, block, out_of_reach)
 
-    def _is_input(self, node: exp.Expr, block: Block) -> bool:
-        """Whether a name that means several items means one column of the input."""
-        names = name_parts(node.args["this"] if isinstance(node, exp.Ordered) else node)
-        return bool(names) and len(block.ctx.scope.matches(names)[0]) == 1
+    def _input_tells(self, node: exp.Expr, block: Block) -> bool:
+        """Whether each name that means several items means one column of the input."""
+        shown = self._over_output().scope
+        names = [name_parts(n) for n in node.find_all(exp.Column, exp.Dot)]
+        several = [parts for parts in names if parts and len(shown.matches(parts)[0]) > 1]
+        return all(len(block.ctx.scope.matches(parts)[0]) == 1 for parts in several)
 
     def _input_key(self, node: exp.Expr, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""

@@ -1,5 +1,7 @@
 """The pipe syntax: each operator is a query over the query before it.
 
+What a USING join hides stays within reach of the operators behind it, until one starts anew (`Project.metadataOutput`).
+
 Source: `AstBuilder.visitOperatorPipeRightSide`.
 """
 
@@ -16,13 +18,14 @@ from planproof.analysis.checks import AGGREGATE, holds_aggregate, refuse_in_filt
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.groupby import analytic, group_expressions
 from planproof.analysis.grouping import check_grouped
-from planproof.analysis.joins import boolean
+from planproof.analysis.joins import Side, boolean
 from planproof.analysis.orderable import refuse_rows
 from planproof.analysis.ordering import organized
 from planproof.analysis.relations import bind_relation, named_as
-from planproof.analysis.scope import Scope
-from planproof.analysis.select import bind_items, named_item, refreshed
+from planproof.analysis.scope import Scope, ambiguous
+from planproof.analysis.select import aggregated, bind_items, bind_select, named_item, refreshed
 from planproof.analysis.setops import widened
+from planproof.analysis.stars import without
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.plan.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
@@ -32,38 +35,86 @@ from planproof.sql.nodes import name_parts
 
 def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
     """The plan of `query |> operator`."""
-    child = env.bind_query(node.args["this"], env, outer)
+    return _shown(_piped(node, env, outer))
+
+
+def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
+    """The plan and what can be named over it; hidden columns stand behind the others in the plan's output."""
+    child, scope = _input(node.args["this"], env, outer)
     binder = _BINDERS.get(node.args["kind"])
     if binder is None:
         raise env.unknown(f"the pipe operator {node.args['kind']}", node)
-    scope = Scope(child.output, (), outer, env.conf.case_sensitive)
     windows = {scope.key(w.args["this"].args["this"]): w for w in node.args.get("windows") or ()}
     return binder(node, child, Context(env, scope, windows=windows), outer)
 
 
-def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _input(node: exp.Expr, env: Environment, outer: Scope | None) -> Side:
+    if isinstance(node, q.Pipe):
+        return _piped(node, env, outer)
+    hidden: tuple[Column, ...] = ()
+    if isinstance(node, exp.Select) and not any(node.args.get(key) for key in _APART):
+        block = bind_select(node, env, outer)
+        plan = block.plan
+        if isinstance(plan, Project) and block.over is None:
+            below = {c.id for c in plan.child.output}
+            hidden = tuple(c for c in block.ctx.scope.hidden if c.id in below)
+            plan = replace(plan, items=(*plan.items, *_beside(hidden, plan.output)))
+    else:
+        plan = env.bind_query(node, env, outer)
+    kept = {c.id for c in hidden}
+    return plan, _over(tuple(c for c in plan.output if c.id not in kept), hidden, env, outer)
+
+
+_APART = ("with_", "order", "sort", "cluster", "distribute", "limit", "offset", "distinct", "qualify")
+
+
+def _over(columns: tuple[Column, ...], hidden: tuple[Column, ...], env: Environment, outer: Scope | None) -> Scope:
+    return Scope(columns, hidden, outer, env.conf.case_sensitive)
+
+
+def _beside(hidden: tuple[Column, ...], shown: Sequence[Expr]) -> tuple[Column, ...]:
+    ids = {column_of(item).id for item in shown}
+    return tuple(c for c in hidden if c.id not in ids)
+
+
+def _projected(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
+    """A projection, with the input's hidden columns behind its items."""
+    hidden = ctx.scope.hidden
+    plan = Project((*items, *_beside(hidden, items)), child)
+    return plan, _over(tuple(column_of(i) for i in items), hidden, ctx.env, ctx.scope.outer)
+
+
+def _shown(side: Side) -> Plan:
+    """The plan without its hidden columns."""
+    plan, scope = side
+    return plan if plan.output == scope.columns else Project(scope.columns, plan)
+
+
+def _anew(plan: Plan, ctx: Context) -> Side:
+    """An operator that hides nothing, and behind which nothing hidden is in reach."""
+    return plan, _over(plan.output, (), ctx.env, ctx.scope.outer)
+
+
+def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    group = node.args.get("group")
+    if group is not None and analytic(group):
+        ctx = replace(ctx, grouping=())
     items = bind_items(node.expressions, ctx)
-    if items.content & AGGREGATE and _bare_from(node.args["this"]):
-        for item in items.exprs:
-            check_grouped(item, (), node, ctx, node)
-        return Aggregate((), tuple(items.exprs), child)
-    _refuse_aggregates(items.exprs, "SELECT", node, ctx)
-    plan: Plan = Project(tuple(items.exprs), items.below(child))
+    if group is not None or items.content & AGGREGATE:
+        side = _anew(aggregated(node, items, child, ctx)[0], ctx)
+    else:
+        side = _projected(items.exprs, items.below(child), ctx)
     if not node.args.get("distinct"):
-        return plan
+        return side
+    plan = _shown(side)
     refuse_rows(plan.output, node, ctx.env)
-    return Distinct(plan)
+    return _anew(Distinct(plan), ctx)
 
 
-def _bare_from(node: exp.Expr) -> bool:
-    """`FROM t`, before whose pipe Spark reads SELECT as the query's own."""
-    return isinstance(node, exp.Select) and bool(node.args.get("from_only"))
-
-
-def _extend(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _extend(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     items = bind_items(node.expressions, ctx)
     _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
-    return Project((*child.output, *items.exprs), items.below(child))
+    return _projected((*ctx.scope.columns, *items.exprs), items.below(child), ctx)
 
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: exp.Expr, ctx: Context) -> None:
@@ -75,45 +126,54 @@ def _refuse_aggregates(items: Sequence[Expr], clause: str, node: exp.Expr, ctx: 
         )
 
 
-def _set(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _set(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """Each assignment replaces a column in its place; later ones see earlier ones."""
-    plan = child
+    plan, scope = child, ctx.scope
     for assignment in node.expressions:
-        scope = Scope(plan.output, (), outer, ctx.conf.case_sensitive)
-        target = _one_column(assignment.args["this"], scope, ctx)
-        value = bind(assignment.args["expression"], replace(ctx, scope=scope))
-        items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in plan.output]
-        plan = Project(tuple(items), plan)
-    return plan
+        ctx = replace(ctx, scope=scope)
+        target = _one_column(assignment.args["this"], ctx)
+        value = bind(assignment.args["expression"], ctx)
+        items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in scope.columns]
+        plan, scope = _projected(items, plan, ctx)
+    return plan, scope
 
 
-def _one_column(node: exp.Expr, scope: Scope, ctx: Context) -> Column:
+def _one_column(node: exp.Expr, ctx: Context) -> Column:
     parts = name_parts(node)
-    found, rest = scope.matches(parts)
-    if not found or rest:
-        raise unresolved(parts, replace(ctx, scope=scope), node)
+    if len(parts) > 1:
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_0035",
+            "Operation not allowed: SQL pipe syntax |> SET operator with multi-part assignment key (only single-part "
+            "keys are allowed).",
+            node,
+        )
+    found, _ = ctx.scope.matches(parts)
+    if not found:
+        raise unresolved(parts, ctx, node)
     if len(found) > 1:
-        raise ctx.env.rejected("AMBIGUOUS_REFERENCE", f"Reference `{'.'.join(parts)}` is ambiguous.", node)
+        raise ambiguous(parts, found, ctx.env.origin(node))
     return found[0]
 
 
-def _drop(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    dropped = {_one_column(c, ctx.scope, ctx).id for c in node.expressions}
-    return Project(tuple(c for c in child.output if c.id not in dropped), child)
+def _drop(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    """What `* EXCEPT (..)` gives: whole columns go, and fields within struct columns."""
+    dropped = [name_parts(c) for c in node.expressions]
+    return _projected(without(list(ctx.scope.columns), dropped, node, ctx), child, ctx)
 
 
-def _as(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    return named_as(child, node.args["expression"], ctx.env, node)
+def _as(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    return _anew(named_as(_shown((child, ctx.scope)), node.args["expression"], ctx.env, node), ctx)
 
 
-def _where(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _where(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     condition = node.args["expression"].args["this"]
     bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", condition, ctx.env)
     refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
-    return Filter(bound, child)
+    plan = Filter(bound, child)
+    return plan, refreshed(ctx.scope, plan)
 
 
-def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """The grouping columns come first, then the aggregates."""
     group = node.args.get("group")
     named: list[Expr] = []
@@ -125,7 +185,7 @@ def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> 
                 "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL.",
                 node,
             )
-        named = [_group_item(m, child, ctx) for m in group.expressions]
+        named = [_group_item(m, ctx) for m in group.expressions]
         groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
     items = [named_item(i, ctx) for i in node.args.get("expressions") or ()]
     for item in items:
@@ -136,51 +196,54 @@ def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> 
                 group.expressions[0] if group is not None and group.expressions else node,
             )
         check_grouped(item, groups, node, ctx, node)
-    return Aggregate(groups, (*named, *items), child)
+    return _anew(Aggregate(groups, (*named, *items), child), ctx)
 
 
-def _group_item(node: exp.Expr, child: Plan, ctx: Context) -> Expr:
+def _group_item(node: exp.Expr, ctx: Context) -> Expr:
     if isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE":
-        return group_expressions(exp.Group(expressions=[node]), list(child.output), (), ctx)[0][0]
+        return group_expressions(exp.Group(expressions=[node]), list(ctx.scope.columns), (), ctx)[0][0]
     return named_item(node, ctx)
 
 
-def _combine(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _combine(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    left = _shown((child, ctx.scope))
     right = ctx.env.bind_query(node.args["expression"], ctx.env, outer)
-    return widened(node.args["kind"].lower(), child, right, not node.args.get("distinct", True), ctx.env, node)
+    keeps = not node.args.get("distinct", True)
+    return _anew(widened(node.args["kind"].lower(), left, right, keeps, ctx.env, node), ctx)
 
 
-def _join(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
+def _join(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     joined = node.args["expression"]
     lateral = bool(joined.args.get("lateral"))
-    right, right_scope = bind_relation(joined.args["expression"], ctx.env, ctx.scope if lateral else outer)
-    plan, scope = joins.join(joined, (child, ctx.scope), (right, right_scope), ctx.env, outer)
-    shown = tuple(column_of(c) for c in refreshed(scope, plan).columns)
-    return plan if shown == plan.output else Project(shown, plan)
+    right = bind_relation(joined.args["expression"], ctx.env, ctx.scope if lateral else outer)
+    plan, scope = joins.join(joined, (child, ctx.scope), right, ctx.env, outer)
+    return plan, refreshed(scope, plan)
 
 
-def _pivot(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    return _aliased(pivots.pivot(node.args["expression"], child, ctx.scope, ctx.env), node, ctx)
+def _pivot(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    plan = _shown((child, ctx.scope))
+    return _aliased(pivots.pivot(node.args["expression"], plan, ctx.scope, ctx.env), node, ctx)
 
 
-def _unpivot(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    return _aliased(pivots.unpivot(node.args["expression"], child, ctx.scope, ctx.env), node, ctx)
+def _unpivot(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    plan = _shown((child, ctx.scope))
+    return _aliased(pivots.unpivot(node.args["expression"], plan, ctx.scope, ctx.env), node, ctx)
 
 
-def _aliased(plan: Plan, node: q.Pipe, ctx: Context) -> Plan:
+def _aliased(plan: Plan, node: q.Pipe, ctx: Context) -> Side:
     alias = node.args["expression"].args.get("alias")
-    return plan if alias is None else named_as(plan, alias, ctx.env, node)
+    return _anew(plan if alias is None else named_as(plan, alias, ctx.env, node), ctx)
 
 
-def _sample(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    return Limit("sample", child)
+def _sample(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    return Limit("sample", child), ctx.scope
 
 
-def _organize(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Plan:
-    return organized(node, child, None, ctx.env, outer)
+def _organize(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    return organized(node, child, None, ctx.env, outer, ctx.scope), ctx.scope
 
 
-_BINDERS: dict[str, Callable[[q.Pipe, Plan, Context, Scope | None], Plan]] = {
+_BINDERS: dict[str, Callable[[q.Pipe, Plan, Context, Scope | None], Side]] = {
     "SELECT": _select,
     "EXTEND": _extend,
     "SET": _set,

@@ -16,7 +16,7 @@ from planproof.analysis.binding import binders
 from planproof.analysis.context import Cte, Environment
 from planproof.analysis.ordering import organized
 from planproof.analysis.pipes import bind_pipe
-from planproof.analysis.recursion import recursive_cte
+from planproof.analysis.recursion import recursive_cte, refers
 from planproof.analysis.relations import bind_relation
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select
@@ -40,7 +40,7 @@ def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
     found = _ctes(with_, env, outer)
     rejections = {key: cte.rejection for key, cte in found.items() if cte.rejection is not None}
     try:
-        plan = _bound(node, env.with_ctes(found), outer)
+        plan = _bound(node, env.over_ctes(found), outer)
     except AnalysisError as error:
         raise _first(rejections, node, error) from None
     if rejections:
@@ -153,9 +153,15 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
         names = [c.args["this"] for c in alias.args.get("columns") or ()]
         if name.lower() in found:
             raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
-        inner = env.with_ctes(found)
+        if name.lower() in env.taken:
+            raise env.rejected(
+                "AMBIGUOUS_ALIAS_IN_NESTED_CTE",
+                f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
+                cte,
+            )
+        inner = env.within_cte(found)
         try:
-            if with_.args.get("recursive") and _names_itself(cte.args["this"], name):
+            if with_.args.get("recursive") and refers(cte.args["this"], name.lower()):
                 plan = recursive_cte(cte, name, names, inner, outer, _ctes)
             else:
                 plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
@@ -163,10 +169,6 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
         except AnalysisError as error:
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found
-
-
-def _names_itself(query: exp.Expr, name: str) -> bool:
-    return any(name_parts(t) and name_parts(t)[-1].lower() == name.lower() for t in query.find_all(exp.Table))
 
 
 def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: exp.Expr) -> Plan:

@@ -53,7 +53,7 @@ def recursive_cte(
         env = env.with_ctes(inner_ctes(query.args["with_"], env, outer))
     if any(query.args.get(key) is not None for key in ("order", "limit", "offset")):
         raise env.rejected("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
-    if _names(query.args["this"], name):
+    if refers(query.args["this"], name.lower()):
         raise env.rejected("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
     anchor = env.bind_query(query.args["this"], env, outer)
     if names and len(names) != len(anchor.output):
@@ -86,8 +86,19 @@ def _check_types(anchor: Plan, step: Plan, cte: exp.CTE, env: Environment) -> No
         )
 
 
-def _names(query: exp.Expr, name: str) -> bool:
-    return any(name_parts(t) and name_parts(t)[-1].lower() == name.lower() for t in query.find_all(exp.Table))
+def refers(query: exp.Expr, name: str) -> bool:
+    """Whether a relation of that name (in lower case) stands in the query where no WITH inside it defines the name."""
+    with_ = query.args.get("with_")
+    for cte in with_.expressions if with_ is not None else ():
+        own = cte.args["alias"].args["this"].args["this"].lower() == name
+        if not (own and query.args["with_"].args.get("recursive")) and refers(cte.args["this"], name):
+            return True
+        if own:
+            return False
+    if isinstance(query, exp.Table):
+        parts = name_parts(query)
+        return bool(parts) and parts[-1].lower() == name
+    return any(refers(child, name) for child in query.iter_expressions() if child is not with_)
 
 
 def _check_places(step: Plan, itself: Plan, cte: exp.CTE, env: Environment) -> None:

@@ -5,6 +5,7 @@ Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveTableValuedFunctions`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -96,10 +97,36 @@ def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
     return replace(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
 
 
+_FILES = frozenset(("parquet", "orc", "csv", "json", "text", "xml", "avro", "binaryfile", "delta", "iceberg", "hudi"))
+_PATH = re.compile(r"[/\\\\*$:]|^$")
+
+
+def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: exp.Expr, env: Environment) -> None:
+    """What no catalog lists: files under a path, whose schema only they tell, and namespaces of several parts."""
+    source = parts[0].lower()
+    if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
+        if not parts[1]:
+            raise env.rejected(
+                "INVALID_EMPTY_LOCATION", "The location name cannot be empty string, but `` was given.", node
+            )
+        raise env.unknown(f"the files of {shown}", node)
+    catalog = env.catalog.catalog.lower()
+    own = parts[0].lower() == catalog
+    if catalog == "spark_catalog" and len(parts) > (3 if own else 2):
+        raise env.rejected(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            f"{catalog} requires a single-part namespace, but got identifier {shown}; no catalog `{parts[0]}` is known."
+            if not own
+            else f"{catalog} requires a single-part namespace, but got identifier {shown}.",
+            node,
+        )
+
+
 def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
     relation = env.catalog.find(parts)
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
+        _refuse_elsewhere(parts, shown, node, env)
         raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.", node)
     if relation.name in env.broken:
         raise env.rejected(*env.broken[relation.name], node)

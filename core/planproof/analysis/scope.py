@@ -15,7 +15,7 @@ from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin
-from planproof.types import STRING, VARIANT, Array, DataType, Map, String, Struct
+from planproof.types import STRING, VARIANT, Array, DataType, Map, Struct
 from planproof.types.nodes import quoted_if_needed
 
 
@@ -188,7 +188,7 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
         data_type = Array(found.type, given.contains_null or found.nullable)
         return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
-    if isinstance(given, Array) or (isinstance(given, Map) and isinstance(given.key, String)):
+    if isinstance(given, Array | Map):
         return item(expr, _text(name), conf, registry, origin)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",

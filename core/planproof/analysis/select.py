@@ -117,7 +117,7 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     elif group is not None or having is not None or found & AGGREGATE:
         if outer is not None:
             refuse_outer((*items.exprs, *items.arguments), "the aggregation", group or node, env)
-        plan, items, over = _aggregated(node, items, child, ctx)
+        plan, items, over = aggregated(node, items, child, ctx)
     else:
         if found & WINDOW and found & OUTER:
             refuse_outer(_window_columns(items.exprs), "the window", node, env)
@@ -320,7 +320,7 @@ def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     return transform_up(expr, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)
 
 
-def _aggregated(node: exp.Expr, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
+def aggregated(node: exp.Expr, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)

@@ -5,6 +5,7 @@ Source: `WidenSetOperationTypes`, `ResolveUnion`, `Union.output`, `Intersect.out
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -15,7 +16,7 @@ from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.functions.bind import cast
 from planproof.plan.nodes import Distinct, Plan, Project, SetOperation
 from planproof.types import DataType, same_type
-from planproof.types.coercion import merged_flags, wider
+from planproof.types.coercion import united, wider
 
 
 def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: exp.Expr) -> Plan:
@@ -33,10 +34,12 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
     return combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
 
 
-def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: exp.Expr) -> DataType:
-    # Types that differ in nested flags alone need no cast: a union merges the flags.
+def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: exp.Expr) -> DataType | None:
+    # Types that differ in nested flags alone need no cast, nor for a union in the names of fields: None for these.
     same = same_type(left.type, right.type)
     found = left.type if same else wider(left.type, right.type, ansi=env.conf.ansi)
+    if found is None and kind == "union" and united(left.type, right.type) is not None:
+        return None
     if found is None:
         raise env.rejected(
             "INCOMPATIBLE_COLUMN_TYPE",
@@ -48,13 +51,13 @@ def _target(left: Column, right: Column, kind: str, at: int, env: Environment, n
     return found
 
 
-def cast_to(plan: Plan, targets: list[DataType], env: Environment) -> Plan:
+def cast_to(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
     """The plan under a projection that casts its columns; the plan itself where nothing changes."""
-    if all(same_type(c.type, t) for c, t in zip(plan.output, targets)):
+    if all(t is None or same_type(c.type, t) for c, t in zip(plan.output, targets)):
         return plan
     items: list[Expr] = []
     for column, target in zip(plan.output, targets):
-        if same_type(column.type, target):
+        if target is None or same_type(column.type, target):
             items.append(column)
         else:
             items.append(Alias(cast(column, target, env.conf), column.name, fresh_id(), explicit=False))
@@ -91,7 +94,7 @@ def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
 
 
 def union_column(a: Column, b: Column) -> Column:
-    data_type = merged_flags([a.type, b.type]) or a.type
+    data_type = united(a.type, b.type) or a.type
     known = "both sides of the union" if a.evidence and b.evidence else None
     nullable = a.nullable or b.nullable
     return replace(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)

@@ -27,7 +27,7 @@ def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
     found = _qualified([i.args["this"] for i in qualifier], star, ctx) if qualifier else list(ctx.scope.columns)
     excluded = star.args.get("except_")
     if excluded:
-        found = _without(found, [name_parts(e) for e in excluded], star, ctx)
+        found = without(found, [name_parts(e) for e in excluded], star, ctx)
     return found
 
 
@@ -90,7 +90,7 @@ def _fields(struct: Expr, data_type: Struct) -> list[Expr]:
     ]
 
 
-def _without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.Expr, ctx: Context) -> list[Expr]:
+def without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.Expr, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
     shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
     dropped: dict[int, list[tuple[str, ...]]] = {}

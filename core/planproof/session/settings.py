@@ -28,6 +28,12 @@ CONF_KEYS = (
     "spark.sql.timestampNanosTypes.enabled",
     "spark.sql.timeType.enabled",
     "spark.sql.pyspark.worker.logging.enabled",
+    "spark.sql.legacy.identifierClause",
+    "spark.sql.legacy.bangEqualsNot",
+    "spark.sql.legacy.ctePrecedencePolicy",
+    "spark.sql.legacy.allowParameterlessCount",
+    "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount",
+    "spark.sql.legacy.raiseErrorWithoutErrorClass",
 )
 """The settings that `Conf` holds, in Spark's own spelling: setting names are case-sensitive in Spark."""
 

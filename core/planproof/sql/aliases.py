@@ -66,7 +66,8 @@ class AliasGrammar(ExpressionGrammar):
         if kind in _BEFORE_EXPRESSION:
             return following not in _NOT_EXPRESSION
         if kind == "WINDOW":
-            return following in WORDS and self.peek(2) == "AS"
+            literal = following == "IDENTIFIER" and self.identifier_literal_at(self.i + 1)
+            return literal or (following in WORDS and self.peek(2) == "AS")
         if kind == "SET":
             return following in WORDS and self.peek(2) in _SET_ASSIGNMENT
         return False

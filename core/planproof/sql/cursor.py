@@ -131,6 +131,8 @@ class Cursor:
         kind = self.kind
         if kind not in allowed:
             self.fail()
+        if kind == "IDENTIFIER" and self.identifier_literal_at(self.i):
+            return self._identifier_literal()
         token = self.text[self.starts[self.i] : self.stops[self.i]]
         if kind == "BACKQUOTED":
             quote = token[0]
@@ -143,6 +145,35 @@ class Cursor:
         self.i += 1
         self.kind = self.kinds[self.i]
         return node
+
+    def identifier_literal_at(self, at: int) -> bool:
+        """Whether `IDENTIFIER('name')` stands at the token with this index: a name wherever a name may stand."""
+        if self.kinds[at : at + 3] != ["IDENTIFIER", "(", "STRING_LITERAL"] or self.conf.legacy_identifier_clause:
+            return False
+        at += 3
+        while self.kinds[at] == "STRING_LITERAL":
+            at += 1
+        return self.kinds[at] == ")"
+
+    def _identifier_literal(self) -> exp.Identifier:
+        start = self.start
+        self.advance()
+        self.advance()
+        inner = Cursor(self.string(), self.conf)
+        self.take(")")
+        parts = [inner.identifier()]
+        while inner.skip("."):
+            parts.append(inner.identifier())
+        if inner.kind != "EOF":
+            inner.fail()
+        if len(parts) > 1:
+            shown = ".".join(f"`{part.args['this']}`" for part in parts)
+            raise AnalysisError(
+                "IDENTIFIER_TOO_MANY_NAME_PARTS",
+                f"{shown} is not a valid identifier as it has more than 1 name parts.",
+                self.origin(start, self.stop),
+            )
+        return self.placed(parts[0], start)
 
     def bad_identifier(self, name: str, start: int) -> None:
         message = f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`."

@@ -129,16 +129,16 @@ class ExpressionGrammar(PrimaryGrammar):
         return self.placed(exp.Not(this=node, inner=True), start) if negated else node
 
     def _inner_not(self) -> bool:
-        """Whether NOT stands here, within a predicate; Spark no longer takes `!` for it there."""
-        if self.kind == "!":
+        """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""
+        if self.kind not in ("NOT", "!"):
+            return False
+        if self.kind == "!" and not self.conf.bang_equals_not:
             self.later(
                 "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
                 "Support of the clause or keyword: '!' has been discontinued in this context.",
                 self.start,
                 self.stops[self.i],
             )
-        elif self.kind != "NOT":
-            return False
         self.advance()
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -45,6 +46,8 @@ def parse_statement(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
 
 def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], exp.Expr]) -> exp.Expr:
     grammar = kind(text, conf)
+    if "${" in text:
+        _refuse_substitution(grammar)
     if grammar.kind == "EOF":
         raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
     try:
@@ -66,6 +69,17 @@ def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar],
         except (Unknown, RecursionError):
             continue
     raise first
+
+
+_REFERENCE = re.compile(r"\$\{(\w+?:)?\S+?\}")
+
+
+def _refuse_substitution(grammar: QueryGrammar) -> None:
+    """Spark puts a setting in the place of `${name}` before it reads the text, within strings too."""
+    for at, stop in zip(grammar.starts, grammar.stops):
+        found = _REFERENCE.search(grammar.text, at, stop)
+        if found is not None:
+            raise Unknown("a ${...} variable", place(grammar.text, *found.span()))
 
 
 def _attempt(grammar: Grammar, read: Callable[[Grammar], exp.Expr]) -> exp.Expr:

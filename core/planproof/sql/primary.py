@@ -239,6 +239,10 @@ class PrimaryGrammar(CallGrammar):
     def _identifier_clause(self) -> exp.Expr:
         start = self.start
         found = self.identifier_clause()
+        if isinstance(found, list) and self.kind != "(":
+            # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
+            literal = exp.Literal(this=".".join(_quoted(part) for part in found), is_string=True)
+            return self.placed(IdentifierClause(this=self.placed(literal, start)), start)
         if isinstance(found, list):
             return self.dotted(found, start)
         return self.call(found, start) if self.kind == "(" else found
@@ -303,6 +307,11 @@ class PrimaryGrammar(CallGrammar):
 
 _POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
 _SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
+
+
+def _quoted(part: exp.Identifier) -> str:
+    text: str = part.args["this"]
+    return "`" + text.replace("`", "``") + "`"
 
 
 def constant_text(node: exp.Expr) -> str | None:

@@ -202,6 +202,27 @@ def merged_flags(types: Iterable[n.DataType]) -> n.DataType | None:
     return found
 
 
+def united(a: n.DataType, b: n.DataType) -> n.DataType | None:
+    """`StructType.unionLikeMerge`: the names of `a` and the looser flags of both, for types that differ in these alone.
+
+    None for all others (`DataType.equalsStructurally`).
+    """
+    if isinstance(a, n.Array) and isinstance(b, n.Array):
+        element = united(a.element, b.element)
+        return element and n.Array(element, a.contains_null or b.contains_null)
+    if isinstance(a, n.Map) and isinstance(b, n.Map):
+        key, value = united(a.key, b.key), united(a.value, b.value)
+        loose = a.value_contains_null or b.value_contains_null
+        return n.Map(key, value, loose) if key is not None and value is not None else None
+    if not (isinstance(a, n.Struct) and isinstance(b, n.Struct)):
+        return a if a == b else None
+    types = [united(x.type, y.type) for x, y in zip(a.fields, b.fields)]
+    if len(a.fields) != len(b.fields) or None in types:
+        return None
+    pairs = zip(a.fields, b.fields, types)
+    return n.Struct(tuple(n.StructField(x.name, t, x.nullable or y.nullable) for x, y, t in pairs if t is not None))
+
+
 def implicit(given: n.DataType, expected: k.Expected, *, ansi: bool) -> n.DataType | None:
     """`implicitCast`: the type to which an argument is cast for `expected`; None where it may not be."""
     if k.accepts(expected, given):

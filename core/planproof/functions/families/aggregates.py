@@ -79,7 +79,7 @@ def _seconds(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _counted(args: Args, conf: Conf) -> Mismatch | None:
-    if args:
+    if args or conf.parameterless_count:
         return None
     return Mismatch("WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0.")
 
