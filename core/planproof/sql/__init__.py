@@ -62,7 +62,7 @@ CAST(x AS t), TRY_CAST, x::t          exp.Cast / TryCast(this, to=TypeName(this=
                                       colons=True for `::`
 x COLLATE c                           exp.Collate(this, expression=exp.Column naming the collation)
 x -> e, (x, y) -> e                   exp.Lambda(this=body, expressions=[Identifier])
-IDENTIFIER(expr)                      IdentifierClause(this=expr), this a Literal with the quoted name where literals tell
+IDENTIFIER(expr)                      IdentifierClause(this=expr), a Literal with the quoted name where literals tell
                                       it; before `(` and as a relation what the name itself would give. IDENTIFIER('a')
                                       in place of a name is that exp.Identifier
 f(..), a.b.f(..)                      exp.Anonymous(this=name as written, dots joined, expressions=args). Only where
