@@ -15,7 +15,18 @@ from planproof.expr import Call, Expr
 from planproof.functions.bind import cast, cast_unless_equal, unexpected
 from planproof.functions.signature import Mismatch
 from planproof.sql.nodes import span
-from planproof.types import CALENDAR_INTERVAL, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Interval, Time, is_string
+from planproof.types import (
+    CALENDAR_INTERVAL,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    Interval,
+    Time,
+    is_string,
+)
 
 _DATETIME_OPERATORS = ("+", "-", "*", "/")
 
@@ -96,7 +107,7 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
     if a == DATE:
         return _add_to_date(start, other, ctx, node)
     if _stamp(a) and b == VOID:
-        return call("timestamp_add_interval", [start, other], ctx, node)
+        return call("timestamp_add_interval", [start, cast(other, CALENDAR_INTERVAL, ctx.conf)], ctx, node)
     if _stamp(a) and _year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)
     if isinstance(a, Time) and (_day_time(b) or b == VOID):
@@ -113,7 +124,8 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
 def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
     b = other.type
     if b == VOID:
-        return call("timestamp_add_interval", [cast(date, TIMESTAMP, ctx.conf), other], ctx, node)
+        parts = [cast(date, TIMESTAMP, ctx.conf), cast(other, CALENDAR_INTERVAL, ctx.conf)]
+        return call("timestamp_add_interval", parts, ctx, node)
     if _is_day(b):
         return call("date_add", [date, call("extractansiintervaldays", [other], ctx, node)], ctx, node)
     if _day_time(b):
@@ -122,14 +134,14 @@ def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr 
         return call("date_add_ym_interval", [date, other], ctx, node)
     if b == CALENDAR_INTERVAL:
         return call("date_add_interval", [date, other], ctx, node)
-    if is_string(b):
+    if b == STRING:
         raise ctx.env.mismatch(unexpected(1, other, _DAYS), node)
     return call("date_add", [date, other], ctx, node)
 
 
 def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
     a, b = left.type, right.type
-    if ctx.conf.ansi and DATE in (a, b) and (is_string(a) or is_string(b)):
+    if ctx.conf.ansi and DATE in (a, b) and STRING in (a, b):
         left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
         return call("subtract_dates", [left, right], ctx, node)
     times = _times(left, right, ctx)
@@ -140,7 +152,7 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | N
     if b == DATE or (a == DATE and b == VOID):
         return call("subtract_dates", [left, right], ctx, node)
     if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
-        if is_string(b):
+        if b == STRING:
             raise ctx.env.mismatch(unexpected(1, right, _DAYS), node)
         return call("date_sub", [left, right], ctx, node)
     if a == DATE and _is_day(b):

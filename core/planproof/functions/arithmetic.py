@@ -35,6 +35,11 @@ def _cast_both(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     return [_typed_null(a, target) or cast_unless_equal(a, target, conf) for a in args]
 
 
+def _promoted(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+    """Both operands cast; what is of no type, columns too, becomes a NULL of the target (`castExpr`)."""
+    return [Literal(None, target, "NULL") if a.type == VOID else cast_unless_equal(a, target, conf) for a in args]
+
+
 def _typed_null(arg: Expr, target: DataType) -> Expr | None:
     return Literal(None, target, "NULL") if isinstance(arg, Literal) and arg.type == VOID else None
 
@@ -46,7 +51,7 @@ def promote_strings(args: list[Expr], conf: Conf, *, comparison: bool) -> list[E
         return _dates_with_timestamps(args, conf) if comparison else args
     if conf.ansi:
         target = promoted_from_string(left, right)
-        return args if target is None else _cast_both(args, target, conf)
+        return args if target is None else _promoted(args, target, conf)
     if comparison:
         target = _legacy_comparison(left, right)
         return args if target is None else _cast_both(args, target, conf)
@@ -80,12 +85,12 @@ def _literal_decimal(arg: Expr, conf: Conf) -> Decimal:
 
 
 def meet_decimals(args: list[Expr], conf: Conf) -> list[Expr]:
-    """Beside a decimal, an integral becomes a decimal and a float makes both doubles."""
+    """Beside a decimal, an integral becomes a decimal; beside a float or double, the decimal becomes a double."""
     types = [a.type for a in args]
     if not any(isinstance(t, Decimal) for t in types) or not all(is_numeric(t) for t in types):
         return args
     if any(t in n.FRACTIONAL_ATOMS for t in types):
-        return _cast_both(args, DOUBLE, conf)
+        return [cast_unless_equal(a, DOUBLE, conf) if isinstance(a.type, Decimal) else a for a in args]
     return [cast_unless_equal(a, _literal_decimal(a, conf), conf) if is_integral(a.type) else a for a in args]
 
 
@@ -132,15 +137,8 @@ def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
     return _bare_nulls(meet(ready, conf, is_numeric), DOUBLE, conf)
 
 
-def _doubles(args: list[Expr], conf: Conf) -> list[Expr]:
-    """A decimal beside a float makes both doubles, whatever the operator."""
-    types = [a.type for a in args]
-    mixed = any(isinstance(t, Decimal) for t in types) and any(t in n.FRACTIONAL_ATOMS for t in types)
-    return _cast_both(args, DOUBLE, conf) if mixed else args
-
-
 def bits(args: list[Expr], conf: Conf) -> list[Expr]:
-    ready = _doubles(promote_strings(args, conf, comparison=False), conf)
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     return _bare_nulls(meet(ready, conf, is_integral), n.INT, conf)
 
 
@@ -186,7 +184,7 @@ def equality(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
-    ready = _doubles(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
+    ready = meet_decimals(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
     return _bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
 
 

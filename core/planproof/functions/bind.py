@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
-from planproof.functions.collation import collated, refused_collation
+from planproof.functions.collation import collated, refuse_open, refused_collation
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
@@ -189,6 +189,7 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
         raise time_type_off()
     ready = tuple(coerced(function, args, conf))
     _check(function, ready, conf)
+    refuse_open(function.name, ready)
     data_type = function.returns(ready, conf) if callable(function.returns) else function.returns
     nullable = function.nullable(ready, conf)
     known = None

@@ -40,6 +40,7 @@ MERGING: dict[str, Places] = {
     **dict.fromkeys(
         ("mask", "nvl", "overlay", "split_part", "str_to_map", "levenshtein", "to_number", "try_to_number"), _all
     ),
+    **dict.fromkeys(("array_contains", "array_position"), _all),
     "if": _at(1, 2),
     "nvl2": _at(1, 2),
     "when": _case_values,
@@ -50,12 +51,15 @@ COMPARING: dict[str, Places] = dict.fromkeys(
     (
         *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
         *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace"),
-        *("array_append", "array_contains", "array_except", "array_intersect", "array_join", "array_position"),
-        *("array_prepend", "array_remove", "array_union", "arrays_overlap", "instr", "locate", "substring_index"),
+        *("array_append", "array_except", "array_intersect", "array_join", "array_remove", "array_union"),
+        *("arrays_overlap", "instr", "locate", "substring_index"),
     ),
     _all,
 )
 """Functions that refuse strings of an open collation."""
+
+PREDICATES = frozenset(("=", "<=>", "<", "<=", ">", ">=", "in"))
+"""Those that do so before they look whether their arguments are of one type."""
 
 SEARCHING = frozenset(
     (
@@ -103,7 +107,7 @@ def strength(expr: Expr) -> int:
     return IMPLICIT
 
 
-def _winner(strings: Sequence[Expr], function: str) -> String:
+def _winner(strings: Sequence[Expr]) -> String:
     level = max(strength(s) for s in strings)
     found: dict[str, String] = {}
     for s in strings:
@@ -116,9 +120,13 @@ def _winner(strings: Sequence[Expr], function: str) -> String:
         return STRING
     if level == EXPLICIT:
         raise Mismatch("COLLATION_MISMATCH.EXPLICIT", f"explicit collations clash: {', '.join(found)}.")
-    if function in MERGING:
-        return OPEN
-    raise _open(function)
+    return OPEN
+
+
+def refuse_open(function: str, args: Sequence[Expr]) -> None:
+    """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
+    if function in COMPARING and any(string_of(a.type) == OPEN for a in args):
+        raise _open(function)
 
 
 def _open(function: str) -> Mismatch:
@@ -163,18 +171,21 @@ def refused_collation(function: str, args: Sequence[Expr]) -> int | None:
 def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
-    Raises `Mismatch` where collations clash, `Unknown` where a string of open collation meets another function.
+    Raises `Mismatch` where collations clash, `Unknown` where a string of open collation meets another function. Whether
+    they may stay open Spark looks at last (`refuse_open`).
     """
     places = MERGING.get(function) or COMPARING.get(function)
     if any(string_of(a.type) == OPEN for a in args) and function not in MERGING:
-        if function in COMPARING:
-            raise _open(function)
-        raise Unknown("a string of indeterminate collation as an argument")
+        if function not in COMPARING:
+            raise Unknown("a string of indeterminate collation as an argument")
+        return list(args)
     if places is None or not any(kind and kind.collation for kind in map(string_of, (a.type for a in args))):
         return list(args)
     meeting = [p for p in places(len(args)) if string_of(args[p].type)]
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
         return list(args)
-    target = _winner([args[p] for p in meeting], function)
+    target = _winner([args[p] for p in meeting])
+    if target == OPEN and function in PREDICATES:
+        raise _open(function)
     keep = function in KEEPS_TEXT
     return [_cast(a, target, conf, keep) if p in meeting else a for p, a in enumerate(args)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from planproof.functions.families import FAMILIES
 from planproof.functions.names import SINCE, SPARK_FUNCTIONS, release
 from planproof.functions.signature import Category, Function
 
@@ -82,6 +83,4 @@ def stands(name: str, function: Function, version: str) -> bool:
 @cache
 def builtin(version: str = "4.3") -> Registry:
     """The functions of Spark that planproof knows, as that version has them."""
-    from planproof.functions.families import FAMILIES
-
     return table(*FAMILIES, version=version)

@@ -10,7 +10,7 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.bind import cast
+from planproof.functions.bind import apply, cast
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import is_foldable
@@ -111,25 +111,26 @@ def _now(name: str, returns: DataType) -> Table:
     return fn(name, (Optional(ANY),), returns, NEVER, **own)
 
 
-def _builtin(name: str, conf: Conf) -> Expr:
-    from planproof.functions.bind import apply
-    from planproof.functions.registry import builtin
+_CURRENT_TIMESTAMP = _now("current_timestamp", TIMESTAMP)
+_CURRENT_TIMEZONE = fn("current_timezone", (), STRING, NEVER, effects=PURE)
 
-    function = builtin().find(name)
-    assert function is not None
+
+def _called(line: Table, conf: Conf) -> Expr:
+    """A call of the line's function without arguments."""
+    [(_, function)] = line
     return apply(function, (), conf)
 
 
 def _read_now(args: list[Expr], conf: Conf) -> list[Expr]:
     """`unix_timestamp()` reads the clock."""
-    return args or [_builtin("current_timestamp", conf), _PATTERN]
+    return args or [_called(_CURRENT_TIMESTAMP, conf), _PATTERN]
 
 
 def _zoned(args: list[Expr], conf: Conf) -> list[Expr]:
     """`convert_timezone(target, ts)` starts from the session's time zone."""
     if len(args) == 3:
         return args
-    return [_builtin("current_timezone", conf), *args]
+    return [_called(_CURRENT_TIMEZONE, conf), *args]
 
 
 def _unit(args: Args, conf: Conf) -> Mismatch | None:
@@ -146,10 +147,10 @@ _NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timest
 
 TABLE: Table = lines(
     fn("current_date curdate", (), DATE, NEVER, effects=PURE),
-    _now("current_timestamp", TIMESTAMP),
+    _CURRENT_TIMESTAMP,
     _now("now", TIMESTAMP),
     _now("localtimestamp", TIMESTAMP_NTZ),
-    fn("current_timezone", (), STRING, NEVER, effects=PURE),
+    _CURRENT_TIMEZONE,
     fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
     fn("dateadd", (DATE, _DAYS), DATE, EITHER, "date_add", coerces=_days, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
     fn("date_sub", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),

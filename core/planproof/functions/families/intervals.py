@@ -13,7 +13,7 @@ from planproof.expr.nodes import Call, Expr
 from planproof.functions.bind import cast
 from planproof.functions.families.line import Table, binary, fn, lines, same
 from planproof.functions.signature import ALWAYS, EITHER, RAISES, Category, Coerce
-from planproof.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, Interval, is_string
+from planproof.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Interval, is_string
 from planproof.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf
 
 Pretty = Callable[[Expr], str]
@@ -30,17 +30,13 @@ def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
     if a == b:
         return args
     for given, other, at in ((a, b, 0), (b, a, 1)):
-        if given == DATE or (is_string(given) and conf.ansi):
+        if given in (DATE, VOID) or (is_string(given) and conf.ansi):
             target = other if other in (TIMESTAMP, TIMESTAMP_NTZ) else TIMESTAMP
             ready = list(args)
             ready[at] = cast(args[at], target, conf)
             return ready
     stamps = {a, b} == {TIMESTAMP, TIMESTAMP_NTZ}
     return [cast(x, TIMESTAMP_NTZ, conf) if stamps and x.type == TIMESTAMP else x for x in args]
-
-
-def _dates(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [cast(a, DATE, conf) if is_string(a.type) or a.type in (TIMESTAMP, TIMESTAMP_NTZ) else a for a in args]
 
 
 _OPERATOR: dict[str, Any] = {"effects": RAISES, "category": Category.OPERATOR}
@@ -54,7 +50,7 @@ TABLE: Table = lines(
     fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN),
     fn("datetime_sub", (ANY, ANY), same(0), EITHER, show=_bare("-"), **_TAKEN),
     fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN),
-    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, coerces=_dates, show=binary("-"), **_TAKEN),
+    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, show=binary("-"), **_OPERATOR),
     fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR),
     fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR),
     fn("multiply_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("*"), **_OPERATOR),

@@ -71,6 +71,8 @@ def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     try:
         return from_json(str(text))
     except (TypeSyntaxError, ValueError, KeyError, TypeError):
+        if str(text).isidentifier():
+            raise Mismatch("UNSUPPORTED_DATATYPE", f"Unsupported data type \"{str(text).upper()}\".", whole=True) from None
         raise Unknown(f"{what} with the schema {text!r}") from None
 
 
@@ -106,6 +108,7 @@ def _with_schema(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark looks at the schema, then at the options, before it looks at the text's type."""
     if not is_foldable(args[1]) or not is_string(args[1].type):
         raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the schema must be a string that is a constant.")
+    written_type(args[1], conf, "parsing")
     _refuse_options(args, 2)
     return args
 

@@ -110,6 +110,6 @@ TABLE: Table = lines(
     _changed("variant_insert"),
     _changed("variant_array_append"),
     fn("variant_delete", (VARIANT, ANY_STRING, Many(ANY_STRING)), VARIANT, FIRST, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(1), coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(1), names=("v", "include_arrays"), coerce=Coerce.EXPECTS, effects=RAISES),
     fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, names=("input",), columns=_exploded, coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, effects=PURE),
 )
