@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import texts
-from sweep import KNOWN, Spark, compared, compared_texts, selected
+from asked import Kept, Spark, view_schema
+from sweep import KNOWN, compared, compared_texts, selected
 
 
 def _known() -> set[str]:
@@ -19,13 +21,17 @@ def _known() -> set[str]:
     return {line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()}
 
 
+@pytest.fixture(scope="module")
+def kept(spark: Any) -> Kept:
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    return Kept(spark.version, view_schema(), cache(lambda: Spark(spark)))
+
+
 @pytest.mark.conformance
 @pytest.mark.parametrize("module", [module for module, _ in selected()])
-def test_family(spark: Any, module: str) -> None:
-    spark.conf.set("spark.sql.timeType.enabled", "true")
-    asked = Spark(spark)
+def test_family(kept: Kept, module: str) -> None:
     [(_, lines)] = selected(family=[module])
-    differing = {name: found for name, _, found in compared(asked, lines) if found}
+    differing = {found.name: found.differences for found in compared(kept, module, lines) if found.differences}
     unexpected = [str(d) for name, found in differing.items() if name not in _known() for d in found]
     assert not unexpected, "\n".join(unexpected[:30])
     healed = {name for name, _ in lines} & _known() - differing.keys()
@@ -34,8 +40,7 @@ def test_family(spark: Any, module: str) -> None:
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("group", texts.TEXTS)
-def test_texts(spark: Any, group: str) -> None:
-    spark.conf.set("spark.sql.timeType.enabled", "true")
-    total, differences = compared_texts(Spark(spark), group)
-    assert total
-    assert not differences, "\n".join(str(d) for d in differences[:30])
+def test_texts(kept: Kept, group: str) -> None:
+    found = compared_texts(kept, group)
+    assert found.calls
+    assert not found.differences, "\n".join(str(d) for d in found.differences[:30])
