@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
+import importlib.util
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow_planproof import outcome
-from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.links import PlanproofReportLink, report_url
-
-if TYPE_CHECKING:
-    from planproof.report.run import RunReport
+from airflow_planproof import outcome, xcom
+from airflow_planproof.dbt_command import recorded, refuse_unguarded
 
 FULL = ("local", "virtualenv", "watcher")
 """Modes in which dbt runs on the worker, whose files Cosmos hands over afterwards."""
@@ -50,7 +45,7 @@ def guarded(
     _say_limits(mode, args)
     if mode not in FULL:
         return args
-    args["interceptors"] = [*(args.get("interceptors") or ()), refuse_unguarded]
+    args["interceptors"] = [*(args.get("interceptors") or ()), check_environment]
     before = args.get("callback") or []
     own = bring_home(fail_on)
     # The last one may fail the task: what the user's own callbacks keep is kept by then.
@@ -81,44 +76,29 @@ def _warn(message: str) -> None:
     warnings.warn(f"planproof: {message}", GuardedInPart, stacklevel=4)
 
 
-def refuse_unguarded(context: Any, operator: Any) -> None:
+def check_environment(context: Any, operator: Any) -> None:
     """Cosmos calls this before the dbt command. Raises `PlanproofCannotRun` where dbt would run without planproof."""
-    python = Path(str(operator.dbt_executable_path or "dbt")).parent / "python"
-    mode = str(getattr(operator.invocation_mode, "value", operator.invocation_mode))
-    if mode == "dbt_runner" or hasattr(operator, "py_requirements") or not python.exists():
-        return
-    found = subprocess.run([str(python), "-c", "import dbt_planproof"], capture_output=True, check=False)
-    if found.returncode:
-        raise PlanproofCannotRun(
-            f"{operator.dbt_executable_path}: planproof is not installed in its environment, so that nothing would be "
-            f"guarded; install it there: {python} -m pip install planproof"
-        )
+    if not hasattr(operator, "py_requirements") and not _in_process(operator.invocation_mode):
+        refuse_unguarded(str(operator.dbt_executable_path))
+
+
+def _in_process(mode: Any) -> bool:
+    """Whether Cosmos calls dbt in the task's own process, as it does where it can and nothing else is asked for."""
+    if mode is None:
+        return importlib.util.find_spec("dbt") is not None
+    return str(getattr(mode, "value", mode)) == "dbt_runner"
 
 
 def bring_home(fail_on: str | None = None) -> Callable[..., None]:
     """What Cosmos calls after the dbt command, with the directory in which it ran."""
 
-    def after(project_dir: str, **given: Any) -> None:
-        report = _written(Path(project_dir) / "target" / "planproof" / "report.json")
-        ti = given["context"]["ti"]
+    def after(project_dir: str, *, context: Any, **_: Any) -> None:
+        ti = context["ti"]
+        report = recorded(project_dir, ti.start_date, context["task"].env)
         if report is None:
             return
-        url = report_url(ti)
-        from airflow_planproof import message
-        from airflow_planproof.operators.operator import XCOM_KEY
-
-        form = {**message.as_xcom(report.to_dict()), "url": url}
-        ti.xcom_push(key=XCOM_KEY, value=form)
-        ti.xcom_push(key=PlanproofReportLink.key, value=url)
-        outcome.settle(report, fail_on, url)
+        form = xcom.report_form(report, ti)
+        xcom.push(ti, form)
+        outcome.settle(report, fail_on, form["url"])
 
     return after
-
-
-def _written(file: Path) -> RunReport | None:
-    from planproof.report.run import RunReport
-
-    try:
-        return RunReport.from_json(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError):
-        return None

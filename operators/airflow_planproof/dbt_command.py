@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -72,11 +73,11 @@ def _failed_nodes(result: Any) -> str:
     return "\n".join(said) or "see dbt's log above"
 
 
-def recorded(project_dir: str, since: datetime) -> RunReport | None:
-    """The report that dbt's plugin wrote since then, or None."""
+def recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = None) -> RunReport | None:
+    """The report that dbt's plugin wrote since then, or None; `env` is what dbt saw beside this environment."""
     from planproof.report.run import RunReport
 
-    file = target_path(Path(project_dir).expanduser()) / "planproof" / "report.json"
+    file = target_path(Path(project_dir).expanduser(), {**os.environ, **(env or {})}) / "planproof" / "report.json"
     try:
         report = RunReport.from_json(file.read_text(encoding="utf-8"))
         began = datetime.fromisoformat(report.started)
@@ -86,15 +87,44 @@ def recorded(project_dir: str, since: datetime) -> RunReport | None:
     return report if began >= since - timedelta(seconds=1) else None
 
 
-def target_path(project_dir: Path) -> Path:
+def target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
     """dbt's target directory: $DBT_TARGET_PATH, else the project file's `target-path`, else `target`."""
     import yaml
 
-    given = os.environ.get("DBT_TARGET_PATH")
+    given = env.get("DBT_TARGET_PATH")
     if not given:
         with suppress(OSError, yaml.YAMLError, AttributeError):
             given = yaml.safe_load((project_dir / "dbt_project.yml").read_text(encoding="utf-8")).get("target-path")
     return project_dir / str(given or "target")
+
+
+def refuse_unguarded(executable: str) -> None:
+    """Raises `PlanproofCannotRun` where the Python that this dbt runs on lacks planproof: it would publish unguarded.
+
+    A program whose Python cannot be told (a wrapper, say) passes.
+    """
+    python = _python_of(executable)
+    if python is None:
+        return
+    found = subprocess.run([*python, "-c", "import dbt_planproof"], capture_output=True, check=False)
+    if found.returncode:
+        raise PlanproofCannotRun(
+            f"{executable}: planproof is not installed in its environment, so that nothing would be guarded; install "
+            f"it there: {' '.join(python)} -m pip install planproof"
+        )
+
+
+def _python_of(executable: str) -> list[str] | None:
+    """The interpreter that the script's first line names, else the one beside it."""
+    script = shutil.which(executable)
+    if script is None:
+        return None
+    with open(script, "rb") as file:
+        first = file.readline(1024).decode(errors="replace")
+    if first.startswith("#!") and "python" in first:
+        return first[2:].split()
+    beside = Path(script).resolve().parent / "python"
+    return [str(beside)] if beside.exists() else None
 
 
 class DbtElsewhere:
@@ -107,7 +137,7 @@ class DbtElsewhere:
     def run(self, arguments: Sequence[str]) -> Ended:
         """Raises `PlanproofCannotRun` where there is no such dbt, or where it would publish without planproof."""
         if guarded_run(arguments):
-            self._refuse_unguarded()
+            refuse_unguarded(self._executable)
         try:
             child = self._child = subprocess.Popen(
                 [self._executable, *arguments],
@@ -132,17 +162,6 @@ class DbtElsewhere:
         # dbt: 1 nodes failed, 2 could not run.
         said = "\n".join(last)
         return Ended(code == 0, said, code == 2 and "Database Error" not in said)
-
-    def _refuse_unguarded(self) -> None:
-        python = Path(self._executable).parent / "python"
-        if not python.exists():
-            return
-        found = subprocess.run([str(python), "-c", "import dbt_planproof"], capture_output=True, check=False)
-        if found.returncode:
-            raise PlanproofCannotRun(
-                f"{self._executable}: planproof is not installed in its environment, so that nothing would be guarded; "
-                f"install it there: {python} -m pip install planproof"
-            )
 
     def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
         """Asks dbt to end, which takes its Spark with it; after `seconds` it is killed. True where it ended."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-from airflow.providers.common.compat.sdk import redact
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from planproof.report import Finding, Report
@@ -96,17 +94,3 @@ def _count(n: int, word: str) -> str:
 def statements(named: Iterable[tuple[str, str | None]]) -> str:
     """SQL of several models as one text, each under its model's name."""
     return "\n\n".join(f"-- {model}\n{sql.strip()}" for model, sql in named if sql)
-
-
-def as_xcom(form: Any) -> Any:
-    """`form` with JSON's types only: tuples as lists, everything else that JSON does not know as text.
-
-    Secrets that Airflow knows of are masked in every text.
-    """
-    if isinstance(form, dict):
-        return {str(key): as_xcom(value) for key, value in form.items()}
-    if isinstance(form, (list, tuple, set, frozenset)):
-        return [as_xcom(item) for item in form]
-    if form is None or isinstance(form, (bool, int, float)):
-        return form
-    return redact(str(form))

@@ -8,14 +8,14 @@ from typing import Any
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import requires_access_dag
 from airflow.models.xcom import XComModel
+from airflow.sdk.execution_time.xcom import resolve_xcom_backend
 from airflow.utils.session import create_session
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 from sqlalchemy import select
 
-from airflow_planproof.rendering import HEADERS, rendered
-
-_NOTHING = "this task has no report yet, or its report was not pushed to XCom (do_xcom_push=False)"
+from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, rendered
+from airflow_planproof.xcom import KEY
 
 
 def create_app() -> FastAPI:
@@ -31,24 +31,33 @@ def create_app() -> FastAPI:
     def report(dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> HTMLResponse:
         form = stored(dag_id, run_id, task_id, map_index)
         if form is None:
-            raise HTTPException(404, _NOTHING)
-        return HTMLResponse(rendered(form), headers=HEADERS)
+            raise HTTPException(404, NOTHING)
+        page = rendered(form)
+        if page is None:
+            raise HTTPException(404, OTHER)
+        return HTMLResponse(page, headers=HEADERS)
 
     return app
 
 
 def stored(dag_id: str, run_id: str, task_id: str, map_index: int) -> Any:
     """The report in a task instance's XCom, or None."""
-    from airflow_planproof.operators.operator import XCOM_KEY
-
     wanted = select(XComModel).where(
         XComModel.dag_id == dag_id,
         XComModel.run_id == run_id,
         XComModel.task_id == task_id,
         XComModel.map_index == map_index,
-        XComModel.key == XCOM_KEY,
+        XComModel.key == KEY,
     )
     with create_session() as session:
         row = session.scalars(wanted).first()
         found = XComModel.deserialize_value(row) if row is not None else None
-    return json.loads(found) if isinstance(found, str) else found
+        return _resolved(row, found) if isinstance(found, str) else found
+
+
+def _resolved(row: XComModel, text: str) -> Any:
+    """What a text stands for: JSON, or the place where a custom XCom backend keeps the value."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return resolve_xcom_backend().deserialize_value(row)

@@ -16,7 +16,7 @@ blueprint = Blueprint("planproof", __name__, url_prefix=PREFIX)
 @blueprint.route("/report/<dag_id>/<path:run_id>/<task_id>")
 def report(dag_id: str, run_id: str, task_id: str) -> Response:
     """401 for an anonymous request, 403 without the right to read the DAG's XComs, 404 where there is no report."""
-    from airflow_planproof.rendering import HEADERS, rendered
+    from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, rendered
 
     manager = get_auth_manager()
     if not manager.is_logged_in():
@@ -25,13 +25,16 @@ def report(dag_id: str, run_id: str, task_id: str) -> Response:
         abort(403)
     form = _stored(dag_id, run_id, task_id, request.args.get("map_index", -1, type=int))
     if form is None:
-        abort(404)
-    return Response(rendered(form), mimetype="text/html", headers=HEADERS)
+        abort(404, NOTHING)
+    page = rendered(form)
+    if page is None:
+        abort(404, OTHER)
+    return Response(page, mimetype="text/html", headers=HEADERS)
 
 
 def _stored(dag_id: str, run_id: str, task_id: str, map_index: int) -> Any:
     from airflow.models.xcom import XCom
 
-    from airflow_planproof.operators.operator import XCOM_KEY
+    from airflow_planproof.xcom import KEY
 
-    return XCom.get_one(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index, key=XCOM_KEY)
+    return XCom.get_one(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index, key=KEY)

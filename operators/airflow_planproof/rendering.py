@@ -12,12 +12,18 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "private, no-store",
 }
+NOTHING = "this task has no report yet, or its report was not pushed to XCom (do_xcom_push=False)"
+OTHER = "what this task pushed to XCom is not a report of this version of planproof"
 
 
-def rendered(form: Any) -> str:
-    """The page of a report that a task pushed. Raises ValueError for one of another format."""
+def rendered(form: Any) -> str | None:
+    """The page of a report that a task pushed; None for anything else, which a task may push under the same key."""
     from planproof.report.html import render_run
     from planproof.report.run import RunReport
 
-    page: str = render_run(RunReport.from_json(json.dumps(form)))
+    try:
+        report = RunReport.from_json(json.dumps(form))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    page: str = render_run(report)
     return page

@@ -47,6 +47,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 class Ran:
     """What one `dag.test()` left behind; everything by task id."""
 
+    run_id: str
     state: str
     states: dict[str, str | None]
     tries: dict[str, int]
@@ -59,7 +60,7 @@ class Ran:
     def failures(self) -> str:
         """The messages of the exceptions that failed a task."""
         found = re.findall(
-            r"^(?:[\w]+\.)*(\w*(?:Violation|Failed|CannotRun|Error|Timeout|Cancelled)\w*: .*?)^20",
+            r"^(?:[\w]+\.)*(\w*(?:Violation|Failed|CannotRun|Error|Timeout|Cancelled|Terminated)\w*: .*?)^20",
             self.log,
             re.M | re.S,
         )
@@ -117,6 +118,7 @@ def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.Ca
         events = db.scalars(select(Event).where(Event.source_run_id == run.run_id))
         extras = {uri_of(event): event.extra for event in events if event.source_dag_id == dag_id}
     return Ran(
+        run.run_id,
         str(run.state),
         {t.task_id: str(t.state) if t.state else None for t in tasks},
         {t.task_id: t.try_number for t in tasks},

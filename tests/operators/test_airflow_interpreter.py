@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -112,7 +113,7 @@ def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: 
 
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
     (tmp_path / "dbt_project.yml").write_text("name: x\ntarget-path: out\n")
-    assert target_path(tmp_path) == tmp_path / "out"
+    assert target_path(tmp_path, os.environ) == tmp_path / "out"
     now = datetime.now(timezone.utc)
     assert recorded(str(tmp_path), now) is None
     file = tmp_path / "out" / "planproof" / "report.json"
@@ -125,4 +126,4 @@ def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: 
     file.write_text(json.dumps({"format": 99}))
     assert recorded(str(tmp_path), now) is None
     monkeypatch.setenv("DBT_TARGET_PATH", "/elsewhere")
-    assert target_path(tmp_path) == Path("/elsewhere")
+    assert target_path(tmp_path, os.environ) == Path("/elsewhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -180,6 +181,60 @@ def test_a_breaking_change_fails_the_check(
     }
     assert ran.xcoms["same"]["return_value"]["changes"] == []
     assert ran.xcoms["advice"]["return_value"]["changes"] == changes
+
+
+PUSHED = """
+from airflow.providers.common.compat.sdk import DAG, task
+
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1)) as dag:
+    @task
+    def push(value, ti=None):
+        ti.xcom_push(key="planproof_report", value=value)
+
+    push.expand(value=VALUES)
+"""
+
+
+def test_what_is_no_report_is_not_shown(run_dag: Callable[..., Any], get: Callable[..., Any]) -> None:
+    hostile = "<script>alert(1)</script>"
+    report = {"format": 1, "command": "", "project": "", "started": "", "seconds": 0, "versions": {}, "remarks": []}
+    values = [hostile, {"format": 99}, [1], {**report, "reports": [hostile]}, {**report, "reports": {"a": 1}}, None]
+    ran = run_dag(PUSHED, VALUES=values)
+    assert ran.state == "success", ran.failures
+    run_id = ran.run_id.replace("+", "%2B")
+    for index in range(len(values)):
+        page = get(f"/planproof/report/tested/{run_id}/push?map_index={index}", "Viewer")
+        assert page.status_code == 404, values[index]
+        assert "<script" not in page.text
+    for path in ("..%2f..%2fetc%2fpasswd", "..%2Frun%2Fpush", "%00", f"{hostile}"):
+        page = get(f"/planproof/report/tested/{run_id}/{path}", "Viewer")
+        assert page.status_code in (400, 403, 404), path
+        assert "<script>alert" not in page.text
+
+
+@pytest.mark.skipif(importlib.util.find_spec("airflow.sdk") is None, reason="Airflow 2 resolves backends by itself")
+def test_a_report_that_a_custom_backend_keeps_is_shown(
+    checked: Any, get: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.models.xcom import XComModel
+    from airflow.settings import Session
+    from sqlalchemy import update
+
+    file = tmp_path / "xcoms" / "report.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(checked.xcoms["check"]["planproof_report"]))
+    monkeypatch.setenv(
+        "AIRFLOW__CORE__XCOM_BACKEND", "airflow.providers.common.io.xcom.backend.XComObjectStorageBackend"
+    )
+    monkeypatch.setenv("AIRFLOW__COMMON_IO__XCOM_OBJECTSTORAGE_PATH", file.parent.as_uri())
+    with Session() as db:
+        kept = (XComModel.run_id == checked.run_id, XComModel.key == "planproof_report")
+        db.execute(update(XComModel).where(*kept).values(value=file.as_uri()))
+        db.commit()
+    path = "/planproof/" + checked.xcoms["check"]["planproof_report"]["url"].partition("/planproof/")[2]
+    page = get(path, "Viewer")
+    assert page.status_code == 200
+    assert "shop.a" in page.text
 
 
 def test_what_was_compiled_is_shown_as_rendered_field(checked: Any) -> None:

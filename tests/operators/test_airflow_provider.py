@@ -133,14 +133,14 @@ def test_a_run_over_connect_is_refused(airflow_home: Path, monkeypatch: pytest.M
 
 def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow_planproof import PlanproofAuditOperator
-    from airflow_planproof.message import as_xcom
+    from airflow_planproof.xcom import plain
 
     conf = {"spark.hadoop.fs.s3a.secret.key": "hunter2-of-s3", "spark.executor.memory": "4g-is-no-secret"}
     task = PlanproofAuditOperator(task_id="t", tables="a", contract=[("id", "int", True)], spark_conf=conf)
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark-connect://ada:hunter2-of-connect@host")
     task.conn_id = "cluster"
     task.spark_settings()
-    said = as_xcom({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret"]})
+    said = plain({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret"]})
     assert said == {"error": ["*** and *** are wrong", "4g-is-no-secret"]}
 
 

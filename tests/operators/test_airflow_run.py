@@ -172,7 +172,9 @@ def test_a_kill_cancels_the_spark_job(run: Callable[..., Any], shop: Path, datab
         signal.signal(signal.SIGTERM, before)
     killer.join(60)
     assert ran.states == {"run": "failed"}, ran.failures
-    assert "WorkCancelled" in ran.failures
+    # Airflow 2 ends the task by an exception of its own once `on_kill` returned.
+    assert "WorkCancelled" in ran.failures or "AirflowTaskTerminated" in ran.log
+    assert "the Spark work was cancelled" in ran.log
     assert seconds[0] < 5
     assert not spark.catalog.tableExists(f"{database}.endless")
     (shop / "models" / "endless.sql").write_text("select 1 as total")

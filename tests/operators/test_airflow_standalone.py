@@ -55,6 +55,7 @@ class Airflow:
     url: str
     token: str
     home: Path
+    server: subprocess.Popen[bytes]
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         request = urllib.request.Request(
@@ -72,12 +73,14 @@ class Airflow:
     def task(self, dag: str, run: str) -> Any:
         return self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run")
 
-    def until(self, what: Callable[[], Any], seconds: float = 240) -> Any:
+    def until(self, what: Callable[[], Any], seconds: float = 300) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = what()
             if found:
                 return found
+            if self.server.poll() is not None:
+                raise RuntimeError(f"airflow standalone ended with code {self.server.returncode}\n{self.logs()}")
             time.sleep(0.5)
         raise TimeoutError(self.logs())
 
@@ -89,7 +92,14 @@ class Airflow:
         return files[0].read_text() if files else ""
 
     def logs(self) -> str:
-        return "\n".join(file.read_text()[-4000:] for file in self.home.glob("logs/dag_id=*/**/*.log"))
+        files = [self.home / "standalone.log", *self.home.glob("logs/dag_id=*/**/*.log")]
+        return "\n".join(f"{file}\n{file.read_text()[-4000:]}" for file in files)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """The starts and ends of all Spark jobs, by Spark's event logs."""
+        lines = [line for file in (self.home / "events").iterdir() for line in file.read_text().splitlines()]
+        events = [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerJob')]
+        return sorted(events, key=lambda event: event.get("Submission Time") or event["Completion Time"])
 
     def events(self) -> int:
         return int(self.ask("GET", "assets/events?source_dag_id=shop")["total_entries"])
@@ -110,21 +120,54 @@ def project(tmp_path_factory: pytest.TempPathFactory, shop_files: dict[str, str]
 @pytest.fixture(scope="module")
 def airflow(project: Path) -> Iterator[Airflow]:
     home = project.parent
-    (home / "dags").mkdir()
-    spark = {
+    for folder in ("dags", "events", "cwd"):
+        (home / folder).mkdir()
+    (home / "dags" / "shop.py").write_text(DAG.format(project=str(project), spark=_spark(home)))
+    (home / "passwords.json").write_text(json.dumps({"ada": "secret"}))
+    port, *others = _free_ports(3)
+    url = f"http://127.0.0.1:{port}"
+    with open(home / "standalone.log", "w") as log:
+        server = subprocess.Popen(
+            [str(Path(sys.executable).parent / "airflow"), "standalone"],
+            env=_environment(home, url, others),
+            cwd=home / "cwd",
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        found = Airflow(url, "", home, server)
+        found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"))
+        login = json.dumps({"username": "ada", "password": "secret"}).encode()
+        request = urllib.request.Request(f"{url}/auth/token", login, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            found.token = json.loads(answer.read())["access_token"]
+        for dag in ("shop", "other"):
+            found.until(lambda dag=dag: _known(found, dag))
+            found.ask("PATCH", f"dags/{dag}", {"is_paused": False})
+        yield found
+    finally:
+        _end(server, home)
+
+
+def _spark(home: Path) -> dict[str, str]:
+    """Everything that Spark writes lies below `home`."""
+    return {
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": (home / "warehouse").as_uri(),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (home / "events").as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
     }
-    (home / "dags" / "shop.py").write_text(DAG.format(project=str(project), spark=spark))
-    (home / "passwords.json").write_text(json.dumps({"ada": "secret"}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    environment = {
+
+
+def _environment(home: Path, url: str, ports: list[int]) -> dict[str, str]:
+    return {
         **{key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")},
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "AIRFLOW_HOME": str(home),
@@ -134,37 +177,39 @@ def airflow(project: Path) -> Iterator[Airflow]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__API__HOST": "127.0.0.1",
-        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__PORT": url.rpartition(":")[2],
         "AIRFLOW__API__BASE_URL": url,
         "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports[0]),
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports[1]),
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "5",
         "AIRFLOW__OPENLINEAGE__DISABLED": "True",
         "AIRFLOW__COSMOS__ENABLE_TELEMETRY": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    with open(home / "standalone.log", "w") as log:
-        server = subprocess.Popen(
-            [str(Path(sys.executable).parent / "airflow"), "standalone"],
-            env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-    try:
-        found = Airflow(url, "", home)
-        found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"), 180)
-        login = json.dumps({"username": "ada", "password": "secret"}).encode()
-        request = urllib.request.Request(f"{url}/auth/token", login, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            found.token = json.loads(answer.read())["access_token"]
-        for dag in ("shop", "other"):
-            found.until(lambda dag=dag: _known(found, dag), 120)
-            found.ask("PATCH", f"dags/{dag}", {"is_paused": False})
-        yield found
-    finally:
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _end(server: subprocess.Popen[bytes], home: Path) -> None:
+    """Ends the server, then whatever it left: a task has a session of its own, and Spark's JVM is the task's."""
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(20)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        server.wait(20)
+    marked = f"AIRFLOW_HOME={home}".encode()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if marked in environment.read_bytes().split(b"\0"):
+                os.kill(int(environment.parent.name), signal.SIGKILL)
+    server.wait()
 
 
 def _reachable(url: str) -> bool:
@@ -210,6 +255,7 @@ def test_a_day_in_the_life(airflow: Airflow, project: Path, tmp_path: Path) -> N
     again = airflow.trigger("shop")
     assert airflow.ended("shop", again)["state"] == "success", airflow.log("shop", again, 1)
     assert airflow.events() == 2
+    assert list((airflow.home / "cwd").iterdir()) == []
 
 
 def _retried(airflow: Airflow, project: Path) -> None:
@@ -224,6 +270,7 @@ def _retried(airflow: Airflow, project: Path) -> None:
     file.write_bytes(sound[:8] + bytes(len(sound) // 2) + sound[8 + len(sound) // 2 :])
     run = airflow.trigger("other", select="sales")
     airflow.until(lambda: airflow.task("other", run)["state"] == "up_for_retry")
+    assert "PlanproofRunFailed" in airflow.log("other", run, 1)
     for left in file.parent.glob(".*.crc"):
         left.unlink()
     file.write_bytes(sound)
@@ -232,15 +279,27 @@ def _retried(airflow: Airflow, project: Path) -> None:
 
 
 def _killed(airflow: Airflow) -> None:
-    """Set to failed while its Spark job runs: the job is cancelled within 5 s of Airflow's `on_kill`."""
+    """Set to failed while its Spark job runs: the job has ended within 5 s of Airflow's `on_kill`."""
+    done = len(airflow.jobs())
     run = airflow.trigger("other", select="endless")
-    airflow.until(lambda: "Spark work begins" in airflow.log("other", run, 1))
-    time.sleep(20)
+    airflow.until(
+        lambda: [e["Event"] for e in airflow.jobs()[done:]][-1:] == ["SparkListenerJobStart"] and _still(airflow)
+    )
     airflow.ask("PATCH", f"dags/other/dagRuns/{quote(run)}/taskInstances/run", {"new_state": "failed"})
-    log = airflow.until(lambda: (t := airflow.log("other", run, 1)) and "the Spark work was cancelled" in t and t, 120)
+    log = airflow.until(lambda: (t := airflow.log("other", run, 1)) and "the Spark work was cancelled" in t and t)
     asked = _moment(log, "cancelling the Spark work")
     assert _moment(log, "the Spark work was cancelled") - asked < 5, log
     assert "has not ended yet" not in log
+    *_, last = airflow.jobs()
+    assert (last["Event"], last["Job Result"]["Result"]) == ("SparkListenerJobEnd", "JobFailed")
+    assert 0 < last["Completion Time"] / 1000 - asked < 5
+
+
+def _still(airflow: Airflow) -> bool:
+    """Whether the job that began last goes on: short ones are over by then."""
+    began = len(airflow.jobs())
+    time.sleep(3)
+    return len(airflow.jobs()) == began
 
 
 def _moment(log: str, words: str) -> float:

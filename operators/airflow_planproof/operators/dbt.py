@@ -128,16 +128,16 @@ class PlanproofDbtOperator(PlanproofOperator):
 
 def _tagging(work: SparkWork[Ended]) -> Callable[[Any], None]:
     """Called by dbt with each event, in the thread that runs the node: puts that thread's jobs under the work's tag."""
-    tagged: set[int] = set()
+    # The number of a thread that ended is given to another one.
+    here = threading.local()
 
     def told(event: Any) -> None:
         import planproof.session
 
         work.check()
-        thread = threading.get_ident()
-        session = planproof.session.running() if thread not in tagged else None
+        session = None if hasattr(here, "session") else planproof.session.running()
         if session is not None:
-            tagged.add(thread)
+            here.session = session
             work.watch(session)
 
     return told

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_planproof import outcome
+from airflow_planproof import message, outcome, xcom
 from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.links import PlanproofReportLink, report_url
+from airflow_planproof.links import PlanproofReportLink
 from airflow_planproof.rendered import render_again
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from planproof.report import Report
     from planproof.report.run import RunReport
-
-XCOM_KEY = "planproof_report"
 
 
 class PlanproofOperator(BaseOperator):
@@ -107,13 +105,11 @@ class PlanproofOperator(BaseOperator):
         self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
     ) -> dict[str, Any]:
         """Logs the reports and pushes them, with the page's address, to XCom; returns what was pushed."""
-        from airflow_planproof import message
         from planproof.report.run import run_report
 
         project = str(getattr(self, "project_dir", None) or "")
         self.report = run_report(type(self).__name__, reports, started, project=project, remarks=remarks)
-        form: dict[str, Any] = message.as_xcom(self.report.to_dict())
-        form |= {**message.as_xcom(self.more), "url": report_url(context["ti"])}
+        form = xcom.report_form(self.report, context["ti"], self.more)
         for line in message.summary(reports):
             self.log.info(line)
         for remark in remarks:
@@ -122,8 +118,7 @@ class PlanproofOperator(BaseOperator):
         self.rewritten_sql = message.statements((r.model, r.executed_sql) for r in reports if r.executed_sql != r.sql)
         render_again(context["ti"])
         if self.do_xcom_push:
-            context["ti"].xcom_push(key=XCOM_KEY, value=form)
-            context["ti"].xcom_push(key=PlanproofReportLink.key, value=form["url"])
+            xcom.push(context["ti"], form)
         return form
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
