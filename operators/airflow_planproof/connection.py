@@ -13,8 +13,8 @@ from airflow_planproof.errors import PlanproofCannotRun
 
 _EXTRAS = {"queue": "spark.yarn.queue", "namespace": "spark.kubernetes.namespace", "yarn_queue": "spark.yarn.queue"}
 _THRIFT = ("hive_cli", "hiveserver2", "hive_metastore", "spark_sql", "spark_jdbc")
-# Spark's own default of spark.redaction.regex.
-_SECRET = re.compile(r"secret|password|token|access[.]?key", re.I)
+# Spark's own default of spark.redaction.regex, and what environment variables are called.
+_SECRET = re.compile(r"secret|passw|token|credential|(access|api|private)[._-]?key", re.I)
 
 
 def spark_settings(conn_id: str | None) -> dict[str, str]:
@@ -53,11 +53,11 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
     return settings
 
 
-def mask(settings: Mapping[str, str]) -> None:
-    """Has Airflow mask the values that Spark itself would redact, in logs and in the report."""
+def mask(settings: Mapping[str, Any]) -> None:
+    """Has Airflow mask the values that Spark itself would redact by their names, in logs and in the report."""
     for key, value in settings.items():
         if value and _SECRET.search(key):
-            mask_secret(value)
+            mask_secret(str(value))
 
 
 def _remote(connection: Any) -> str:

@@ -68,7 +68,7 @@ def _say_limits(mode: str, args: Mapping[str, Any]) -> None:
     if mode == "watcher":
         _warn(
             "in the execution mode 'watcher' the producer fails without a retry on a broken contract; the model's own "
-            "task follows dbt's status, and is retried"
+            "task is tried once more, runs the model by itself under the guard, and fails then without a retry"
         )
 
 

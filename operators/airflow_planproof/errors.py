@@ -19,25 +19,21 @@ if TYPE_CHECKING:
     from planproof.report import Report
 
 
-class PlanproofViolation(AirflowFailException):
+class _WithReports(Exception):
+    """An exception that carries what was found out before it was raised."""
+
+    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
+        super().__init__(message)
+        self.reports = tuple(reports)
+
+
+class PlanproofViolation(_WithReports, AirflowFailException):
     """A contract is broken. Running the same models again would break it again, so the task is never retried."""
 
-    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
-        super().__init__(message)
-        self.reports = tuple(reports)
 
-
-class PlanproofCannotRun(AirflowFailException):
+class PlanproofCannotRun(_WithReports, AirflowFailException):
     """The arguments, the project or the environment are wrong; a retry would find them so again."""
 
-    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
-        super().__init__(message)
-        self.reports = tuple(reports)
 
-
-class PlanproofRunFailed(AirflowException):
+class PlanproofRunFailed(_WithReports, AirflowException):
     """Spark failed, and no contract is known to be broken: Airflow retries as the task says."""
-
-    def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
-        super().__init__(message)
-        self.reports = tuple(reports)

@@ -19,7 +19,6 @@ def announce(task: Any, context: Context) -> None:
     An asset that names no model of the run stands for all of it.
     """
     reports = task.report.reports
-    missing = [report.model for report in reports if report.outcome != "published"]
     kept = []
     for outlet in task.outlets:
         if not isinstance(outlet, Asset):
@@ -34,8 +33,7 @@ def announce(task: Any, context: Context) -> None:
             continue
         context["outlet_events"][outlet].extra = extra(own)
         kept.append(outlet)
-    if missing and len(kept) != len(task.outlets):
-        task.outlets = kept
+    task.outlets = kept
 
 
 def extra(reports: Sequence[Report]) -> dict[str, Any]:

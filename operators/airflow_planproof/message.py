@@ -53,7 +53,7 @@ def _findings(report: Report) -> list[str]:
     found = sorted((f for f in report.findings if f.verdict.value != "proved"), key=_severity, reverse=True)
     lines: list[str] = []
     for finding in found[:MOST_FINDINGS]:
-        lines += _finding(finding)
+        lines += _finding(finding, str(finding.origin or report.details.get("file") or ""))
     if len(found) > MOST_FINDINGS:
         lines.append(f"  ... and {len(found) - MOST_FINDINGS} more in the report (XCom key planproof_report)")
     return lines
@@ -63,7 +63,7 @@ def _severity(finding: Finding) -> int:
     return ("proved", "warning", "unproved", "violated").index(finding.verdict.value)
 
 
-def _finding(finding: Finding) -> list[str]:
+def _finding(finding: Finding, place: str) -> list[str]:
     head = f"  {finding.code} {finding.verdict.value}"
     if finding.field:
         head += f" column {finding.field}"
@@ -72,8 +72,8 @@ def _finding(finding: Finding) -> list[str]:
     lines = [head]
     if finding.message:
         lines.append(f"    {finding.message}")
-    if finding.origin:
-        lines.append(f"    at {finding.origin}")
+    if place:
+        lines.append(f"    at {place}")
     lines.append(f"    next: {finding.next_step}")
     return lines
 

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 from airflow.providers.common.compat.sdk import AirflowException
@@ -76,7 +77,9 @@ class SparkWork(Generic[T]):
         end = time.monotonic() + seconds
         while not self._done.wait(0.1):
             if self._session is not None:
-                self._session.cancel(self.tag)
+                # The signal that ends a task may have reached Spark's JVM too, which then stops by itself.
+                with suppress(Exception):
+                    self._session.cancel(self.tag)
             if time.monotonic() > end:
                 return False
         return True

@@ -51,6 +51,7 @@ class Ran:
     state: str
     states: dict[str, str | None]
     tries: dict[str, int]
+    instances: dict[tuple[str, int], str | None] = field(default_factory=dict)
     xcoms: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     extras: dict[str, Any] = field(default_factory=dict)
@@ -122,6 +123,7 @@ def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.Ca
         str(run.state),
         {t.task_id: str(t.state) if t.state else None for t in tasks},
         {t.task_id: t.try_number for t in tasks},
+        {(t.task_id, t.map_index): str(t.state) if t.state else None for t in tasks},
         xcoms,
         list(extras),
         extras,

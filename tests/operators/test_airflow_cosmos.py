@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 cosmos = pytest.importorskip("cosmos")
+DEMO = Path(__file__).parents[2] / "dags_examples" / "project"
 
 DAG = """
 from datetime import timedelta
@@ -26,35 +28,51 @@ dag = DbtDag(
     dag_id="tested",
     schedule=None,
     start_date=datetime.datetime(2026, 1, 1),
-    default_args={"retries": 3, "retry_delay": timedelta(0)},
+    default_args={"retries": 2, "retry_delay": timedelta(0)},
     project_config=ProjectConfig(PROJECT, manifest_path=PROJECT + "/target/manifest.json", dbt_vars=VARS),
     profile_config=ProfileConfig(
-        profile_name="shop", target_name="test", profiles_yml_filepath=PROJECT + "/profiles.yml"
+        profile_name=PROFILE, target_name=TARGET, profiles_yml_filepath=PROJECT + "/profiles.yml"
     ),
-    execution_config=ExecutionConfig(execution_mode=ExecutionMode.LOCAL, invocation_mode=InvocationMode.DBT_RUNNER),
+    execution_config=ExecutionConfig(execution_mode=ExecutionMode(MODE), invocation_mode=InvocationMode.DBT_RUNNER),
     render_config=RenderConfig(load_method=LoadMode.DBT_MANIFEST, test_behavior=TestBehavior.NONE),
-    operator_args=guarded({"env": {"SHOP_SCHEMA": SCHEMA}, "append_env": True, "install_deps": False}),
+    operator_args=guarded(
+        {"append_env": True, "install_deps": False}, execution_mode=MODE
+    ),
 )
+# `dag.test()` runs one task at a time, and a watcher that came before its producer would wait for ever.
+for task in dag.tasks:
+    if task.trigger_rule == "always":
+        task.trigger_rule = "all_done"
 """
 
 
-def test_a_broken_model_fails_without_a_retry_and_its_children_do_not_run(
-    run_dag: Callable[..., Any],
-    shop: Path,
-    database: str,
-    spark: SparkSession,
-    session: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def tried(
+    run_dag: Callable[..., Any], shop: Path, database: str, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """Runs the shop as a Cosmos DAG in the execution mode `mode`; `vars` are dbt's."""
     from dbt_planproof.invoke import compile_project
 
     monkeypatch.setenv("SHOP_SCHEMA", database)
     with session.unchanged():
         compile_project(shop, shop)
-    with session.unchanged():
-        ran = run_dag(DAG, PROJECT=str(shop), SCHEMA=database, VARS={"join": "left"})
-    short = {task.removesuffix("_run").rpartition(".")[2]: state for task, state in ran.states.items()}
-    assert short == {
+
+    def run(mode: str, **variables: str) -> Any:
+        with session.unchanged():
+            return run_dag(DAG, PROJECT=str(shop), PROFILE="shop", TARGET="test", VARS=variables, MODE=mode)
+
+    return run
+
+
+def models(states: dict[str, Any]) -> dict[str, Any]:
+    return {task.removesuffix("_run").rpartition(".")[2]: state for task, state in states.items()}
+
+
+def test_a_broken_model_fails_without_a_retry_and_its_children_do_not_run(
+    tried: Callable[..., Any], database: str, spark: SparkSession
+) -> None:
+    ran = tried("local", join="left")
+    assert models(ran.states) == {
         "customers": "success",
         "orders": "success",
         "customer_orders": "failed",
@@ -65,6 +83,61 @@ def test_a_broken_model_fails_without_a_retry_and_its_children_do_not_run(
     (report,) = ran.xcoms["customer_orders_run"]["planproof_report"]["reports"]
     assert report["outcome"] == "rejected"
     assert ran.xcoms["customers_run"]["planproof_report"]["verdict"] == "proved"
+    assert not spark.catalog.tableExists(f"{database}.customer_orders")
+
+
+@pytest.mark.conformance
+def test_the_demo_project(
+    run_dag: Callable[..., Any],
+    demo_home: Path,
+    database: str,
+    spark: SparkSession,
+    session: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The demo's change breaks `customer_activity`; its child, added here, does not run, and everything else does."""
+    from dbt_planproof.invoke import compile_project
+
+    project = tmp_path / "project"
+    shutil.copytree(DEMO, project, ignore=shutil.ignore_patterns("target", "logs"))
+    (project / "models" / "marts" / "active.sql").write_text("select * from {{ ref('customer_activity') }}")
+    monkeypatch.setenv("PLANPROOF_DEMO_SCHEMA", database)
+    with session.unchanged():
+        compile_project(project, project)
+    given = {"PROJECT": str(project), "PROFILE": "tpch_shop", "TARGET": "local", "MODE": "local"}
+    with session.unchanged():
+        ran = run_dag(DAG, VARS={"customer_join": "left"}, **given)
+    states = models(ran.states)
+    assert (states.pop("customer_activity"), states.pop("active")) == ("failed", "upstream_failed"), ran.failures
+    assert len(states) > 10
+    assert set(states.values()) == {"success"}, states
+    assert set(ran.tries.values()) == {0, 1}
+    assert "models/marts/customer_activity.sql" in ran.failures
+    assert not spark.catalog.tableExists(f"{database}.customer_activity")
+    assert spark.catalog.tableExists(f"{database}.nation_revenue")
+
+
+@pytest.mark.conformance
+def test_a_watched_producer_fails_without_a_retry(
+    tried: Callable[..., Any], database: str, spark: SparkSession
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuardedInPart)
+        ran = tried("watcher", join="left")
+    states = models(ran.states)
+    assert states.pop("dbt_producer_watcher") == "failed", ran.failures
+    assert states == {
+        "customers": "success",
+        "orders": "success",
+        "customer_orders": "failed",
+        "customer_totals": "upstream_failed",
+    }
+    # The model's own task follows dbt at its first try, and runs the model by itself, under the guard, at its second.
+    assert ran.tries["dbt_producer_watcher"] == 1
+    assert ran.tries["customer_orders_run"] == 2
+    for task in ("dbt_producer_watcher", "customer_orders_run"):
+        assert ran.xcoms[task]["planproof_report"]["verdict"] == "violated"
     assert not spark.catalog.tableExists(f"{database}.customer_orders")
 
 
@@ -89,7 +162,7 @@ def test_limits_are_said_at_parse_time() -> None:
         guarded({}, execution_mode=cosmos.ExecutionMode.LOCAL)
     with pytest.warns(GuardedInPart, match="only where planproof is installed in the image"):
         assert guarded({"image": "dbt"}, execution_mode=cosmos.ExecutionMode.KUBERNETES) == {"image": "dbt"}
-    with pytest.warns(GuardedInPart, match="follows dbt's status"):
+    with pytest.warns(GuardedInPart, match="tried once more"):
         guarded({}, execution_mode="watcher")
     with pytest.raises(ValueError, match="guards nothing in the execution mode 'airflow_async'"):
         guarded({}, execution_mode=cosmos.ExecutionMode.AIRFLOW_ASYNC)

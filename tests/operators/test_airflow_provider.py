@@ -67,6 +67,16 @@ def test_example_dags_parse_without_spark_and_dbt(airflow_home: Path) -> None:
     assert found["loaded"] == []
 
 
+def test_the_example_in_the_docs_is_a_dag(tmp_path: Path, airflow_home: Path) -> None:
+    docs = (EXAMPLES.parent / "docs" / "airflow.md").read_text()
+    code = docs.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "shop.py").write_text(code.replace("from airflow.sdk", "from airflow.providers.common.compat.sdk"))
+    found = _json(PARSE.format(folder=str(tmp_path)))
+    assert found["errors"] == {}
+    assert len(found["tasks"]["shop"]) == 6
+    assert found["loaded"] == []
+
+
 def test_a_wrong_setting_is_said_at_parse_time(airflow_home: Path) -> None:
     from airflow_planproof import PlanproofCheckOperator
     from planproof.settings import SettingsError

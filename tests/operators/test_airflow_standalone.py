@@ -135,6 +135,8 @@ def airflow(project: Path) -> Iterator[Airflow]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    # Whoever ends the tests by a signal does not want to find a server afterwards.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         found = Airflow(url, "", home, server)
         found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"))
@@ -147,7 +149,8 @@ def airflow(project: Path) -> Iterator[Airflow]:
             found.ask("PATCH", f"dags/{dag}", {"is_paused": False})
         yield found
     finally:
-        _end(server, home)
+        _end(server)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _spark(home: Path) -> dict[str, str]:
@@ -198,17 +201,19 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _end(server: subprocess.Popen[bytes], home: Path) -> None:
-    """Ends the server, then whatever it left: a task has a session of its own, and Spark's JVM is the task's."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(server.pid, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        server.wait(20)
-    marked = f"AIRFLOW_HOME={home}".encode()
-    for environment in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if marked in environment.read_bytes().split(b"\0"):
-                os.kill(int(environment.parent.name), signal.SIGKILL)
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """Ends the server and all that it started: a task has a session of its own, and Spark's JVM is the task's."""
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        started = psutil.Process(server.pid).children(recursive=True)
+        server.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(5)
+        for child in started:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+    server.kill()
     server.wait()
 
 

@@ -38,6 +38,34 @@ def test_a_cancel_stops_between_two_steps() -> None:
     assert 0 < len(steps) < 1000
 
 
+def test_a_cancel_waits_for_work_whose_spark_stops_by_itself() -> None:
+    """The signal that ends a task reaches the JVM too: Spark refuses the cancel, and the work ends a little later."""
+
+    class Stopping:
+        stopped = threading.Event()
+
+        def tag(self, tag: str) -> None: ...
+
+        def cancel(self, tag: str) -> None:
+            self.stopped.set()
+            raise RuntimeError("Cannot call methods on a stopped SparkContext")
+
+    def waiting(work: SparkWork[None]) -> None:
+        session = Stopping()
+        work.watch(session)
+        session.stopped.wait(60)
+        raise RuntimeError("Job 1 cancelled because SparkContext was shut down")
+
+    work = SparkWork(waiting)
+    ended: list[bool] = []
+    canceller = threading.Timer(0.2, lambda: ended.append(work.cancel()))
+    canceller.start()
+    with pytest.raises(WorkCancelled):
+        work.run()
+    canceller.join()
+    assert ended == [True]
+
+
 def test_a_cancel_reaches_the_running_job(spark, session) -> None:
     def endless(work: SparkWork[list]) -> list:
         work.watch(session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import outcome
+from airflow_planproof.connection import mask
 from airflow_planproof.dbt_command import DbtElsewhere, Ended, dbt_here, guarded_run, recorded
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
 from airflow_planproof.operators.operator import PlanproofOperator, environment
-from airflow_planproof.operators.place import words
+from airflow_planproof.operators.place import truth, words
 from airflow_planproof.work import SparkWork
 
 if TYPE_CHECKING:
@@ -27,13 +29,13 @@ class PlanproofDbtOperator(PlanproofOperator):
     `dbt build` and `dbt run` publish each model only when its contract holds. A broken contract fails the task with
     `PlanproofViolation`, which Airflow does not retry; whatever else fails is retried.
 
-    :param command: `build`, `run`, `test`, ...: one text with blanks, or a list of words.
+    :param command: `build`, `run`, `test`, ...: one text as in a shell, or a list of words.
     :param project_dir: the dbt project.
     :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
     :param target: the profile's target.
     :param select: as for dbt's `--select`.
     :param exclude: as for dbt's `--exclude`.
-    :param full_refresh: builds incremental models anew.
+    :param full_refresh: builds incremental models anew; a template may say so.
     :param vars: variables, as for dbt's `--vars`.
     :param dbt_executable_path: the `dbt` of another environment, which has planproof too; by default dbt runs in the
         task's process.
@@ -50,6 +52,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         "target",
         "select",
         "exclude",
+        "full_refresh",
         "vars",
         "dbt_executable_path",
         *PlanproofOperator.template_fields,
@@ -65,12 +68,14 @@ class PlanproofDbtOperator(PlanproofOperator):
         target: str | None = None,
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
-        full_refresh: bool = False,
+        full_refresh: bool | str = False,
         vars: Mapping[str, Any] | None = None,
         dbt_executable_path: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if not command:
+            raise ValueError(f"task {self.task_id}: command is empty; give what follows `dbt`, such as 'build'")
         self.command = command
         self.project_dir = project_dir
         self.profiles_dir = profiles_dir
@@ -86,6 +91,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         started = datetime.now(timezone.utc)
         if not (Path(self.project_dir).expanduser() / "dbt_project.yml").is_file():
             raise PlanproofCannotRun(f"{self.project_dir} is no dbt project: it has no dbt_project.yml")
+        mask(self.vars or {})
         with environment(self.env):
             ended = self._dbt()
             report = recorded(self.project_dir, started)
@@ -102,12 +108,12 @@ class PlanproofDbtOperator(PlanproofOperator):
 
     def arguments(self) -> list[str]:
         """The words after `dbt`."""
-        found = words(self.command)
+        found = shlex.split(self.command) if isinstance(self.command, str) else self.command
         flags = [*found, "--project-dir", str(Path(self.project_dir).expanduser())]
         flags += ["--profiles-dir", self.profiles_dir] if self.profiles_dir else []
         flags += ["--target", self.target] if self.target else []
         flags += ["--vars", json.dumps(dict(self.vars))] if self.vars else []
-        flags += ["--full-refresh"] if self.full_refresh else []
+        flags += ["--full-refresh"] if truth(self.full_refresh, "full_refresh") else []
         flags += [word for name in words(self.select) for word in ("--select", name)]
         flags += [word for name in words(self.exclude) for word in ("--exclude", name)]
         return flags

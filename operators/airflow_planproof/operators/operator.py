@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_planproof import message, outcome, xcom
+from airflow_planproof.connection import mask
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.links import PlanproofReportLink
 from airflow_planproof.rendered import render_again
@@ -140,7 +141,8 @@ def _validate(settings: Mapping[str, Any], task_id: str) -> None:
 
 @contextmanager
 def environment(env: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for the length of a block."""
+    """Environment variables for the length of a block; those that are named like secrets are masked in every log."""
+    mask(env)
     before = {key: os.environ.get(key) for key in env}
     os.environ.update({key: str(value) for key, value in env.items()})
     try:

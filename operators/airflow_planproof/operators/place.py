@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_planproof.errors import PlanproofCannotRun
+
 if TYPE_CHECKING:
     from planproof.project.place import Place
 
@@ -20,6 +22,17 @@ def place_of(task: Any) -> Place:
 def words(given: str | Sequence[str] | None) -> tuple[str, ...]:
     """A selection as the core takes it: a text is one selector, or several with blanks between them."""
     return tuple(given.split()) if isinstance(given, str) else tuple(given or ())
+
+
+def truth(given: bool | str, name: str) -> bool:
+    """A flag, also one that a template such as `{{ params.full_refresh }}` made a text of.
+
+    Raises `PlanproofCannotRun` for a text that is neither true nor false: every text would count as true.
+    """
+    found = {"true": True, "false": False}.get(str(given).strip().lower())
+    if found is None:
+        raise PlanproofCannotRun(f"{name} is {given!r}; it takes true or false")
+    return found
 
 
 def _path(given: str | Path | None) -> Path | None:

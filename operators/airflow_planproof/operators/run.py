@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_planproof.connection import mask
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.events import announce
-from airflow_planproof.operators.place import words
+from airflow_planproof.operators.place import truth, words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     :param target: the profile's target.
     :param select: models, as for `planproof run --select`; all of them where it is empty.
     :param exclude: models to leave out.
-    :param full_refresh: builds incremental models anew.
+    :param full_refresh: builds incremental models anew; a template may say so.
     :param vars: variables for dbt, as for `dbt run --vars`.
     :param functions: Python functions for SQL, as `module:name`; `name` holds functions by their names in SQL, or is
         one.
@@ -47,6 +48,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         "target",
         "select",
         "exclude",
+        "full_refresh",
         "vars",
         *PlanproofSparkOperator.template_fields,
     )
@@ -60,7 +62,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         target: str | None = None,
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
-        full_refresh: bool = False,
+        full_refresh: bool | str = False,
         vars: Mapping[str, Any] | None = None,
         functions: str | Sequence[str] = (),
         threads: int = 4,
@@ -88,6 +90,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         from planproof.project.work import Work
 
         settings = self.spark_settings()
+        mask(self.vars or {})
         if "spark.remote" in settings:
             raise PlanproofCannotRun(
                 f"connection {self.conn_id!r} is a Spark Connect server, and `dbt compile` needs a Spark of its own "
@@ -104,7 +107,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
             self.settings,
             settings,
             self.vars,
-            self.full_refresh,
+            truth(self.full_refresh, "full_refresh"),
             self.threads,
             functions=words(self.functions),
         )

@@ -1,0 +1,163 @@
+"""What a user of Airflow takes for granted: mapping, templates, skips, secrets, rendered fields, a clean worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HEAD = """
+from airflow.providers.common.compat.sdk import DAG, AirflowSkipException, Asset, task
+from airflow_planproof import PlanproofDbtOperator, PlanproofRunOperator
+
+again = {"retries": 3, "retry_delay": datetime.timedelta(0)}
+place = {"project_dir": PROJECT, "profiles_dir": PROJECT, "env": {"SHOP_SCHEMA": SCHEMA}}
+with DAG("tested", schedule=None, start_date=datetime.datetime(2026, 1, 1), default_args=again, params=PARAMS) as dag:
+"""
+
+
+@pytest.fixture
+def tried(
+    run_dag: Callable[..., Any], shop: Path, database: str, tmp_path: Path, monkeypatch: Any
+) -> Callable[..., Any]:
+    """Runs the tasks of `text` in a DAG on the shop, in an empty working directory that stays empty."""
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+
+    def run(text: str, **names: Any) -> Any:
+        ran = run_dag(HEAD + text, PROJECT=str(shop), SCHEMA=database, **{"PARAMS": {}, **names})
+        assert list((tmp_path / "cwd").iterdir()) == []
+        return ran
+
+    return run
+
+
+def outcomes(reports: Any) -> dict[str, str]:
+    return {r["model"].rpartition(".")[2]: r["outcome"] for r in reports}
+
+
+def rendered(task_id: str) -> list[dict[str, Any]]:
+    """The rendered fields of the task's instances, in the order of their map indices."""
+    from airflow.models.renderedtifields import RenderedTaskInstanceFields as Fields
+    from airflow.settings import Session
+    from sqlalchemy import select
+
+    with Session() as db:
+        found = select(Fields).where(Fields.task_id == task_id).order_by(Fields.map_index)
+        return [row.rendered_fields for row in db.scalars(found)]
+
+
+MAPPED = """
+    PlanproofRunOperator.partial(task_id="models", **place).expand(select=["customers", "orders"])
+
+    @task.planproof(table=SCHEMA + ".numbers_{{ ti.map_index }}", contract=[("n", "bigint", False)])
+    def numbers(spark, count):
+        if count == 0:
+            raise AirflowSkipException("nothing to do")
+        return spark.range(count).withColumnRenamed("id", "n")
+
+    numbers.expand(count=[2, 0, 3])
+"""
+
+
+def test_mapped_tasks(tried: Callable[..., Any], spark: SparkSession, database: str) -> None:
+    ran = tried(MAPPED)
+    assert ran.state == "success", ran.failures
+    assert ran.instances == {
+        ("models", 0): "success",
+        ("models", 1): "success",
+        ("numbers", 0): "success",
+        ("numbers", 1): "skipped",
+        ("numbers", 2): "success",
+    }
+    assert spark.table(f"{database}.customers").count() == spark.table(f"{database}.orders").count() == 3
+    assert [spark.table(f"{database}.numbers_{i}").count() for i in (0, 2)] == [2, 3]
+    assert not spark.catalog.tableExists(f"{database}.numbers_1")
+
+
+TEMPLATES = """
+    PlanproofRunOperator(
+        task_id="run", select="{{ params.select }}", vars={"join": "{{ params.join }}", "day": "{{ ds }}"},
+        full_refresh="{{ params.fresh }}", **place,
+    )
+"""
+
+
+def test_templates(tried: Callable[..., Any], shop: Path, spark: SparkSession, database: str) -> None:
+    """A flag that a template made a text of is that flag; `{{ ds }}` reaches the model; a lambda is shown rewritten."""
+    (shop / "models" / "days.sql").write_text("""
+        {{ config(materialized='incremental', incremental_strategy='append') }}
+        select '{{ var("day", "none") }}' as day, transform(array(1, 2), x -> x + length(concat(d, 'y'))) as long
+        from (select id, cast(id as string) as d from range(3))
+    """)
+    params = {"select": "days", "join": "inner", "fresh": False}
+    for rows in (3, 6):
+        ran = tried(TEMPLATES, PARAMS=params)
+        assert ran.states == {"run": "success"}, ran.failures
+        assert spark.table(f"{database}.days").count() == rows
+    assert {len(row.day) for row in spark.table(f"{database}.days").collect()} == {len("2026-01-01")}
+    fields = rendered("run")[-1]
+    assert f"-- {database}.days" in fields["compiled_sql"]
+    assert "x + length(concat(d, 'y'))" in fields["compiled_sql"]
+    assert fields["rewritten_sql"].count("concat(d, 'y')") == 1
+    assert fields["rewritten_sql"] != fields["compiled_sql"]
+
+    wrong = tried(TEMPLATES, PARAMS={**params, "fresh": "maybe"})
+    assert (wrong.states, wrong.tries) == ({"run": "failed"}, {"run": 1})
+    assert "full_refresh is 'maybe'; it takes true or false" in wrong.failures
+    fresh = tried(TEMPLATES, PARAMS={**params, "fresh": "True"})
+    assert fresh.states == {"run": "success"}, fresh.failures
+    assert spark.table(f"{database}.days").count() == 3
+
+
+SECRETS = """
+    @task.planproof(
+        table=SCHEMA + ".t", conn_id="cluster", spark_conf={"spark.hadoop.fs.s3a.secret.key": "hunter2-of-s3"},
+        env={"WAREHOUSE_PASSWORD": "hunter2-of-env"}, contract=[("id", "bigint", False)],
+    )
+    def leaky(spark):
+        import os
+        print("the function says hunter2-of-s3", os.environ["WAREHOUSE_PASSWORD"], "hunter2-of-connection")
+        text = "hunter2-of-s3 hunter2-of-env hunter2-of-connection"
+        return spark.sql(f"select cast(raise_error('{text}') as bigint) as id from range(1)")
+"""
+CALLED = """
+    leaky()
+"""
+
+
+def test_secrets_stay_secret(tried: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark://ada:hunter2-of-connection@local%5B2%5D")
+    ran = tried(SECRETS + CALLED)
+    assert ran.states == {"leaky": "failed"}, ran.failures
+    assert "the function says *** *** ***" in ran.log, ran.log[-5000:]
+    assert "hunter2" not in ran.log
+    assert "hunter2" not in str(ran.xcoms)
+    assert "hunter2" not in str(rendered("leaky"))
+    assert "***" in str(ran.xcoms["leaky"]["planproof_report"])
+
+
+REFUSED = """
+    PlanproofRunOperator(task_id="run", select="customers", **place)
+    PlanproofDbtOperator(task_id="dbt", command="run-operation no_such --args '{a: 1}'", **place)
+"""
+
+
+def test_what_only_dbt_does_is_refused_with_the_list(
+    tried: Callable[..., Any], shop: Path, spark: SparkSession, database: str
+) -> None:
+    before = "{{ config(post_hook='select 1', grants={'select': ['ada']}, persist_docs={'columns': true}) }}\n"
+    file = shop / "models" / "customers.sql"
+    file.write_text(before + file.read_text())
+    ran = tried(REFUSED)
+    assert ran.states == {"run": "failed", "dbt": "failed"}, ran.failures
+    assert ran.tries["run"] == 1
+    for asked in ("hook", "grants", "persist_docs"):
+        assert asked in ran.failures
+    assert not spark.catalog.tableExists(f"{database}.customers")
+    assert "no_such" in ran.failures
