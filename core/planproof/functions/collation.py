@@ -47,19 +47,21 @@ MERGING: dict[str, Places] = {
 }
 """Functions whose result may be of an open collation, and the places of the strings that meet."""
 
+_OF_ARRAYS = (
+    *("array_append", "array_except", "array_intersect", "array_join", "array_remove", "array_union"),
+    "arrays_overlap",
+)
+"""Those of `COMPARING` that first look whether their arguments are of fitting types."""
+
 COMPARING: dict[str, Places] = dict.fromkeys(
     (
         *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
         *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace"),
-        *("array_append", "array_except", "array_intersect", "array_join", "array_remove", "array_union"),
-        *("arrays_overlap", "instr", "locate", "substring_index"),
+        *("instr", "locate", "substring_index", *_OF_ARRAYS),
     ),
     _all,
 )
 """Functions that refuse strings of an open collation."""
-
-PREDICATES = frozenset(("=", "<=>", "<", "<=", ">", ">=", "in"))
-"""Those that do so before they look whether their arguments are of one type."""
 
 SEARCHING = frozenset(
     (
@@ -185,7 +187,7 @@ def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
         return list(args)
     target = _winner([args[p] for p in meeting])
-    if target == OPEN and function in PREDICATES:
+    if target == OPEN and function in COMPARING and function not in _OF_ARRAYS:
         raise _open(function)
     keep = function in KEEPS_TEXT
     return [_cast(a, target, conf, keep) if p in meeting else a for p, a in enumerate(args)]

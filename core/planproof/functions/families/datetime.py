@@ -92,13 +92,18 @@ def _epoch_seconds(args: Args, conf: Conf) -> bool:
 
 
 def _precision(args: Args, conf: Conf) -> Mismatch | None:
-    """`current_timestamp(p)`: p is a constant; 6 means the ordinary type."""
+    """`current_timestamp(p)`: p is a constant; 6 means the ordinary type, 7 to 9 types that a setting turns on."""
     if not args:
         return None
     if not is_foldable(args[0]):
         return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `precision` must be a foldable expression of INT type.")
-    if constant(args[0], "current_timestamp") != 6:
+    precision = constant(args[0], "current_timestamp")
+    if type(precision) is not int:
+        return Mismatch("UNEXPECTED_INPUT_TYPE", "The parameter `precision` must be an INT.", whole=True)
+    if precision in (7, 8, 9):
         raise Unknown("timestamps of nanoseconds")
+    if precision != 6:
+        return Mismatch("INVALID_TIMESTAMP_PRECISION", f"{precision} is no precision of a timestamp.", whole=True)
     return None
 
 

@@ -69,7 +69,7 @@ def _named_collation(args: Args, conf: Conf) -> DataType:
 
 def _written_name(args: list[Expr], conf: Conf) -> list[Expr]:
     if not is_string(args[1].type):
-        raise Unknown("collate by what is no string")
+        raise Mismatch("UNEXPECTED_INPUT_TYPE", "The second parameter of `collate` requires a string.", whole=True)
     if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
     if not _COLLATION.fullmatch(str(constant(args[1], "collate"))):
