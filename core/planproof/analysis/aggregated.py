@@ -13,10 +13,11 @@ from sqlglot import exp
 
 from planproof.analysis.binding import unresolved
 from planproof.analysis.checks import Subquery
-from planproof.analysis.context import Context
+from planproof.analysis.context import Aliases, Context
+from planproof.analysis.groupby import aliases_of
 from planproof.analysis.scope import Scope, ambiguous
-from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of
-from planproof.expr.pretty import outer_references
+from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id
+from planproof.expr.pretty import outer_references, pretty
 from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.signature import Category
 from planproof.plan.nodes import OneRow
@@ -72,13 +73,16 @@ def _numbered(function: Lambda) -> Expr:
 class Aggregated:
     """One Aggregate: its grouping expressions and its items.
 
+    `expanded` are the computed keys of grouping sets, which an Expand makes columns of under their printed names.
     `extended` says that HAVING made the Aggregate compute more than its items. Spark then hides the Aggregate under a
     projection, and ORDER BY reaches its grouping columns but neither its other grouping expressions nor its aggregates.
     """
 
     keys: Keys
     items: Sequence[Expr]
+    expanded: Sequence[Expr] = ()
     extended: bool = False
+    _named: dict[int, Alias] = field(default_factory=dict)
     _computed: dict[Expr, Column] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,12 +90,24 @@ class Aggregated:
             inner = item.child if isinstance(item, Alias) else item
             self._computed.setdefault(canonical(inner), column_of(item))
 
+    def names(self, ctx: Context, every: bool = False) -> Aliases:
+        """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""
+        found = aliases_of(self.items, ctx, every)
+        if self.expanded and not self._named:
+            self._named = {a.id: a for a in (Alias(e, pretty(e), fresh_id()) for e in self.expanded)}
+        for key, aliases in aliases_of(list(self._named.values()), ctx).items():
+            found.setdefault(key, aliases)
+        return found
+
     def settled(self, expr: Expr, node: exp.Expr, operator: exp.Expr, ctx: Context) -> Expr:
         """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show.
 
         `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
         """
         shown = {column_of(i).id for i in self.items}
+        if self._named:
+            named = self._named
+            expr = transform_up(expr, lambda e: named[e.id].child if isinstance(e, Column) and e.id in named else e)
         self.refuse_computed(expr, operator, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 

@@ -42,7 +42,7 @@ from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time
 from planproof.origin import AnalysisError, Unknown
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
-from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Time, Varchar
+from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, Time, Varchar
 from planproof.types.coercion import wider
 
 
@@ -170,7 +170,16 @@ def _dot(node: exp.Dot, ctx: Context) -> Expr:
 
 
 def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
-    child, key = bind(node.args["this"], ctx), bind(node.expressions[0], ctx)
+    child = bind(node.args["this"], ctx)
+    try:
+        key = bind(node.expressions[0], ctx)
+    except AnalysisError as error:
+        if not isinstance(child.type, Map) or not error.condition.startswith("UNRESOLVED_COLUMN."):
+            raise
+        condition = error.condition.replace("COLUMN", "MAP_KEY")
+        raise AnalysisError(
+            condition, f"{error.message} If the map's key is meant to be a text, put it in quotes.", error.origin
+        ) from None
     return spanned(item(child, key, ctx.conf, ctx.env.registry), node)
 
 
@@ -398,9 +407,8 @@ _KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")
 
 def _last_key(path: str) -> str | None:
     """The last name in a variant's path, which names what is found there; None where it has places only."""
-    names = [quoted.replace("``", "`") or text or plain for quoted, text, plain in _KEYS.findall(path)]
-    found = next((n for n in reversed(names) if n), None)
-    return None if found is None else found.split(".")[-1]
+    names = [quoted.replace("``", "`").split(".")[-1] or text or plain for quoted, text, plain in _KEYS.findall(path)]
+    return next((n for n in reversed(names) if n), None)
 
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:

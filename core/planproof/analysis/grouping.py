@@ -15,7 +15,7 @@ from planproof.analysis.binding import bind
 from planproof.analysis.checks import correlated, first_window_in_aggregate, refuse_in_filter, refuse_outer
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import nulled, proved_by_groups
-from planproof.analysis.groupby import Sets, aliases_of, group_expressions, unaliased
+from planproof.analysis.groupby import Sets, group_expressions, unaliased
 from planproof.analysis.joins import boolean
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window
 from planproof.expr.pretty import pretty
@@ -53,7 +53,7 @@ def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child
         items = [nulled(i, groups, sets, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
-    over = Aggregated(keys, items)
+    over = Aggregated(keys, items, [g for g in groups if not isinstance(g, Column)] if sets is not None else ())
     having = node.args.get("having")
     if having is not None:
         inner = replace(ctx, grouping=groups if sets is not None else None)
@@ -64,7 +64,7 @@ def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child
 def _having(
     node: exp.Expr, block: exp.Expr, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
-    named = aliases_of(over.items, ctx, every=True)
+    named = over.names(ctx, every=True)
     ctx = replace(ctx, clause="HAVING")
     scope = replace(ctx.scope, aggregated=True)
     bound = bind(node, replace(ctx, scope=scope, aliases=named, time_windows={}))

@@ -11,11 +11,13 @@ from planproof.analysis.constants import folded, literal_sql, text_of
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.expr import Expr, Literal
+from planproof.functions.bind import cast
 from planproof.origin import AnalysisError, Unknown
 from planproof.sql import commands as c
 from planproof.sql.markers import with_values
 from planproof.sql.nodes import span
 from planproof.sql.parse import parse, parse_statement
+from planproof.types import FLOAT, STRING
 
 
 def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:
@@ -60,8 +62,15 @@ def _arguments(node: exp.Expr, ctx: Context) -> Arguments:
                 f"(`{name}`), which is invalid.",
                 argument,
             )
-        found.append((name.lower() if named else None, bind(value, ctx)))
+        found.append((name.lower() if named else None, _written(bind(value, ctx), ctx)))
     return found
+
+
+def _written(value: Expr, ctx: Context) -> Expr:
+    """The value as Spark writes it into the text: a float has no literal of its own there."""
+    if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
+        return value
+    return replace(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
 
 
 def _parameters(tree: exp.Expr, given: Arguments, node: exp.Expr, env: Environment) -> dict[str, Expr]:

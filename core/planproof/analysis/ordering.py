@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from planproof.analysis.aggregated import unresolved_over
-from planproof.analysis.binding import bind
+from planproof.analysis.binding import bind, unresolved
 from planproof.analysis.checks import (
     AGGREGATE,
     OUTER,
@@ -121,7 +121,7 @@ class _Clause:
             elif not self._is_all(inner):
                 nodes.append(node)
         positions = [self._position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
-        keys = [self._key(n, out_of_reach) for n in nodes]
+        keys = [self._sure_key(n, out_of_reach) for n in nodes]
         positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
         self._check(keys, out_of_reach)
         return Ordered((*positions, *keys), self.plan)
@@ -170,6 +170,20 @@ class _Clause:
             node,
         )
 
+    def _sure_key(self, node: exp.Expr, out_of_reach: bool) -> Sort:
+        """The key. A name that means several columns is none to Spark here."""
+        try:
+            return self._key(node, out_of_reach)
+        except AnalysisError as error:
+            if error.condition != "AMBIGUOUS_REFERENCE":
+                raise
+            ctx = self._over_output()
+            names = (n for n in node.find_all(exp.Column, exp.Dot) if name_parts(n))
+            several = next((n for n in names if len(ctx.scope.matches(name_parts(n))[0]) > 1), None)
+            if several is None:
+                raise
+            raise unresolved(name_parts(several), ctx, several) from None
+
     def _key(self, node: exp.Expr, out_of_reach: bool) -> Sort:
         ctx = self._over_output()
         block = self.block
@@ -198,10 +212,10 @@ class _Clause:
 
     def _input_key(self, node: exp.Expr, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
-        named = aliases_of(block.items, block.ctx)
+        over = block.over
+        named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
         ctx = replace(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows)
         key = sort_keys([node], ctx)[0]
-        over = block.over
         if over is None:
             return replace(key, child=without_aliases(key.child, named))
         spread = self.word not in _SORTS

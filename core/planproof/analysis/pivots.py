@@ -10,7 +10,7 @@ from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
-from planproof.expr.pretty import pretty
+from planproof.expr.pretty import output_name, pretty
 from planproof.plan.nodes import Pivot, Plan, Project, SetOperation
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
@@ -56,7 +56,7 @@ def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr]:
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
-    return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else pretty(bound)), bound
+    return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else output_name(bound)), bound
 
 
 def _first_of_its_value(aggregate: Expr) -> bool:

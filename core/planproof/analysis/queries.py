@@ -18,6 +18,7 @@ from planproof.analysis.ordering import organized
 from planproof.analysis.pipes import bind_pipe
 from planproof.analysis.recursion import recursive_cte, refers
 from planproof.analysis.relations import bind_relation
+from planproof.analysis.routines import opened
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select
 from planproof.analysis.setops import widened
@@ -165,7 +166,7 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
                 plan = recursive_cte(cte, name, names, inner, outer, _ctes)
             else:
                 plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
-            found[name.lower()] = Cte(name, plan)
+            found[name.lower()] = Cte(name, opened(plan, env) if env.functions else plan)
         except AnalysisError as error:
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found

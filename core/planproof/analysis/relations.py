@@ -115,9 +115,8 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: exp.Expr, env: E
     if catalog == "spark_catalog" and len(parts) > (3 if own else 2):
         raise env.rejected(
             "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{catalog} requires a single-part namespace, but got identifier {shown}; no catalog `{parts[0]}` is known."
-            if not own
-            else f"{catalog} requires a single-part namespace, but got identifier {shown}.",
+            f"{catalog} requires a single-part namespace, but got identifier {shown}"
+            + ("." if own else f"; no catalog `{parts[0]}` is known."),
             node,
         )
 
@@ -289,7 +288,8 @@ def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) ->
     call, outputs = generator(node.args["call"], ctx)
     outer_view = bool(node.args.get("outer")) or is_outer(call)
     alias = node.args["alias"]
-    qualifier = (alias.args["this"].args["this"],) if alias.args.get("this") is not None else ()
+    # Spark writes this name small (`AstBuilder.withGenerate`).
+    qualifier = (alias.args["this"].args["this"].lower(),) if alias.args.get("this") is not None else ()
     names = [c.args["this"] for c in alias.args.get("columns") or ()] or [n for n, _, _ in outputs]
     generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
     plan = Generate(call, outer_view, generated, child)

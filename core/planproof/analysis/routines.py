@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -16,11 +17,11 @@ from planproof.analysis.constants import row
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, ScalarSubquery, fresh_id
+from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
 from planproof.functions.bind import cast_unless_equal, refused_cast
 from planproof.functions.signature import UNSTATED, Category, Coerce, Function, Many
 from planproof.origin import AnalysisError
-from planproof.plan.nodes import Plan, Values
+from planproof.plan.nodes import Named, Plan, Values
 from planproof.sql.nodes import name_parts, span
 from planproof.types import DataType
 from planproof.types.kinds import ANY
@@ -136,6 +137,27 @@ def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
     return env.bind_query(routine.node.args["body"], env, Scope(columns, (), None, ctx.conf.case_sensitive))
 
 
+def opened(plan: Plan, env: Environment) -> Plan:
+    """The plan of a CTE, whose columns Spark takes over before it looks into SQL functions: they may be null to it.
+
+    Source: `SQLFunctionExpression.nullable`, `CTERelationRef`.
+    """
+    made: set[int] = set()
+    for node in reversed(list(plan.walk())):
+        for item in node.expressions:
+            if isinstance(item, Alias) and any(_of_routine(e, made, env) for e in item.child.walk()):
+                made.add(item.id)
+    if not made or not isinstance(plan, Named):
+        return plan
+    return replace(plan, output=tuple(replace(c, nullable=True) if c.id in made else c for c in plan.output))
+
+
+def _of_routine(e: Expr, made: set[int], env: Environment) -> bool:
+    if isinstance(e, Column):
+        return e.id in made
+    return isinstance(e, Call) and e.function.name.lower() in env.functions
+
+
 def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Parameters as the function's declaration sees them: each may be null."""
     return tuple(replace(c, nullable=True) for c in columns)
@@ -191,8 +213,9 @@ def _cast(value: Expr, target: DataType, node: exp.Expr, ctx: Context) -> Expr:
     return cast_unless_equal(value, target, ctx.conf)
 
 
+@cache
 def _function(name: str, returns: DataType, nullable: bool) -> Function:
-    """A stand-in for the function: nothing is promised of what it may do when it runs."""
+    """A stand-in for the function, one for equal calls: nothing is promised of what it may do when it runs."""
     rule: Callable[[Sequence[Any], Conf], bool] = lambda args, conf: nullable or any(a.nullable for a in args)  # noqa: E731
     return Function(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
-from planproof.functions.bind import apply
+from planproof.functions.bind import apply, cast_unless_same, refused_cast
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin
@@ -188,7 +188,9 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
         data_type = Array(found.type, given.contains_null or found.nullable)
         return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
-    if isinstance(given, Array | Map):
+    if isinstance(given, Map):
+        return item(expr, _key(name, given, conf, origin), conf, registry, origin)
+    if isinstance(given, Array):
         return item(expr, _text(name), conf, registry, origin)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
@@ -196,6 +198,14 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         f'but got "{given.sql}".',
         origin,
     )
+
+
+def _key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
+    """The name as a key of the map."""
+    refused = refused_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
+    if refused is not None:
+        raise AnalysisError(refused.full_condition, refused.message, origin)
+    return cast_unless_same(_text(name), given.key, conf)
 
 
 def _text(name: str) -> Expr:

@@ -49,7 +49,7 @@ from planproof.expr import (
     column_of,
     fresh_id,
 )
-from planproof.expr.pretty import pretty
+from planproof.expr.pretty import output_name, pretty
 from planproof.expr.rewrite import transform_up
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
@@ -264,7 +264,7 @@ def _auto_name(bound: Expr, node: exp.Expr) -> str:
             return bound.child.name
         if isinstance(bound.child, Alias):
             return bound.child.name
-    return pretty(bound)
+    return output_name(bound)
 
 
 _NAMED = (Column, GetField, GetFieldOfElements, Outer, Variable, SessionVariable, Call, Literal)
@@ -274,7 +274,7 @@ def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
     if isinstance(bound, Call) and parts[-1].lower() == "grouping__id":
         return "grouping__id"
     if isinstance(bound, Call) and bound.function.name != "getmapvalue":
-        return pretty(bound)
+        return output_name(bound)
     return parts[-1]
 
 

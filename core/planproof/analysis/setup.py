@@ -200,6 +200,21 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
     return replace(env, views={**env.views, name: view})
 
 
+def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
+    """A temporary view of files: its columns are those that it declares, or those that are reported."""
+    shared = bool(node.args.get("global_"))
+    parts = _named(node.args["this"], env)
+    kind = "view" if shared else "temporary view"
+    declared = [
+        (d.args["this"].args["this"], str(d.args["kind"].args["data_type"].simple), True)
+        for d in node.args.get("columns") or ()
+    ]
+    columns = known.get(parts[-1].lower(), declared)
+    if columns:
+        _add(_view_name(("global_temp", *parts[-1:]) if shared else parts, kind, env), columns, kind, env)
+    return env
+
+
 def _binding(node: c.CreateView, kind: str) -> str:
     """How the view takes later changes below it; `spark.sql.legacy.viewSchemaCompensation` is on unless set."""
     return str(node.args.get("schema_binding") or ("BINDING" if "temporary" in kind else "COMPENSATION"))
@@ -273,6 +288,7 @@ _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
     c.SetVariable: _set_variable,
     c.ExecuteImmediate: _execute,
     c.CreateView: _create_view,
+    c.CreateViewUsing: _create_view_using,
     c.CreateTable: _create_table,
     c.Drop: _drop,
     c.CreateFunction: _create_function,

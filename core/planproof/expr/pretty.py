@@ -26,6 +26,14 @@ def pretty(expr: x.Expr) -> str:
     return _PRINTERS[type(expr)](expr)
 
 
+def output_name(expr: x.Expr) -> str:
+    """`pretty` of an output column. Raises `Unknown` where Spark's name differs from one analysis to the next."""
+    for e in expr.walk():
+        if isinstance(e, x.GetFieldOfElements):
+            _string(e.child)
+    return pretty(expr)
+
+
 def _args(call: x.Call) -> str:
     text = ", ".join(pretty(a) for a in call.args)
     return f"DISTINCT {text}" if call.distinct else text
@@ -52,13 +60,56 @@ def _lambda(node: x.Lambda) -> str:
 
 
 def _field_of_elements(node: x.GetFieldOfElements) -> str:
-    """Below a field of its structs `arrays_zip` prints the names of its fields, too, which are its arguments' texts."""
-    child = node.child
-    if isinstance(child, x.Call) and child.function.name == "arrays_zip" and isinstance(child.type, Array):
-        assert isinstance(child.type.element, Struct)
-        texts = [*(pretty(a) for a in child.args), *child.type.element.names]
-        return f"arrays_zip({', '.join(texts)}).{node.name}"
-    return f"{pretty(child)}.{node.name}"
+    try:
+        return f"{_string(node.child)}.{node.name}"
+    except Unknown:
+        return f"{pretty(node.child)}.{node.name}"
+
+
+_PLAIN = {"array", "slice", "concat", "flatten", "reverse", "sort_array", "array_distinct", "array_union"}
+_PLAIN |= {"array_intersect", "array_except", "array_append", "array_prepend", "array_remove", "array_compact"}
+_PLAIN |= {
+    "array_repeat",
+    "map",
+    "map_values",
+    "map_entries",
+    "named_struct",
+    "coalesce",
+    "nvl",
+    "ifnull",
+    "max",
+    "min",
+}
+_PLAIN |= {"getarrayitem", "getmapvalue"}
+_COLLECTED = ("collect_list", "collect_set")
+
+
+def _string(expr: x.Expr) -> str:
+    """What `toString` gives, which stands before a field of an array's structs (`usePrettyExpression`).
+
+    It shows the parameters of Spark's classes, and ids of lambda variables and aliases, which no two analyses share:
+    raises `Unknown` for these, and for functions whose classes were not looked at.
+    """
+    if isinstance(expr, x.Cast):
+        kept = f"{'try_' if expr.mode == 'try' else ''}cast({_string(expr.child)} as {expr.type.simple})"
+        return kept if expr.written else pretty(expr.child)
+    if not isinstance(expr, x.Call):
+        if isinstance(expr, x.Window | x.Lambda | x.Alias | x.Variable):
+            raise Unknown("a name that holds the ids of Spark's expressions")
+        return pretty(expr)
+    name = expr.function.name
+    if expr.filter is not None or expr.distinct:
+        raise Unknown(f"the name of a field of what {name} gives")
+    if name == "arrays_zip" and isinstance(expr.type, Array) and isinstance(expr.type.element, Struct):
+        return f"arrays_zip({', '.join([*map(_string, expr.args), *expr.type.element.names])})"
+    if name in _COLLECTED:
+        return f"{name}({_string(expr.args[0])}, 0, 0, true)"
+    if name == "struct" and all(isinstance(a, x.Column) for a in expr.args):
+        return f"struct({', '.join(f'{pretty(a)}, {pretty(a)}' for a in expr.args)})"
+    if name not in _PLAIN:
+        raise Unknown(f"the name of a field of what {name} gives")
+    arguments = [_string(a) for a in expr.args]
+    return f"{expr.shown}({', '.join(arguments)})" if expr.function.show is None else pretty(expr)
 
 
 def _sort(sort: x.Sort) -> str:
