@@ -111,6 +111,19 @@ _TABLE = (
         "Use left(..., n) or rpad(..., n), and promise the length in the contract.",
     ),
     Code(
+        "PP131",
+        "stored in another order",
+        "The model gives the columns of a stored table in another order. planproof adds rows by name; a plain INSERT "
+        "goes by position and puts them under each other's names.",
+        "Reorder the SELECT as the table's columns, or allow PP131.",
+    ),
+    Code(
+        "PP132",
+        "value cast to a number",
+        "CASE, IF or COALESCE makes numbers of texts, because another of their values is a number.",
+        "Make all values texts, or cast the text yourself.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",

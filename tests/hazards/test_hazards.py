@@ -16,11 +16,14 @@ SOURCES = {
     "ids": [("id", "int", True), ("price", "decimal(12,2)", True), ("x", "float", True)],
     "times": [("at", "timestamp", True), ("local_at", "timestamp_ntz", True), ("day", "date", True)],
     "nested": [("s", "struct<a:int,b:int>", True), ("xs", "array<struct<a:int,b:int>>", True)],
+    "turned": [("s", "struct<b:int,a:int>", True), ("xs", "array<struct<b:int,a:int>>", True)],
 }
 OFF = Conf(ansi=False)
 
 BITES = [
     ("PP120", "select a, b from t union all select b, a from t", True, "a"),
+    ("PP120", "select s from nested union all select s from turned", True, "s.a"),
+    ("PP120", "select xs from nested union all select xs from turned", False, "xs.element.a"),
     ("PP121", "with x(b, a) as (select a, b from t) select a, b from x", True, "b"),
     ("PP121", "select s.a from (select a, b from t) as s(b, a)", True, "b"),
     ("PP122", "select cast(s as struct<b:int,a:int>) s from nested", True, "s.b"),
@@ -30,19 +33,26 @@ BITES = [
     ("PP124", "select big.id from big join ids on big.code = ids.id", True, "code"),
     ("PP124", "select big.id from big join ids on big.code = ids.id", False, "code"),
     ("PP124", "select id from big where code in (select id from ids)", True, "code"),
+    ("PP124", "select big.id from big, ids where big.code = ids.id", False, "code"),
+    ("PP124", "select id from big where exists (select 1 from ids where ids.id = big.code)", True, "code"),
     ("PP125", "select code from big union all select id from ids", True, "code"),
     ("PP125", "select id from big union all select x from big", True, "id"),
     ("PP126", "select cast(id as int) id from big", False, "id"),
     ("PP126", "select cast(price as tinyint) p from big", False, "p"),
     ("PP126", "select cast(sum(id) as int) n from big", False, "n"),
+    ("PP126", "select cast(x as int) n from big", False, "n"),
     ("PP127", "select cast(a / b as int) q from t", True, "q"),
     ("PP127", "with x as (select a / b as q from t) select cast(q as bigint) q from x", False, "q"),
     ("PP128", "select at from times union all select local_at from times", True, "local_at"),
     ("PP128", "select day from times where at > local_at", True, "local_at"),
+    ("PP128", "select day from times where local_at between at and at", True, "local_at"),
+    ("PP128", "select day from times where at in (select local_at from times)", True, "local_at"),
     ("PP129", "select * from t", True, "a"),
     ("PP129", "with x as (select * from t) select x.*, 1 as one from x", True, "a"),
     ("PP129", "select * from ids union all select * from ids", True, "id"),
     ("PP130", "select cast(c as varchar(3)) c from t", True, "c"),
+    ("PP132", "select coalesce(c, 0) c from t", True, "c"),
+    ("PP132", "select case when a > 1 then c else -1 end as c from t", True, "c"),
 ]
 
 
@@ -87,6 +97,12 @@ HEALTHY = [
     "with source as (select * from t), renamed as (select a as id from source) select * from renamed",
     "select count(*) as n from (select * from t) s",
     "select left(c, 3) c from t",
+    "select s from nested union all select s from nested",
+    "select s from nested union all select cast(named_struct('p', 1, 'q', 2) as struct<p:int,q:int>)",
+    "select id from big where code = 7 and x > 1",
+    "select coalesce(a, '0') n, coalesce(c, '0') c, if(a > 1, 1, '2') m from t",
+    "select round(x) r, cast(round(x) as int) n, cast(x as decimal(12,2)) d from big",
+    "select at from times where at between timestamp_ntz'2020-01-01 00:00:00' and at",
     "select a + 1 as n, a * b as product, -a as negated, a % 2 as odd from t",
 ]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planproof.arrow.footers import read_footer
+from planproof.arrow.footers import folded, read_footer
 from planproof.invariants import drift
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import parse_type
@@ -80,7 +80,48 @@ def test_int96_is_a_timestamp_with_a_zone(tmp_path: Any) -> None:
     assert (finding.verdict.value, finding.found) == ("violated", "timestamp")
 
 
-def test_a_partition_column_in_a_file_is_said_and_files_without_rows_are_not(stored: Any) -> None:
-    [finding] = drift.check(now(("id", "int", True)), stored(id=pa.array([1], pa.int32()), p=pa.array(["x"])), ("p",))
-    assert (finding.verdict.value, finding.field) == ("warning", "p")
+def test_files_without_rows_are_not_looked_at(stored: Any) -> None:
     assert drift.check(now(("id", "int", True)), stored(id=pa.array([], pa.string()))) == []
+
+
+DAY = datetime.date(2024, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("folder", "held", "verdict", "found"),
+    [
+        ("p=2024-01-02", pa.array([DAY, DAY]), None, None),
+        ("p=2024-01-01", pa.array([DAY, DAY]), "violated", "2024-01-02"),
+        ("P=a%2Fb", pa.array(["a/b"]), None, None),
+        ("p=eu", pa.array(["EU"]), "violated", "EU"),
+        ("p=eu", pa.array(["eu", None]), "violated", "eu and nulls"),
+        ("p=eu", pa.array(["de", "eu"]), "violated", "de to eu"),
+        ("p=01", pa.array([1]), None, None),
+        ("p=2", pa.array([1]), "violated", "1"),
+        ("p=true", pa.array([True]), None, None),
+        ("p=__HIVE_DEFAULT_PARTITION__", pa.array([None], pa.string()), None, None),
+        ("p=__HIVE_DEFAULT_PARTITION__", pa.array(["x"]), "violated", "x"),
+        ("p=x", pa.array([None], pa.string()), "warning", "nulls"),
+        ("p=2024-01-01 12%3A00%3A00", pa.array([NOON]), "warning", "2024-01-01 12:00:00"),
+        ("p=x", pa.array([[1]]), "warning", "nothing"),
+        ("other=1", pa.array(["x"]), None, None),
+    ],
+)
+def test_a_paths_value_against_the_files(tmp_path: Any, folder: str, held: Any, verdict: str, found: str) -> None:
+    (tmp_path / folder).mkdir()
+    pq.write_table(pa.table({"p": held}), tmp_path / folder / "a.parquet")
+    footers = [read_footer(str(tmp_path / folder / "a.parquet"))]
+    findings = drift.in_paths(footers, ["p"])
+    assert [(f.verdict.value, f.field, f.found) for f in findings] == ([(verdict, "p", found)] if verdict else [])
+    assert drift.in_paths(footers, []) == []
+
+
+def test_files_that_say_the_same_of_their_paths_are_one_finding(tmp_path: Any) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"p={name}").mkdir()
+        pq.write_table(pa.table({"p": ["a"]}), tmp_path / f"p={name}" / "x.parquet")
+    read = folded(read_footer(str(tmp_path / f"p={name}" / "x.parquet")) for name in ("a", "b", "c"))
+    assert [footer.files for footer in read] == [1, 2]
+    [finding] = drift.in_paths(read, ["p"])
+    assert (finding.promised, finding.found) == ("b", "a")
+    assert "1 more file" in finding.message

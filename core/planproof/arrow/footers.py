@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from planproof.arrow.in_path import InPath, in_path
 from planproof.arrow.leaves import leaf_type, logical_form, refined
 from planproof.arrow.types import is_list, stored_type
 from planproof.claims.model import Path
@@ -59,7 +60,8 @@ class Footer:
 
     `schema` has Spark's types; a field is NOT NULL where the file says REQUIRED. `nulls` holds only exact counts, and a
     count at a nested path counts nulls inside parents that are there. `path` is the first file's.
-    `described` names the columns as Spark wrote them beside the file's own schema (`row.metadata`).
+    `described` names the columns as Spark wrote them beside the file's own schema (`row.metadata`). `in_path` are the
+    columns that stand in the file's path too.
     """
 
     path: str
@@ -73,6 +75,7 @@ class Footer:
     bytes: int | None = None
     files: int = 1
     described: tuple[str, ...] | None = None
+    in_path: tuple[InPath, ...] = ()
 
     @property
     def name(self) -> str:
@@ -123,6 +126,12 @@ class _Tree:
             )
         return self.leaf(chain)
 
+    def chunks(self, name: str) -> list[Any] | None:
+        """The chunks of a top-level leaf; None for a nested column."""
+        at = next((i for i, leaf in enumerate(self.leaves) if leaf.path == (name,)), None)
+        groups = range(self.metadata.num_row_groups)
+        return None if at is None else [self.metadata.row_group(g).column(at) for g in groups]
+
     def leaf(self, chain: tuple[_Node, ...]) -> DataType:
         column = self.metadata.schema.column(self.at)
         form = logical_form(column.logical_type)
@@ -155,7 +164,8 @@ def folded(footers: Iterable[Footer]) -> list[Footer]:
     groups: dict[Any, Footer] = {}
     for footer in footers:
         units = tuple((leaf.unit, leaf.codec, leaf.absent is None) for leaf in footer.leaves)
-        key = footer.schema, frozenset(footer.nulls), footer.rows > 0, units, footer.created_by, footer.described
+        paths = tuple((p.column, p.agrees) for p in footer.in_path)
+        key = footer.schema, frozenset(footer.nulls), footer.rows > 0, units, footer.created_by, footer.described, paths
         known = groups.get(key)
         groups[key] = footer if known is None else _together(known, footer)
     return list(groups.values())
@@ -208,6 +218,7 @@ def read_footer(path: str, tail: bytes | None = None) -> Footer:
         version.decode() if version else None,
         os.path.getsize(path) if os.path.isfile(path) else None,
         described=tuple(stated) or None,
+        in_path=tuple(in_path(path, [f.name for f in fields], tree.chunks)) if "=" in path else (),
     )
 
 

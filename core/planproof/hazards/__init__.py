@@ -17,6 +17,7 @@ from planproof.hazards.set_casts import set_casts
 from planproof.hazards.struct_casts import struct_casts
 from planproof.hazards.suspicion import Count, Suspicion
 from planproof.hazards.swapped_columns import swapped_columns
+from planproof.hazards.value_casts import value_casts
 from planproof.hazards.zoned_times import zoned_times
 from planproof.plan.nodes import Plan
 from planproof.report.model import Finding
@@ -35,6 +36,7 @@ HAZARDS: tuple[Hazard, ...] = (
     zoned_times,
     open_stars,
     ignored_lengths,
+    value_casts,
 )
 
 

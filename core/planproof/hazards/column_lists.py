@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from planproof.conf import Conf
 from planproof.hazards.lineage import Lineage
+from planproof.hazards.positions import swapped
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.hazards.swapped_columns import swapped
 from planproof.plan.nodes import Named
 
 

@@ -1,6 +1,7 @@
 """A join key that Spark casts, and that loses something on the way.
 
-`a.code = b.id` with a string and a number compares numbers: '007' meets 7, and '7' too.
+`a.code = b.id` with a string and a number compares numbers: '007' meets 7, and '7' too. The same holds for two columns
+that a WHERE compares, be it over a comma join or in a correlated subquery.
 """
 
 from __future__ import annotations
@@ -8,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr, InSubquery, Literal
+from planproof.expr.nodes import Call, Cast, Column, Expr, InSubquery, Literal, Outer
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import loss
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.plan.nodes import Join
+from planproof.plan.nodes import Filter, Join
 from planproof.types import DataType
 from planproof.types.coercion import wider
 
 
 def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for node in lineage.nodes:
-        if isinstance(node, Join) and node.condition is not None:
+        if isinstance(node, Join | Filter) and node.condition is not None:
             for call in _equalities(node.condition):
+                if isinstance(node, Filter) and not all(_varies(side, lineage) for side in call.args):
+                    continue
                 for side in call.args:
                     if isinstance(side, Cast) and not side.written:
                         yield from _judged(side.child, side.type, call.span)
@@ -43,9 +46,16 @@ def _equalities(condition: Expr) -> Iterator[Call]:
             yield condition
 
 
+def _varies(expr: Expr, lineage: Lineage) -> bool:
+    """Whether a side is a column: what is compared with a constant is no key."""
+    while isinstance(expr, Cast) and not expr.written:
+        expr = expr.child
+    return isinstance(expr, Outer) or isinstance(lineage.definition(expr), Column)
+
+
 def _judged(key: Expr, used: DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
     lost = None if isinstance(key, Literal) else loss(key.type, used)
     if lost is not None:
-        name, given = pretty(key), key.type.simple
+        name, given = pretty(key.column if isinstance(key, Outer) else key), key.type.simple
         message = f"the join key {name} is {given} and is compared as {used.simple}: {lost}"
         yield Suspicion(warning("PP124", name, given, used.simple, message), span)

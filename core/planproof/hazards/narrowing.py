@@ -1,6 +1,7 @@
 """A cast to a narrower integer, which wraps with ANSI off.
 
-`CAST(99999999999L AS INT)` is 1215752191: no error, no null. dbt always runs with ANSI off.
+`CAST(99999999999L AS INT)` is 1215752191, `CAST(99999999999.0D AS INT)` is 2147483647: no error, no null. dbt always
+runs with ANSI off.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from planproof.functions.signature import Category
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
 from planproof.hazards.suspicion import Count, Suspicion, told, warning
-from planproof.types import BYTE, INT, LONG, SHORT, DataType, Decimal, is_integral
+from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
+_FLOATING = (FLOAT, DOUBLE)
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
 """Whole digits that always fit."""
+_LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
 _GROWS = ("+", "-", "*", "sum", "try_sum")
 
 
@@ -29,9 +32,8 @@ def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for column, expr in lineage.expressions:
         if isinstance(expr, Cast) and expr.written and expr.mode == "legacy" and _wraps(expr, lineage):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
-            message = (
-                f"{told(column, name)} is {given} and is cast to {used}, which wraps beyond its range with ANSI off"
-            )
+            does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
+            message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
             yield Suspicion(warning("PP126", column or name, given, used, message), expr.span, _count(expr))
 
 
@@ -44,6 +46,8 @@ def _narrows(source: DataType, target: DataType) -> bool:
         return False
     if isinstance(source, Decimal):
         return source.precision - source.scale > _DIGITS[target]
+    if source in _FLOATING:
+        return True
     return is_integral(source) and _WIDTH.index(source) > _WIDTH.index(target)
 
 
@@ -66,4 +70,7 @@ def _count(cast: Cast) -> Count | None:
             return None
     if within is None:
         return None
+    if cast.child.type in _FLOATING:
+        limit = _LIMIT[cast.type]
+        return Count(within, f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D", "values do not fit")
     return Count(within, changed("({x})", cast.child.type, cast.type), "values wrap")

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Cast, Literal
+from planproof.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.types import TIMESTAMP, TIMESTAMP_NTZ
+from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
 
@@ -21,12 +21,23 @@ def zoned_times(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     """One warning per column: a cast that is written is meant."""
     said: set[str] = set()
     for _, expr in lineage.expressions:
-        if not isinstance(expr, Cast) or expr.written or {expr.type, expr.child.type} != _BOTH:
-            continue
-        name = pretty(expr.child)
-        if isinstance(lineage.definition(expr.child), Literal) or name in said:
-            continue
-        said.add(name)
-        given, used = expr.child.type.simple, expr.type.simple
-        message = f"{name} is {given} and is taken as {used} in the session's time zone, {conf.time_zone}"
-        yield Suspicion(warning("PP128", name, given, used, message), expr.span)
+        for taken, used in _taken(expr):
+            name = pretty(taken)
+            if isinstance(lineage.definition(taken), Literal) or name in said:
+                continue
+            said.add(name)
+            given = taken.type.simple
+            message = f"{name} is {given} and is taken as {used.simple} in the session's time zone, {conf.time_zone}"
+            yield Suspicion(warning("PP128", name, given, used.simple, message), getattr(expr, "span", None))
+
+
+def _taken(expr: Expr) -> Iterator[tuple[Expr, DataType]]:
+    """(what is cast by nobody's word, the type that it is taken as)."""
+    if isinstance(expr, Cast) and not expr.written and {expr.type, expr.child.type} == _BOTH:
+        yield expr.child, expr.type
+    elif isinstance(expr, Call) and expr.function.name == "between" and {a.type for a in expr.args} >= _BOTH:
+        yield from ((a, TIMESTAMP) for a in expr.args if a.type == TIMESTAMP_NTZ)
+    elif isinstance(expr, InSubquery):
+        for pair in zip(expr.values, expr.plan.output):
+            if {e.type for e in pair} == _BOTH:
+                yield from ((e, TIMESTAMP) for e in pair if e.type == TIMESTAMP_NTZ)

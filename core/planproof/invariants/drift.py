@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planproof.arrow.footers import Footer
+from planproof.arrow.in_path import InPath
 from planproof.claims.model import Path, dotted
 from planproof.invariants.registered import widens
 from planproof.invariants.stored import once
@@ -44,19 +45,18 @@ _DIGITS: dict[DataType, int] = {BYTE: 3, SHORT: 5, INT: 10, LONG: 20}
 def check(now: PhysicalSchema, footers: Sequence[Footer], partition_by: Sequence[str] = ()) -> list[Finding]:
     """Each stored file against the schema that the table has, or that the model writes, now.
 
-    Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, widens, or
-    takes a partition's value from the path although the file has one too.
+    Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, or widens.
     """
     away = {name.lower() for name in partition_by}
     wanted = [f for f in now if f.name.lower() not in away]
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:
-            found += [(finding, footer.files) for finding in _file(wanted, footer, away)]
+            found += [(finding, footer.files) for finding in _file(wanted, footer)]
     return once(found)
 
 
-def _file(wanted: Sequence[PhysicalField], footer: Footer, away: set[str]) -> Iterator[Finding]:
+def _file(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
     stored = {f.name.lower(): f for f in footer.schema}
     for f in wanted:
         held = stored.get(f.name.lower())
@@ -67,10 +67,23 @@ def _file(wanted: Sequence[PhysicalField], footer: Footer, away: set[str]) -> It
             message = f"{footer.name}: {f.name} is stored as {held.name}; a session that minds case reads null"
             yield _finding(Verdict.WARNING, (f.name,), f.name, held.name, message)
         yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
-    for name in away & set(stored):
-        column = stored[name].name
-        message = f"{footer.name} stores the partition column {column}; readers take the path's value, not the file's"
-        yield _finding(Verdict.WARNING, (column,), "in the path only", "in the file too", message)
+
+
+def in_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Finding]:
+    """Partition columns that stand in the files too: readers take the path's value, whatever the file holds. Files that
+    say the same are healthy."""
+    away = {name.lower() for name in partition_by}
+    found: list[tuple[Finding, int]] = []
+    for footer in footers:
+        last = {p.column.lower(): p for p in footer.in_path}
+        found += [(_in_path(footer, p), footer.files) for name, p in last.items() if name in away and not p.agrees]
+    return once(found)
+
+
+def _in_path(footer: Footer, place: InPath) -> Finding:
+    said = f"{footer.name} lies below {place.column}={place.value}, which readers take, and holds {place.stored}"
+    verdict = Verdict.WARNING if place.agrees is None else Verdict.VIOLATED
+    return _finding(verdict, (place.column,), place.value, place.stored, f"{said} in {place.column} itself")
 
 
 def _types(now: DataType, stored: DataType, path: Path, footer: Footer) -> Iterator[Finding]:

@@ -197,6 +197,8 @@ def read_paths(
         draft.add(drift.check(registered_as, footers, tuple(partition_by)))
     else:
         draft.add(stored.check(planned, footers, tuple(partition_by)))
+    if planned is None:
+        draft.add(drift.in_paths(footers, partition_by))
     draft.enforced("I5", f"footers of all {len(paths)} files")
     draft.details["files"] = written(footers)
     if session is not None and any(session.local_path(path) is None for path in paths):

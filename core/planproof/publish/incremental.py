@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planproof.api import Check
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
-from planproof.invariants import drift
+from planproof.invariants import assigned, drift
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
 from planproof.publish.evolution import Evolution, evolution
@@ -33,7 +34,8 @@ class Delta:
         assert target is not None
         _refuse_shape(job, target)
         change = evolution(job.model, target, job.examined.promised)
-        job.draft.add([*change.findings(job), *_misfits(job, change)])
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in _assigned(job)]
+        job.draft.add([*change.findings(job), *_misfits(job, change), *fits])
         if job.model.incremental_strategy == "append":
             job.draft.add(_drift(job, target))
         if job.draft.fails_already or change.is_refused:
@@ -48,12 +50,30 @@ class Delta:
         return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
     def audit(self, job: Job, publication: Publication) -> None:
-        audit_files(job, publication, plain(self.written(job, publication)), flags=False)
+        counted = job.examined._replace(checks=(*job.examined.checks, *_changed(job)))
+        audit_files(replace(job, examined=counted), publication, plain(self.written(job, publication)), flags=False)
 
     def written(self, job: Job, publication: Publication) -> PhysicalSchema:
         assert job.target is not None
         added = tuple(f for f in job.examined.promised if f.name in dict(publication.entry.columns))
         return PhysicalSchema((*job.target.schema, *added))
+
+
+def _assigned(job: Job) -> list[assigned.Assignment]:
+    """What becomes of the delta's columns in the stored table's types."""
+    assert job.target is not None
+    policy = str(job.session.rows("SET spark.sql.storeAssignmentPolicy")[0][1]).upper() == "ANSI"
+    return assigned.check(job.model.name, plain(job.target.schema), plain(job.examined.promised), policy)
+
+
+def _changed(job: Job) -> list[Check]:
+    """The counts, over the model's query, of values that are stored as other ones."""
+    query = f"FROM (\n{stage.query(job.examined.sql)}\n)"
+    return [
+        Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
+        for a in _assigned(job)
+        if a.changed is not None
+    ]
 
 
 def _strategy(job: Job, target: StoredTable, change: Evolution) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from urllib.parse import unquote
+
 from planproof.catalog import split_name
 from planproof.claims.model import Facts
 from planproof.invariants import contract as contract_terms
@@ -44,7 +47,13 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
     if not paths:
         raise SparkFailure(f"{location} holds no data files")
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
-    return relation, schema, read_paths(draft, paths, None, (), session)
+    return relation, schema, read_paths(draft, paths, None, _keys(path or location, paths), session)
+
+
+def _keys(root: str, paths: Iterable[str]) -> list[str]:
+    """The partition columns that the directories below `root` spell (`day=2024-01-01/`)."""
+    below = [path.removeprefix(root).split("/")[:-1] for path in paths]
+    return sorted({unquote(part.partition("=")[0]) for parts in below for part in parts if "=" in part})
 
 
 def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:

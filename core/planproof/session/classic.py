@@ -61,6 +61,8 @@ class ClassicSession(FrameSession):
             with translated(sql):
                 optimized = physical_schema(execution.optimizedPlan().schema().json())
                 executed = physical_schema(execution.executedPlan().schema().json())
+        except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
+            unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
             if failure.transient:
                 raise

@@ -54,6 +54,8 @@ class ConnectSession(FrameSession):
         try:
             with translated():
                 fed = bool(_PYTHON.search(frame._explain_string(extended=True)))
+        except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
+            unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
             if failure.transient:
                 raise

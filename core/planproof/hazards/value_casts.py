@@ -1,0 +1,43 @@
+"""A value that Spark casts on its way through CASE, IF or COALESCE, and that loses something.
+
+Under ANSI `coalesce(zip, 0)` is a number: '01234' becomes 1234.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Call, Cast, Literal
+from planproof.expr.pretty import pretty
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.suspicion import Suspicion, told, warning
+from planproof.types import is_numeric, is_string
+
+_PASSES = ("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif")
+"""Functions that hand on one of their arguments as it is."""
+
+
+def value_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    """Texts that become numbers. What is computed with a text is meant as a number."""
+    for column, expr in lineage.expressions:
+        if isinstance(expr, Call) and expr.function.name in _PASSES:
+            for value in expr.args:
+                if _loses(value, lineage):
+                    assert isinstance(value, Cast)
+                    name, given, used = pretty(value.child), value.child.type.simple, value.type.simple
+                    message = (
+                        f"{told(column, name)} is {given} and is made a {used} beside the other values: leading zeros "
+                        "and the text's spelling are dropped, and other texts fail"
+                    )
+                    yield Suspicion(warning("PP132", column or name, given, used, message), expr.span)
+
+
+def _loses(value: object, lineage: Lineage) -> bool:
+    return (
+        isinstance(value, Cast)
+        and not value.written
+        and is_string(value.child.type)
+        and is_numeric(value.type)
+        and not isinstance(lineage.definition(value.child), Literal)
+    )

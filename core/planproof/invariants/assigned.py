@@ -1,0 +1,124 @@
+"""A delta's columns against a stored table's: what Spark's store assignment makes of them.
+
+INSERT casts each column to the stored type (`TableOutputResolver`, `Cast.canANSIStoreAssign`). A number beyond the
+stored type's range fails the write; what else is lost, is lost silently. Columns go by name, also where the model gives
+them in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from planproof.hazards.loss import loss
+from planproof.hazards.positions import swapped
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    DataType,
+    Decimal,
+    Map,
+    Struct,
+    is_integral,
+    without_lengths,
+)
+from planproof.types.casts import can_store_assign
+
+_WIDTH = (BYTE, SHORT, INT, LONG)
+_FRACTIONAL = (FLOAT, DOUBLE)
+_MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
+
+
+class Assignment(NamedTuple):
+    """A finding on one column; `changed` is the condition for which its value is not stored as it is, where a count of
+    such rows decides."""
+
+    finding: Finding
+    changed: str | None = None
+
+
+def check(table: str, stored: PhysicalSchema, produced: PhysicalSchema, ansi_policy: bool) -> list[Assignment]:
+    """The columns that both have. `ansi_policy`: `spark.sql.storeAssignmentPolicy` is ANSI, as it is by default."""
+    held = {f.name.lower(): f for f in stored}
+    found = [*_order(table, stored, produced)]
+    for f in produced:
+        if f.name.lower() in held:
+            found += _column(table, held[f.name.lower()], f, ansi_policy)
+    return found
+
+
+def _order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iterator[Assignment]:
+    known = {name.lower() for name in stored.names} & {name.lower() for name in produced.names}
+    wanted = [name for name in stored.names if name.lower() in known]
+    given = [name for name in produced.names if name.lower() in known]
+    places = list(swapped(wanted, given))
+    if places:
+        first = places[0][0]
+        message = (
+            f"{table} stores {', '.join(wanted)}, and the model gives {', '.join(given)}: rows are added by name, and "
+            "an INSERT by position would swap them"
+        )
+        yield Assignment(_finding("PP131", wanted[first], wanted[first], given[first], message))
+
+
+def _column(table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool) -> Iterator[Assignment]:
+    wanted, given = without_lengths(stored.type), without_lengths(produced.type)
+    if wanted == given or isinstance(wanted, Struct | Array | Map) or isinstance(given, Struct | Array | Map):
+        return
+    said = f"{produced.name} is {given.simple}, and {table} stores {wanted.simple}"
+    sides = (stored.name, wanted.simple, given.simple)
+    if not can_store_assign(given, wanted):
+        if ansi_policy:
+            message = f"{said}, which Spark does not make of it; cast it in the model, or run with full_refresh"
+            yield Assignment(_finding("PP402", *sides, message, Verdict.VIOLATED))
+    elif {wanted, given} == set(_MOMENTS):
+        message = f"{said}: Spark shifts it by the session's time zone"
+        yield Assignment(_finding("PP128", *sides, message))
+    else:
+        yield from _lost(said, given, wanted, sides)
+
+
+def _lost(said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str]) -> Iterator[Assignment]:
+    value = f"`{sides[0].replace('`', '``')}`"
+    lost = _silently(given, wanted)
+    if lost is not None:
+        back = f"CAST(TRY_CAST({value} AS {wanted.sql}) AS {given.sql})"
+        changed = f"{value} IS NOT NULL AND NOT ({back} <=> {value})"
+        yield Assignment(_finding("PP402", *sides, f"{said}: {lost}"), changed)
+    elif _narrower(given, wanted):
+        message = f"{said}: a number beyond its range fails the write"
+        yield Assignment(_finding("PP402", *sides, message))
+
+
+def _silently(given: DataType, wanted: DataType) -> str | None:
+    if given in _MOMENTS and wanted == DATE:
+        return "the time of the day is cut off"
+    if is_integral(wanted) and (given in _FRACTIONAL or (isinstance(given, Decimal) and given.scale > 0)):
+        return "what is behind the point is cut off"
+    if isinstance(given, Decimal) and isinstance(wanted, Decimal) and wanted.scale >= given.scale:
+        return None  # Too many whole digits fail the write.
+    return loss(given, wanted)
+
+
+def _narrower(given: DataType, wanted: DataType) -> bool:
+    if given in _WIDTH and wanted in _WIDTH:
+        return _WIDTH.index(given) > _WIDTH.index(wanted)
+    if isinstance(given, Decimal) and isinstance(wanted, Decimal):
+        return given.precision - given.scale > wanted.precision - wanted.scale
+    return isinstance(given, Decimal) and is_integral(wanted)
+
+
+def _finding(
+    code: str, column: str, promised: str, found: str, message: str, verdict: Verdict = Verdict.WARNING
+) -> Finding:
+    return Finding(verdict, code, "catalog", column, promised, found, message)

@@ -1,0 +1,74 @@
+"""A delta's columns against a stored table's: what is lost, what Spark refuses, and what is healthy."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.invariants import assigned
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import parse_type
+
+
+def schema(*columns: tuple[str, str]) -> PhysicalSchema:
+    return PhysicalSchema(tuple(PhysicalField(name, parse_type(t), True) for name, t in columns))
+
+
+def found(stored: str, produced: str, ansi: bool = True) -> list[assigned.Assignment]:
+    return assigned.check("shop.t", schema(("c", stored)), schema(("C", produced)), ansi)
+
+
+@pytest.mark.parametrize(
+    ("stored", "produced", "code", "verdict", "counted"),
+    [
+        ("int", "string", "PP402", "violated", False),
+        ("boolean", "int", "PP402", "violated", False),
+        ("int", "bigint", "PP402", "warning", False),
+        ("decimal(10,2)", "decimal(12,4)", "PP402", "warning", True),
+        ("decimal(8,2)", "decimal(10,2)", "PP402", "warning", False),
+        ("int", "double", "PP402", "warning", True),
+        ("bigint", "decimal(12,2)", "PP402", "warning", True),
+        ("int", "decimal(12,0)", "PP402", "warning", False),
+        ("double", "bigint", "PP402", "warning", True),
+        ("date", "timestamp", "PP402", "warning", True),
+        ("timestamp", "timestamp_ntz", "PP128", "warning", False),
+        ("timestamp_ntz", "timestamp", "PP128", "warning", False),
+    ],
+)
+def test_what_is_lost_names_the_column_and_both_sides(
+    stored: str, produced: str, code: str, verdict: str, counted: bool
+) -> None:
+    [one] = found(stored, produced)
+    assert (one.finding.code, one.finding.verdict.value) == (code, verdict)
+    assert (one.finding.field, one.finding.promised, one.finding.found) == ("c", stored, produced)
+    assert stored in one.finding.message
+    assert produced in one.finding.message
+    assert (one.changed is not None) == counted
+
+
+@pytest.mark.parametrize(
+    ("stored", "produced"),
+    [
+        ("bigint", "int"),
+        ("double", "int"),
+        ("string", "int"),
+        ("decimal(12,2)", "int"),
+        ("decimal(12,4)", "decimal(10,2)"),
+        ("varchar(3)", "string"),
+        ("timestamp", "date"),
+        ("struct<a:int,b:int>", "struct<b:int,a:int>"),
+        ("int", "void"),
+    ],
+)
+def test_what_loses_nothing_is_left_alone(stored: str, produced: str) -> None:
+    assert found(stored, produced) == []
+
+
+def test_under_another_policy_spark_decides_itself() -> None:
+    assert found("int", "string", ansi=False) == []
+
+
+def test_columns_in_another_order_are_said_and_new_ones_are_not() -> None:
+    stored = schema(("id", "int"), ("customer", "int"), ("day", "date"))
+    [one] = assigned.check("t", stored, schema(("customer", "int"), ("id", "int")), True)
+    assert (one.finding.code, one.finding.promised, one.finding.found) == ("PP131", "id", "customer")
+    assert assigned.check("t", stored, schema(("id", "int"), ("new", "int"), ("customer", "int")), True) == []
