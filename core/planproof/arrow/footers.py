@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -238,11 +239,15 @@ def _ending(path: str) -> bytes:
     return end[-length:]
 
 
-def _stated(metadata: Mapping[bytes, bytes]) -> dict[str, DataType]:
+def _stated(metadata: Mapping[bytes, bytes]) -> Mapping[str, DataType]:
     """The types by column name that Spark wrote beside the file's own schema; empty where there are none."""
     text = metadata.get(_SPARK_SCHEMA)
-    if text is None:
-        return {}
+    return {} if text is None else _written(text)
+
+
+@lru_cache(maxsize=64)
+def _written(text: bytes) -> Mapping[str, DataType]:
+    """All files of one write say the same."""
     try:
         struct = from_json(text.decode())
     except (ValueError, KeyError, TypeSyntaxError):

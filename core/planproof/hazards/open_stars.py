@@ -16,14 +16,21 @@ from planproof.plan.nodes import Filter, Join, Named, PassThrough, Plan, Project
 
 
 def open_stars(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    """One warning per source whose columns reach the output through nothing but stars."""
+    """One warning for all sources whose columns reach the output through nothing but stars."""
     root = lineage.nodes[0]
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, str] = {}
+    first = None
     for at, column in enumerate(root.output):
         for scan, across in _starred(root, at, ""):
-            found.setdefault(scan.relation, (column.name, across))
-    for relation, (first, across) in found.items():
-        message = f"`*` hands on whatever columns {relation} has: one that is added there changes this model's width"
+            first = first or column.name
+            found[scan.relation] = found.get(scan.relation) or across
+    if first is not None:
+        across = next(filter(None, found.values()), "")
+        have = "has" if len(found) == 1 else "have"
+        message = (
+            f"`*` hands on whatever columns {' and '.join(found)} {have}: one that is added there changes this model's "
+            "width"
+        )
         yield Suspicion(warning("PP129", first, "columns that are named", f"*{across}", message))
 
 

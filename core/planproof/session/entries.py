@@ -1,7 +1,8 @@
 """Where Python data enters a classic session's query: what it holds below the NOT NULL flags that it claims.
 
 Spark never looks below such a flag: a null comes out of the first projection as 0 or as an empty text, and no later
-plane can tell. The rows themselves still can.
+plane can tell. The rows themselves still can: those of a DataFrame made from Python, and those that a Python function
+gives (mapInArrow, mapInPandas, applyInPandas and their like), which runs once more to be counted.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from planproof.session.failures import translated
+from py4j.protocol import Py4JError
+
+from planproof.session.failures import quiet, translated
 from planproof.session.protocol import Entries, Entry
 from planproof.session.schemas import physical_schema
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
 
-_ROWS = ".execution.LogicalRDD"
+_ROWS = "LogicalRDD"
 _FUNCTIONS = ("MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn")
 
 
@@ -28,37 +31,62 @@ def entries(session: ClassicSession, analyzed: Any) -> Iterator[Entries]:
     from pyspark.sql import DataFrame
 
     made: list[Entry] = []
+    unread: list[str] = ["a Python data source"] if session._reads_python(analyzed) else []
     try:
         with translated():
-            for leaf in _leaves(analyzed):
-                claimed = physical_schema(leaf.schema().json())
-                if leaf.getClass().getName().endswith(_ROWS) and claimed != claimed.as_nullable():
-                    loose = session._java.internalCreateDataFrame(leaf.rdd(), leaf.schema().asNullable(), False)
-                    name = f"__planproof_entry_{uuid.uuid4().hex}"
-                    DataFrame(loose, session.spark).createOrReplaceTempView(name)
-                    made.append(Entry(f"`{name}`", claimed))
-            unread = _unread(session, analyzed)
-        yield Entries(tuple(made), unread)
+            for kind, node in _claiming(analyzed):
+                loose = _loosened(session, kind, node)
+                if loose is None:
+                    unread.append(kind)
+                    continue
+                name = f"__planproof_entry_{uuid.uuid4().hex}"
+                DataFrame(loose, session.spark).createOrReplaceTempView(name)
+                made.append(Entry(f"`{name}`", physical_schema(node.schema().json())))
+        yield Entries(tuple(made), tuple(unread))
     finally:
         with translated():
             for entry in made:
                 session.spark.catalog.dropTempView(entry.relation.strip("`"))
 
 
-def _leaves(analyzed: Any) -> list[Any]:
-    """The leaves of the plan and of its subqueries, each relation once."""
-    subqueries = analyzed.subqueriesAll()
-    plans = [analyzed, *(subqueries.apply(i) for i in range(subqueries.size()))]
-    found: dict[str, Any] = {}
-    for plan in plans:
-        leaves = plan.collectLeaves()
-        for i in range(leaves.size()):
-            leaf = leaves.apply(i)
-            found.setdefault(str(leaf.canonicalized().hashCode()), leaf)
+def _claiming(analyzed: Any) -> list[tuple[str, Any]]:
+    """The nodes whose rows come from Python and claim NOT NULL somewhere, with their kinds; each once."""
+    found: dict[str, tuple[str, Any]] = {}
+    waiting = [analyzed, *_items(analyzed.subqueriesAll())]
+    while waiting:
+        node = waiting.pop()
+        kind = str(node.getClass().getSimpleName())
+        if kind == _ROWS or kind.startswith(_FUNCTIONS):
+            claimed = physical_schema(node.schema().json())
+            if claimed != claimed.as_nullable():
+                found.setdefault(str(node.canonicalized().hashCode()), (kind, node))
+        waiting += _items(node.children())
     return list(found.values())
 
 
-def _unread(session: ClassicSession, analyzed: Any) -> tuple[str, ...]:
-    text = analyzed.toString()
-    named = [name for name in _FUNCTIONS if name in text]
-    return (*named, *(["a Python data source"] if session._reads_python(analyzed) else ()))
+def _loosened(session: ClassicSession, kind: str, node: Any) -> Any | None:
+    """A Dataset over the same rows in which everything may be null; None where the node cannot be taken apart."""
+    if kind == _ROWS:
+        return session._java.internalCreateDataFrame(node.rdd(), node.schema().asNullable(), False)
+    try:
+        with quiet():
+            datasets = getattr(session._jvm, "org.apache.spark.sql.classic.Dataset")
+            return datasets.ofRows(session._java, _copied(session, node))
+    except (Py4JError, TypeError):
+        return None
+
+
+def _copied(session: ClassicSession, node: Any) -> Any:
+    """The node with its output's flags loosened: `TreeNode.makeCopy` over its own arguments."""
+    output = node.output()
+    loose = [a.withNullability(True).withDataType(a.dataType().asNullable()) for a in _items(output)]
+    given = [node.productElement(i) for i in range(node.productArity())]
+    arguments = session._gateway.new_array(session._jvm.java.lang.Object, len(given))
+    for at, argument in enumerate(given):
+        is_output = hasattr(argument, "equals") and argument.equals(output)
+        arguments[at] = session._jvm.PythonUtils.toSeq(loose) if is_output else argument
+    return node.makeCopy(arguments)
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
