@@ -1,6 +1,6 @@
 """What a guarded publish costs beside a bare CREATE TABLE AS of the same rows: CPU, wall clock and Spark jobs.
 
-    python tests/benchmarks/guarded_write.py [--rows 5000000] [--pairs 20] [--files 10000]
+    python tests/benchmarks/guarded_write.py [--rows 5000000] [--pairs 20] [--seconds 600] [--files 10000]
 
 The two take turns, in pairs; the figure is the ratio of CPU seconds of this process and its children (the JVM is one),
 with a bootstrap interval over the pairs. Afterwards the footers of so many files are read, on the driver and as a job.
@@ -26,12 +26,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=600, help="no pair begins later than that")
     parser.add_argument("--files", type=int, default=10_000)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         spark = _session(Path(home))
         try:
-            found = {**_writes(spark, given.rows, given.pairs), **_footers(spark, Path(home), given.files)}
+            found = {
+                **_writes(spark, given.rows, given.pairs, given.seconds),
+                **_footers(spark, Path(home), given.files),
+            }
         finally:
             spark.stop()
     print(json.dumps(found, indent=1))
@@ -48,7 +52,7 @@ def _session(home: Path) -> Any:
     return spark
 
 
-def _writes(spark: Any, rows: int, pairs: int) -> dict[str, Any]:
+def _writes(spark: Any, rows: int, pairs: int, seconds: float) -> dict[str, Any]:
     from planproof import Contract, Guard, Model
 
     sql = f"select {', '.join(_column(i) for i in range(COLUMNS))} from range({rows})"
@@ -68,8 +72,11 @@ def _writes(spark: Any, rows: int, pairs: int) -> dict[str, Any]:
     for work in (bare, guarded):
         work()
         jobs[work.__name__] = _jobs(spark, work)
-    measured = []
+    measured: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    started = time.perf_counter()
     for number in range(pairs):
+        if time.perf_counter() - started > seconds:
+            break
         order = (bare, guarded) if number % 2 == 0 else (guarded, bare)
         costs = {work.__name__: _cost(work) for work in order}
         measured.append((costs["bare"], costs["guarded"]))
@@ -78,12 +85,27 @@ def _writes(spark: Any, rows: int, pairs: int) -> dict[str, Any]:
     return {
         "rows": rows,
         "columns": COLUMNS,
-        "pairs": pairs,
+        "pairs": len(measured),
         "jobs": jobs,
         "cpu_ratio": _interval(cpu),
         "wall_ratio": _interval(wall),
+        "footers_of_one_publish_seconds": _own_footers(spark),
         "bare_cpu_seconds": round(statistics.median(b[0] for b, _ in measured), 2),
     }
+
+
+def _own_footers(spark: Any) -> float:
+    """What the driver spends on the footers of one publish."""
+    import planproof.session
+    from planproof.claims import files
+
+    session = planproof.session.open(spark)
+    table = session.table("default.guarded")
+    assert table is not None
+    assert table.location is not None
+    started = time.perf_counter()
+    files.read(session.files(session.local_path(table.location) or table.location), session)
+    return round(time.perf_counter() - started, 4)
 
 
 def _column(i: int) -> str:
