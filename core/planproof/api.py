@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from planproof.analysis.calls import unresolved_routine
 from planproof.analysis.context import Environment
 from planproof.analysis.counting import counting_query
+from planproof.analysis.places import output_origins
 from planproof.analysis.queries import bind_query
 from planproof.catalog import Catalog
 from planproof.conf import Conf
@@ -113,7 +114,7 @@ def plan(
         raise (unresolved_routine(tree, env) or error) from None
     if strict:
         _refuse_duplicates(root)
-    origins = _origins(tree, env, len(root.output))
+    origins = output_origins(tree, env, len(root.output))
     suspected = [_placed(s, sql) for s in hazards(root, env.conf)]
     findings = (*_duplicates(root, origins), *(s.finding for s in suspected))
     identity = env.catalog.identity, env.registry.identity
@@ -292,24 +293,3 @@ def _duplicates(root: Node, origins: tuple[Origin | None, ...]) -> list[Finding]
             )
         )
     return found
-
-
-def _origins(tree: object, env: Environment, width: int) -> tuple[Origin | None, ...]:
-    """Where each output column is written; all None where stars or set operations make the count differ."""
-    from sqlglot import exp
-
-    node = tree
-    while isinstance(node, exp.Subquery | exp.SetOperation):
-        node = node.args["this"]
-    if not isinstance(node, exp.Select):
-        return (None,) * width
-    items = node.expressions
-    if len(items) == width:
-        return tuple(None if isinstance(i, exp.Star) else env.origin(i) for i in items)
-    stars = [i for i in items if isinstance(i, exp.Star)]
-    if len(stars) != 1:
-        return (None,) * width
-    at = items.index(stars[0])
-    missing = width - (len(items) - 1)
-    placed = [env.origin(i) for i in items]
-    return (*placed[:at], *([None] * missing), *placed[at + 1 :])

@@ -203,13 +203,23 @@ def templates(draw, depth=2):
     """
     found = []
     for _ in range(draw(st.integers(1, 6))):
-        kind = draw(st.sampled_from(["text"] * 4 + ["print"] * 2 + (["if", "for", "set", "comment"] if depth else [])))
+        deeper = ["if", "for", "set", "comment", "ways"] if depth else []
+        kind = draw(st.sampled_from(["text"] * 4 + ["print"] * 2 + ["raw"] + deeper))
         left, right = draw(TAGS)
         if kind == "text":
             found.append(("text", draw(st.sampled_from(PIECES))))
         elif kind == "print":
             spread = draw(st.sampled_from(["", "\n "]))
             found.append(("print", f"{{{{{left} {spread}p(", draw(st.sampled_from(TEXTS)), f"){spread} {right}}}}}"))
+        elif kind == "raw":
+            found.append(("tag", f"{{%{left} raw {right}%}}"))
+            found += [("text", draw(st.sampled_from(PIECES))), ("tag", "{% endraw %}")]
+        elif kind == "ways":
+            # A loop that may not run, and does something else then; each round but the last ends in a comma.
+            found.append(("tag", f"{{%{left} for i in range({draw(st.integers(0, 2))}) {right}%}}"))
+            found += [*draw(templates(depth - 1)), ("tag", "{% if loop.last %}"), *draw(templates(depth - 1))]
+            found += [("tag", "{% elif not loop.last %}"), ("text", ","), ("tag", f"{{%{left} endif {right}%}}")]
+            found += [("tag", "{% else %}"), *draw(templates(depth - 1)), ("tag", f"{{% endfor {right}%}}")]
         elif kind == "comment":
             found.append(("tag", f"{{#{left} select\n{{{{ x }}}} {right}#}}"))
         elif kind == "set" and draw(st.booleans()):

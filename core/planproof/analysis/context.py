@@ -42,7 +42,8 @@ class Environment:
 
     `parameters` are by name, those without by `?` and their offset;
     `functions` are the `Routine`s and `views` the `View`s that a script declared, by name; `broken` says why some of
-    these views cannot be read (condition and message). By the CTE precedence policy only, `preferred` are CTEs that no
+    these views cannot be read (condition and message). `widths` are the numbers of columns that select items gave, by
+    the `id` of their nodes, where that is not one. By the CTE precedence policy only, `preferred` are CTEs that no
     WITH inside shadows, and `taken` names that no CTE may have (`taken_below`: in subqueries of expressions).
     """
 
@@ -58,6 +59,7 @@ class Environment:
     views: dict[str, Any] = field(default_factory=dict)
     broken: dict[str, tuple[str, str]] = field(default_factory=dict)
     preferred: dict[str, Cte] = field(default_factory=dict)
+    widths: dict[int, int] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
     taken_below: frozenset[str] = frozenset()
 

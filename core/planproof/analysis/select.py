@@ -202,10 +202,10 @@ def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
     items: list[Expr] = []
     found = 0
     for at, node in enumerate(nodes):
-        if at in generated:
-            items += generated[at].columns
-        elif is_star(node, ctx):
-            items += expand(node, ctx)
+        if at in generated or is_star(node, ctx):
+            several = generated[at].columns if at in generated else expand(node, ctx)
+            ctx.env.widths[id(node)] = len(several)
+            items += several
         else:
             item = named_item(node, lateral)
             items.append(item)

@@ -1,0 +1,79 @@
+"""Where in a query's text each of its output columns is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from planproof.analysis.context import Environment
+from planproof.expr.nodes import Span
+from planproof.origin import Origin, place
+from planproof.sql.nodes import name_parts, span
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A CTE's query, and the CTEs that it sees itself; no query of a recursive one, which is not looked into."""
+
+    query: exp.Expr | None
+    ctes: Mapping[str, _Named]
+
+
+Ctes = Mapping[str, _Named]
+
+
+def output_origins(tree: exp.Expr, env: Environment, width: int) -> tuple[Origin | None, ...]:
+    """The place of each output column: its select item's, in the first query of a set operation.
+
+    A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. None where that cannot be told: a
+    table's columns under a star, a star over a join, a query without select items.
+    """
+    found = _spans(tree, env.widths, {})
+    if found is None or len(found) != width:
+        return (None,) * width
+    return tuple(None if s is None or s[0] < 0 else place(env.text, *s) for s in found)
+
+
+def _spans(query: exp.Expr, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+    """The span of each column's item; None of a query that has no items. `ctes` are the named queries in sight."""
+    ctes = _in_sight(query, ctes)
+    while isinstance(query, exp.Subquery | exp.SetOperation):
+        query = query.args["this"]
+        ctes = _in_sight(query, ctes)
+    if not isinstance(query, exp.Select):
+        return None
+    found: list[Span | None] = []
+    for item in query.expressions:
+        width = widths.get(id(item), 1)
+        if isinstance(item.unnest(), exp.Star):
+            found += _starred(item.unnest(), query, width, widths, ctes)
+        else:
+            found += [span(item)] * width
+    return found
+
+
+def _in_sight(query: exp.Expr, ctes: Ctes) -> Ctes:
+    with_ = query.args.get("with_")
+    if with_ is None:
+        return ctes
+    for cte in with_.expressions:
+        name = cte.args["alias"].args["this"].args["this"].lower()
+        ctes = {**ctes, name: _Named(None if with_.args.get("recursive") else cte.args["this"], ctes)}
+    return ctes
+
+
+def _starred(star: exp.Expr, query: exp.Expr, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
+    """The spans behind a star over one relation that the text defines."""
+    from_ = query.args.get("from_")
+    source = from_.args["this"] if from_ is not None else None
+    found = None
+    if star.args.get("except_") or source is None:
+        return [None] * width
+    if isinstance(source, exp.Subquery):
+        found = _spans(source.args["this"], widths, ctes)
+    elif isinstance(source, exp.Table) and len(name_parts(source)) == 1:
+        cte = ctes.get(name_parts(source)[0].lower())
+        found = _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
+    return found if found is not None and len(found) == width else [None] * width
