@@ -136,23 +136,38 @@ def _arrow_type(t: Any) -> Any:
 
 
 def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns: Any) -> Callable[..., Any]:
-    """A function of single values, over arrays: Spark's own conversions to and from Python."""
+    """A function of single values, over arrays: what Spark's own conversions to and from Python give.
+
+    Where Arrow's values are the same, they are taken: Spark's conversions make a row object per element.
+    """
     from pyspark.sql.types import StructField, StructType
 
     from planproof.arrow.lists import BrokenDeclaration
+    from planproof.arrow.values import array_of, is_plain
 
-    given = StructType([StructField(f"_{i}", t) for i, t in enumerate(takes)])
+    given = [StructType([StructField("_0", t)]) for t in takes]
     given_back = StructType([StructField("_0", returns)])
+    declared = _arrow_type(returns)
+
+    def column(array: Any, wanted: Any) -> list[Any]:
+        if is_plain(array.type):
+            return list(array.to_pylist())
+        import pyarrow as pa
+        from pyspark.sql.conversion import ArrowTableToRowsConversion
+
+        return [row[0] for row in ArrowTableToRowsConversion.convert(pa.table([array], names=["_0"]), wanted)]
 
     def over_arrays(*arrays: Any) -> Any:
         import pyarrow as pa
         from pyspark.errors import PySparkException
-        from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+        from pyspark.sql.conversion import LocalDataToArrowConversion
 
-        rows = ArrowTableToRowsConversion.convert(pa.table(list(arrays), names=given.names), given)
-        values = [(call(*row),) for row in rows]
+        values = list(map(call, *map(column, arrays, given)))
         try:
-            return LocalDataToArrowConversion.convert(values, given_back, False).column(0)
+            found = array_of(values, declared)
+            if found is not None:
+                return found
+            return LocalDataToArrowConversion.convert([(v,) for v in values], given_back, False).column(0)
         except (pa.ArrowException, PySparkException, TypeError, ValueError) as error:
             raise BrokenDeclaration(name, f"declared {returns.simpleString()}, gave another value: {error}") from error
 

@@ -1,0 +1,43 @@
+"""Single Python values from Arrow arrays and back, for types of which Spark makes the same values."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+
+def is_plain(t: pa.DataType) -> bool:
+    """Whether `to_pylist` gives the values that Spark hands to a function."""
+    return _is_number(t) or _is_text(t) or bool(pa.types.is_date32(t) or pa.types.is_decimal128(t))
+
+
+def array_of(values: Sequence[Any], declared: pa.DataType) -> Any | None:
+    """The values as an array of the declared type; None where they are of other classes than it has, which Spark may
+    convert or refuse. Raises `pyarrow.ArrowInvalid` for a number that the type does not hold."""
+    wanted = _class_of(declared)
+    if wanted is None or not set(map(type, values)) <= {wanted, type(None)}:
+        return None
+    return pa.array(values, declared)
+
+
+def _class_of(t: pa.DataType) -> type | None:
+    if pa.types.is_boolean(t):
+        return bool
+    if pa.types.is_integer(t):
+        return int
+    if pa.types.is_floating(t):
+        return float
+    if _is_text(t):
+        return str
+    return datetime.date if pa.types.is_date32(t) else None
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t))
+
+
+def _is_text(t: pa.DataType) -> bool:
+    return bool(pa.types.is_string(t) or pa.types.is_large_string(t))
