@@ -39,8 +39,12 @@ def rewritten(sql: str) -> str:
             "SELECT size(filter(box.items.`qty`, i -> i > 1)) e FROM t",
         ),
         (
-            "SELECT filter(items, i -> i.qty > 1)[0].price e FROM t",
-            "SELECT filter(arrays_zip(items.`qty`, items.`price`), i -> i.qty > 1)[0].price e FROM t",
+            "SELECT exists(filter(items, i -> i.qty > 1), i -> i.price > 2) e FROM t",
+            "SELECT exists(filter(arrays_zip(items.`qty`, items.`price`), i -> i.qty > 1), i -> i.price > 2) e FROM t",
+        ),
+        (
+            "SELECT exists(map_values(attrs), v -> v.b > 1) e, attrs['x'].a, element_at(attrs, 'x').a a2 FROM t",
+            "SELECT exists(map_values(attrs).`b`, v -> v > 1) e, attrs['x'].a, element_at(attrs, 'x').a a2 FROM t",
         ),
         (
             "SELECT exists(map_values(attrs), v -> v.b > 1) e FROM t",
@@ -93,6 +97,12 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
             "SELECT size(t.items) e, l.n FROM t, LATERAL (SELECT reverse(t.items) n) l",
         ),
         ("Spark prunes a path by itself", "SELECT items.price, items[0].sku FROM t"),
+        ("Spark prunes a path over a filter by itself", "SELECT filter(items, i -> i.qty > 1)[0].price e FROM t"),
+        ("Spark prunes under element_at by itself", "SELECT element_at(slice(items, 1, 2), 1).price e FROM t"),
+        (
+            "Spark prunes under a transform of a slice by itself",
+            "SELECT transform(slice(filter(items, i -> i.sku = ''), 1, 2), i -> i.price * i.qty) e FROM t",
+        ),
         ("Spark prunes under a transform by itself", "SELECT transform(items, i -> i.price * i.qty) e FROM t"),
         ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),
         ("a flag would change", "SELECT exists(firm, f -> f.a > f.b) e FROM t"),

@@ -24,7 +24,7 @@ from planproof.expr import (
     Variable,
 )
 from planproof.plan import nodes as p
-from planproof.types import Array, Struct
+from planproof.types import Array, Map, Struct
 
 Path = tuple[int, ...]
 Place = tuple[int, Path]
@@ -41,8 +41,9 @@ ELEMENT_OF: dict[str, tuple[tuple[int, int, int], ...]] = {
     "zip_with": ((0, 2, 0), (1, 2, 1)),
 }
 """Which parameter of which lambda is an element of which argument: (argument, lambda, parameter)."""
-_KEEPS = frozenset(("filter", "slice", "reverse"))
+KEEPS = frozenset(("filter", "slice", "reverse"))
 """Functions that give back elements of their first argument, and look at them through their lambda alone."""
+_ONE_ELEMENT = frozenset(("getarrayitem", "getmapvalue", "get", "element_at", "try_element_at"))
 _COUNTS = frozenset(("size", "cardinality", "array_size"))
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
@@ -51,8 +52,8 @@ _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, 
 class Site:
     """One call that reads elements of the array `source` through the fields `paths` alone.
 
-    `variables` are the ids of the lambda variables that stand for elements. `reads` is the path that the call itself
-    takes of an element (`filter(items, ..).price`).
+    `variables` are the ids of the lambda variables that stand for elements. Where Spark prunes the call by itself,
+    `call` is the `source`: nothing is to be rewritten there.
     """
 
     call: Expr
@@ -60,7 +61,6 @@ class Site:
     place: Place
     paths: frozenset[Path]
     variables: frozenset[int]
-    reads: Path = ()
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ class Accesses:
             found = self._site(expr, expr.args[0], [], ())
             if found is not None:
                 yield found
-        elif isinstance(expr, Call) and expr.function.name in ELEMENT_OF and expr.function.name not in _KEEPS:
+        elif isinstance(expr, Call) and expr.function.name in ELEMENT_OF and expr.function.name not in KEEPS:
             yield from self._lambda_sites(expr)
 
     def _lambda_sites(self, call: Call) -> Iterator[Site]:
@@ -196,26 +196,29 @@ class Accesses:
                     yield found
 
     def _path_site(self, expr: GetField | GetFieldOfElements) -> Site | None:
-        """`array.field`, `array[0].field` and longer paths, over an array or what filters it."""
+        """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
         path: list[int] = []
         inner: Expr = expr
         while isinstance(inner, GetField | GetFieldOfElements) and self.place(inner) is None:
             path.insert(0, inner.ordinal)
             inner = inner.child
         if isinstance(expr, GetField):
-            if not isinstance(inner, Call) or inner.function.name != "getarrayitem":
+            if not isinstance(inner, Call) or inner.function.name not in _ONE_ELEMENT:
                 return None
             inner = inner.args[0]
+        found = self.place(inner) if path and isinstance(inner.type, Map) else None
+        if found is not None:
+            # Spark prunes the values of a map under a lookup by itself.
+            return Site(inner, inner, (found[0], (*found[1], VALUES)), frozenset((tuple(path),)), frozenset())
         return self._site(expr, inner, [], tuple(path)) if path else None
 
     def _site(self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path) -> Site | None:
         """The site that reads `array`, through the functions that keep its elements down to a place."""
-        direct = True
-        while isinstance(array, Call) and array.function.name in _KEEPS:
+        while isinstance(array, Call) and array.function.name in KEEPS:
             body = array.args[1] if len(array.args) > 1 else None
             if isinstance(body, Lambda):
                 read = [*read, (body, body.parameters[0])]
-            array, direct = array.args[0], False
+            array = array.args[0]
         place = self.place(array)
         if place is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
             return None
@@ -225,14 +228,13 @@ class Accesses:
                 return None
             paths |= element_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
-        # Spark prunes a plain path by itself: nothing is to be rewritten there.
-        spark_prunes = direct and bool(path)
-        return Site(array if spark_prunes else call, array, place, frozenset(paths), variables, path)
+        # Under a path Spark prunes by itself, through filters and slices as well.
+        return Site(array if path else call, array, place, frozenset(paths), variables)
 
 
 def _spark_follows(array: Expr) -> bool:
-    """Whether Spark prunes under a transform of this by itself: of a path, or of a filter over one."""
-    while isinstance(array, Call) and array.function.name == "filter":
+    """Whether Spark prunes under a transform of this by itself: of a path, or of what keeps elements of one."""
+    while isinstance(array, Call) and array.function.name in KEEPS:
         array = array.args[0]
     return not isinstance(array, Call) or array.function.name == "map_values"
 

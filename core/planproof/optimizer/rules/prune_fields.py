@@ -10,7 +10,7 @@ from planproof.expr import Call, Expr, GetField, GetFieldOfElements, Lambda, Var
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
-from planproof.optimizer.accesses import Accesses, Path, Place, Site, path_over, uses_itself
+from planproof.optimizer.accesses import KEEPS, Accesses, Path, Place, Site, path_over, uses_itself
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
@@ -129,7 +129,6 @@ class _Attempt:
     failed: set[Place] = field(default_factory=set)
     calls: dict[int, list[Site]] = field(default_factory=dict)
     sources: dict[int, Expr] = field(default_factory=dict)
-    reads: dict[int, _Pruned] = field(default_factory=dict)
     variables: dict[int, _Pruned] = field(default_factory=dict)
     padded: set[int] = field(default_factory=set)
 
@@ -150,8 +149,6 @@ class _Attempt:
         if isinstance(site.call, Call) and site.call.function.name == "zip_with":
             # It pads the shorter array with nulls: its variables are always nullable.
             self.padded.update(v.id for f in site.call.args if isinstance(f, Lambda) for v in f.parameters)
-        if site.reads:
-            self.reads[id(site.call)] = pruned
 
     def _pruned(self, source: Expr, paths: frozenset[Path]) -> _Pruned | None:
         ordered = tuple(sorted(paths))
@@ -185,26 +182,23 @@ class _Attempt:
         if isinstance(expr, Lambda) and any(p.id in self.variables for p in expr.parameters):
             parameters = tuple(self._variable(p) for p in expr.parameters)
             return replace(expr, parameters=parameters, body=substituted(expr.body, self._change, self.conf))
-        if id(expr) in self.sources:
-            return self.sources[id(expr)]
         return self._field(expr) if isinstance(expr, GetField) else None
 
     def _call(self, call: Expr) -> Expr:
-        """The site's call over the pruned array. A path that ends it is read of the pruned elements."""
-        pruned = self.reads.get(id(call))
-        if pruned is not None:
-            return self._path(call, pruned, ())
+        """The site's call over the pruned array."""
         assert isinstance(call, Call)
-        args = tuple(substituted(a, self._change, self.conf) for a in call.args)
-        return derived(replace(call, args=args), self.conf)
+        sources = {id(site.source) for site in self.calls[id(call)]}
+        return derived(replace(call, args=tuple(self._argument(a, sources) for a in call.args)), self.conf)
 
-    def _path(self, expr: Expr, pruned: _Pruned, path: Path) -> Expr:
-        if isinstance(expr, GetField | GetFieldOfElements):
-            return self._path(expr.child, pruned, (expr.ordinal, *path))
-        inner = substituted(expr, self._change, self.conf)
-        for ordinal in pruned.within(path):
-            inner = _step(inner, ordinal)
-        return inner
+    def _argument(self, arg: Expr, sources: set[int]) -> Expr:
+        """An argument with its source pruned; another call that holds the same object may stay as it is."""
+        if id(arg) in sources:
+            return self.sources[id(arg)]
+        if isinstance(arg, Call) and arg.function.name in KEEPS:
+            first, *rest = arg.args
+            args = (self._argument(first, sources), *(substituted(a, self._change, self.conf) for a in rest))
+            return derived(replace(arg, args=args), self.conf)
+        return substituted(arg, self._change, self.conf)
 
     def _variable(self, variable: Variable) -> Variable:
         pruned = self.variables.get(variable.id)
