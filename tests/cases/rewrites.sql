@@ -48,3 +48,12 @@ SELECT id, forall(reverse(slice(items, 1, 1)), i -> i.qty > 0 AND i.price > 0) A
 SELECT id, exists(items, i -> i IS NULL) AS r, exists(items, i -> i.qty IS NULL) AS s FROM rows;
 SELECT id, firm, size(firm) AS n FROM rows;
 SELECT id, exists(firm, f -> f.a > 1) AS r, forall(firm, f -> f.a > 0 AND f.n > 0) AS s FROM rows;
+SELECT id, size(filter(items, i -> i.qty > 0)) > 0 AS r, size(filter(words, w -> w = 'b')) != 0 AS s FROM rows;
+SELECT id FROM rows WHERE size(filter(xs, x -> x > 1)) = 0;
+SELECT id, slice(transform(words, w -> upper(w)), 1, 1) AS r, get(transform(items, i -> concat(i.sku, i.note)), 0) AS s FROM rows;
+SELECT id, exists(transform(words, w -> upper(w)), u -> u = 'B') AS r FROM rows;
+SELECT id, exists(words, w -> exists(items.sku, s -> s = w)) AS r FROM rows;
+SELECT id, exists(items, i -> exists(words, w -> w = i.sku)) AS r FROM rows;
+SELECT id, aggregate(map_values(map_filter(attrs, (k, v) -> v.a > 0)), 0D, (a, v) -> a + v.b) AS r FROM rows;
+SELECT id, map_values(transform_values(attrs, (k, v) -> upper(v.c))) AS r, attrs['k1'].a AS a FROM rows;
+SELECT id, transform(items, i -> i.price / aggregate(items, 0D, (a, j) -> a + coalesce(j.price, 1D))) AS r FROM rows WHERE id IN (2, 3, 7);

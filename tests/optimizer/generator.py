@@ -57,6 +57,7 @@ ROWS = (
     f'"words":["","b","b"],"items":[null,{_BARE},{_ODD}],"box":{{"label":null}},"attrs":{{"b":{_ENTRY}}}',
     f'"id":5,"name":"b","k":0,"d":0.0,"xs":[0,0,0],"ds":[0.0],"words":["b"],"items":[{_SOME},{_SOME}],"box":null',
     '"id":6,"name":"B","k":3,"d":-2.5,"xs":[null],"ds":[null],"words":[null],"items":[null],"box":{"items":[null]}',
+    '"id":7,"name":"7","k":2,"xs":[],"words":[],"attrs":{}',
 )
 
 
@@ -229,12 +230,14 @@ class Grammar:
             lambda: f"if({v('boolean', depth)}, {v('int', depth)}, {v('int', depth)})",
             lambda: self._reduced("int", depth),
             lambda: self._never_taken(),
+            lambda: f"size({self._transformed('ints', depth)})",
+            lambda: self._raising(self._end(self._transformed("ints", depth))),
+            lambda: self._raising(f"element_at(items, {v('int', depth)}).qty"),
+            lambda: self._leaf("attrs['k1'].a"),
             lambda: self._raising(self._leaf("CAST(reverse(upper(name)) AS INT)")),
             lambda: self._raising(f"{self._predicate('filter', depth, ('items',))}[0].qty"),
             lambda: f"size({self._predicate('filter', depth)})",
-            lambda: (
-                f"size(map_filter(attrs, (k, y) -> {self._body('boolean', depth, ('k', 'string'), ('y', 'entry'))}))"
-            ),
+            lambda: f"size(map_filter(attrs, {self._entry('boolean', depth)}))",
         )
 
     def _double(self, depth: int) -> str:
@@ -276,8 +279,37 @@ class Grammar:
             lambda: self._predicate("forall", depth),
             lambda: self._contained(depth),
             lambda: self._contained(depth),
-            lambda: _SPREAD,
+            lambda: self._counted(depth),
+            lambda: self._fused(depth),
+            lambda: self._overlapping(depth),
+            lambda: self.chance.choice(_VOLATILE),
         )
+
+    def _counted(self, depth: int) -> str:
+        compared = self.chance.choice(("{} > 0", "{} >= 1", "{} = 0", "0 < {}", "{} > 1", "{} != 0"))
+        return f"({compared.format('size(' + self._predicate('filter', depth) + ')')})"
+
+    def _fused(self, depth: int) -> str:
+        kind, name = self.chance.choice(("ints", "doubles", "strings")), self._fresh()
+        test = self._body("boolean", depth, (name, _ELEMENTS[kind]))
+        return f"{self.chance.choice(('exists', 'forall'))}({self._transformed(kind, depth)}, {name} -> {test})"
+
+    def _overlapping(self, depth: int) -> str:
+        kind = self.chance.choice(("ints", "strings"))
+        arrays = [self.value(kind, depth), self._body(kind, depth, ("x", _ELEMENTS[kind]))]
+        if kind == "ints":
+            failing = ("slice(xs, 1, 0)", f"array({self._leaf('(coalesce(k, 0) + 2147483647)')})")
+            arrays = self.chance.choice((arrays, failing, ("array_repeat(1, 200)", "array(hash(uuid()) & 1)")))
+            self.risky |= arrays is failing
+        elif self.chance.random() < 0.5:
+            arrays = self.chance.sample(("words", "items.sku", "box.items.sku", "map_keys(attrs)"), 2)
+        sides = self.chance.sample(("x", "w"), 2)
+        return f"exists({arrays[0]}, x -> exists({arrays[1]}, w -> {sides[0]} = {sides[1]}))"
+
+    def _end(self, array: str) -> str:
+        """One element of an array."""
+        form = self.chance.choice(("get({}, 0)", "{}[0]", "element_at({}, 1)", "element_at({}, -1)", "{}[1]"))
+        return form.format(array)
 
     def _contained(self, depth: int) -> str:
         kind = self.chance.choice(("ints", "doubles", "strings"))
@@ -331,6 +363,8 @@ class Grammar:
             lambda: self._filtered(kind, depth),
             lambda: self._zipped(kind, depth),
             lambda: f"transform(items, x -> x.{self.chance.choice(_FIELDS['item'][_ELEMENTS[kind]])})",
+            lambda: f"slice({self._transformed(kind, depth)}, {self.chance.choice(('1, 1', '2, 1', '-1, 1'))})",
+            lambda: f"map_values(transform_values(attrs, {self._entry(_ELEMENTS[kind], depth)}))",
             lambda: f"{self._filtered('items', depth)}.{self.chance.choice(_FIELDS['item'][_ELEMENTS[kind]])}",
         )
 
@@ -340,16 +374,26 @@ class Grammar:
         return self._made("ints", depth)
 
     def _doubles(self, depth: int) -> str:
+        if self.chance.random() < 0.04 and not self.scope:
+            return "slice(transform(array_repeat(1, 5), x -> rand(3)), 1, 2)"
         return self._made("doubles", depth)
 
     def _strings(self, depth: int) -> str:
+        if self.chance.random() < 0.15:
+            return f"map_keys(map_filter(attrs, {self._entry('boolean', depth)}))"
         return self._made("strings", depth)
 
     def _items(self, depth: int) -> str:
         return self._filtered("items", depth)
 
     def _entries(self, depth: int) -> str:
+        if self.chance.random() < 0.3:
+            return f"map_values(map_filter(attrs, {self._entry('boolean', depth)}))"
         return self._filtered("entries", depth)
+
+    def _entry(self, kind: str, depth: int) -> str:
+        """A lambda over the keys and values of a map."""
+        return f"(k, y) -> {self._body(kind, depth, ('k', 'string'), ('y', 'entry'))}"
 
     def _pairs(self, depth: int) -> str:
         return self._filtered("pairs", depth) if self.chance.random() < 0.3 else "map_entries(attrs)"
@@ -360,6 +404,11 @@ class Grammar:
 
 _SPREAD = "(size(filter(array_repeat(1, 200), (x, i) -> i < (hash(uuid()) & 255))) BETWEEN 80 AND 165)"
 """True as long as each element gets a bound of its own: 122 of 200 are kept then, give or take 6."""
+_VOLATILE = (
+    _SPREAD,
+    "(size(filter(array_repeat(1, 9), x -> rand(3) < 0.2)) > 0)",
+    "exists(transform(array_repeat(1, 9), x -> rand(3)), r -> r < 0.2)",
+)
 
 
 def _indexed(index: str, bound: str, chance: Random) -> str:

@@ -7,13 +7,37 @@ import pytest
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
+from planproof.optimizer.rules.count_to_exists import count_to_exists
+from planproof.optimizer.rules.entries_to_sides import entries_to_sides
 from planproof.optimizer.rules.exists_to_contains import exists_to_contains
+from planproof.optimizer.rules.exists_to_overlap import exists_to_overlap
 from planproof.optimizer.rules.filter_to_slice import filter_to_slice
+from planproof.optimizer.rules.fuse_exists import fuse_exists
 from planproof.optimizer.rules.project_fields import project_fields
+from planproof.optimizer.rules.transform_fewer import transform_fewer
 
-SMALL = (project_fields, filter_to_slice, exists_to_contains)
+SMALL = (
+    transform_fewer,
+    count_to_exists,
+    fuse_exists,
+    entries_to_sides,
+    project_fields,
+    filter_to_slice,
+    exists_to_overlap,
+    exists_to_contains,
+)
 ITEMS = "array<struct<sku:string,price:double,ship:struct<city:string>>>"
-SOURCES = {"t": [("id", "bigint", False), ("k", "int", True), ("xs", "array<int>", True), ("items", ITEMS, True)]}
+SOURCES = {
+    "t": [
+        ("id", "bigint", False),
+        ("k", "int", True),
+        ("xs", "array<int>", True),
+        ("ys", "array<int>", True),
+        ("words", "array<string>", True),
+        ("items", ITEMS, True),
+        ("m", "map<string,struct<a:int,b:string>>", True),
+    ]
+}
 
 
 def rewritten(expression: str, ansi: bool = True) -> str:
@@ -37,6 +61,25 @@ def rewritten(expression: str, ansi: bool = True) -> str:
         ("exists(xs, x -> x = 7)", "array_contains(xs, 7)"),
         ("exists(xs, x -> 7 = x)", "array_contains(xs, 7)"),
         ("size(filter(filter(xs, x -> x > 1), (x, i) -> i < 2))", "size(slice(filter(xs, x -> x > 1), 1, 2))"),
+        ("size(filter(xs, x -> x > 1)) >= 1", "exists(xs, x -> coalesce(x > 1, false))"),
+        ("0 < cardinality(filter(words, w -> w IS NOT NULL))", "exists(words, w -> w IS NOT NULL)"),
+        ("size(filter(xs, x -> x > 1)) != 0", "exists(xs, x -> coalesce(x > 1, false))"),
+        ("slice(transform(words, w -> upper(w)), k, 2)", "transform(slice(words, k, 2), w -> upper(w))"),
+        ("transform(words, w -> upper(w))[0]", "transform(slice(words, 1, 1), w -> upper(w))[0]"),
+        (
+            "element_at(transform(words, w -> upper(w)), -1)",
+            "element_at(transform(slice(words, -1, 1), w -> upper(w)), -1)",
+        ),
+        ("size(transform(words, (w, i) -> repeat(w, i)))", "size(words)"),
+        ("exists(transform(words, w -> upper(w)), u -> u > 'A')", "exists(words, w1 -> upper(w1) > 'A')"),
+        ("forall(transform(xs, x -> x > 1), b -> b)", "forall(xs, x1 -> x1 > 1)"),
+        (
+            "exists(xs, x -> exists(ys, y -> x = y))",
+            "if((size(xs) = 0), false, arrays_overlap(xs, ys))",
+        ),
+        ("map_values(map_filter(m, (k, v) -> v.a > 1))", "filter(map_values(m), v1 -> v1.a > 1)"),
+        ("map_keys(map_filter(m, (k, v) -> k > 'a'))", "filter(map_keys(m), k1 -> k1 > 'a')"),
+        ("map_values(transform_values(m, (k, v) -> upper(v.b)))", "transform(map_values(m), v1 -> upper(v1.b))"),
     ],
 )
 def test_a_rule_fires(before: str, after: str) -> None:
@@ -60,6 +103,31 @@ def test_a_rule_fires(before: str, after: str) -> None:
         ("a comparison that casts", "exists(xs, x -> x = 7L)"),
         ("a value that uses the element", "exists(xs, x -> x = x)"),
         ("a value that may raise", "exists(xs, x -> x = CAST(id AS INT))"),
+        ("a count of more than none", "size(filter(xs, x -> x > 1)) > 1"),
+        ("a test that may raise", "size(filter(xs, x -> 10 / x > 1)) > 0"),
+        ("a test that is volatile", "size(filter(xs, x -> rand(1) > 0.5)) > 0"),
+        ("an index in the test", "size(filter(xs, (x, i) -> x > i)) > 0"),
+        ("a transform that may raise", "slice(transform(xs, x -> 10 / x), 1, 2)"),
+        ("a transform that is volatile", "get(transform(xs, x -> rand(1)), 0)"),
+        ("an index in the transform", "slice(transform(xs, (x, i) -> i), 2, 1)"),
+        ("an element in the middle", "get(transform(words, w -> upper(w)), 3)"),
+        ("a transform of one element", "get(transform(slice(words, 2, 1), w -> upper(w)), 0)"),
+        ("a fused transform that may raise", "exists(transform(xs, x -> 10 / x), y -> y > 1)"),
+        (
+            "a transformed element that is used twice",
+            "exists(transform(words, w -> upper(w)), u -> u > 'A' AND u < 'B')",
+        ),
+        (
+            "a transformed element that an inner lambda uses",
+            "exists(transform(words, w -> upper(w)), u -> exists(words, w -> w > u))",
+        ),
+        ("a transform of structs", "exists(transform(items, (i, n) -> i.price), p -> p > 1)"),
+        ("an inner array that uses the element", "exists(xs, x -> exists(array(x), y -> x = y))"),
+        ("an inner array that may raise", "exists(xs, x -> exists(array(k + 1), y -> x = y))"),
+        ("an outer array that is no path", "exists(reverse(xs), x -> exists(ys, y -> x = y))"),
+        ("elements that are cast", "exists(xs, x -> exists(array(1L), y -> x = y))"),
+        ("a test of both sides", "map_values(map_filter(m, (k, v) -> v.b > k))"),
+        ("keys of values", "map_keys(map_filter(m, (k, v) -> v.a > 1))"),
         ("floats", "exists(transform(items, (i, n) -> i.price), p -> p = 1.0D)"),
     ],
 )

@@ -24,8 +24,23 @@ from planproof.expr import (
     Window,
 )
 from planproof.functions.signature import Category
-from planproof.types import DOUBLE, FLOAT
+from planproof.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+)
 from planproof.types.casts import can_up_cast
+
+HASHED_ALIKE = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types on which `=`, `array_contains` and hash sets agree; of floats they differ about NaN and -0.0."""
 
 
 def free_variables(expr: Expr) -> frozenset[int]:

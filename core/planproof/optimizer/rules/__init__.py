@@ -6,21 +6,29 @@ from collections.abc import Callable
 
 from planproof.conf import Conf
 from planproof.functions.registry import Registry
+from planproof.optimizer.rules.count_to_exists import count_to_exists
 from planproof.optimizer.rules.entries_to_sides import entries_to_sides
 from planproof.optimizer.rules.exists_to_contains import exists_to_contains
+from planproof.optimizer.rules.exists_to_overlap import exists_to_overlap
 from planproof.optimizer.rules.filter_to_slice import filter_to_slice
+from planproof.optimizer.rules.fuse_exists import fuse_exists
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.optimizer.rules.project_fields import project_fields
 from planproof.optimizer.rules.prune_fields import prune_fields
+from planproof.optimizer.rules.transform_fewer import transform_fewer
 from planproof.plan.nodes import Plan
 
 Rule = Callable[[Plan, Conf, Registry], Plan]
 
 RULES: tuple[Rule, ...] = (
+    transform_fewer,
+    count_to_exists,
+    fuse_exists,
     entries_to_sides,
     project_fields,
     prune_fields,
     filter_to_slice,
+    exists_to_overlap,
     exists_to_contains,
     hoist_invariants,
 )

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Expr, GetField, Lambda, Variable, fresh_id
+from planproof.expr import Call, Expr, GetField, Lambda, Variable
 from planproof.expr.rewrite import transform_up
-from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer.accesses import uses_itself
+from planproof.optimizer.calls import applied, element_of
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.retype import derived, fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import Array
 
 _READS = {"exists": 1, "forall": 1, "transform": 1, "aggregate": 2}
 """Functions that hand on nothing of the array but what their lambda makes of it, with the lambda's place."""
 _SIDES = ("map_keys", "map_values")
+_OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transform_values", 1): "transform"}
+"""What gives the keys (0) or values (1) of a map function's result, over the keys or values of its argument."""
 
 CONDITIONS = (
     Condition("uses one side alone", "_one_side", True),
@@ -34,6 +35,10 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     'size(filter(map_values(attrs), v1 -> v1.b > 1D))'
     >>> rewritten(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")
     "exists(map_keys(attrs), key1 -> key1 = 'k1')"
+    >>> rewritten(entries_to_sides, "map_values(map_filter(attrs, (k, v) -> v.b > 1D))")
+    'filter(map_values(attrs), v1 -> v1.b > 1D)'
+    >>> rewritten(entries_to_sides, "map_values(transform_values(attrs, (k, v) -> v.a))")
+    'transform(map_values(attrs), v1 -> v1.a)'
 
     Only when
 
@@ -49,7 +54,13 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 def _changed(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.span is None:
         return expr
-    found = _counted(expr, conf, registry) if expr.function.name == "size" else _over_entries(expr, conf, registry)
+    name = expr.function.name
+    if name == "size":
+        found = _counted(expr, conf, registry)
+    elif name in _SIDES:
+        found = _side(expr.args[0], _SIDES.index(name), conf, registry)
+    else:
+        found = _over_entries(expr, conf, registry)
     return found if found is not None and _keeps_flags(found, expr) else expr
 
 
@@ -58,17 +69,29 @@ def _counted(size: Call, conf: Conf, registry: Registry) -> Expr | None:
     inner = size.args[0]
     if not isinstance(inner, Call) or inner.function.name != "map_filter":
         return None
-    function = inner.args[1]
-    assert isinstance(function, Lambda)
-    for at, variable in enumerate(function.parameters):
-        others = [p for p in function.parameters if p is not variable]
-        if len(function.parameters) == 2 and all(_one_side(function.body, other) for other in others):
-            side = _call(_SIDES[at], (inner.args[0],), conf, registry)
-            value = _element(side, variable.name)
-            body = with_variables(function.body, {variable.id: value}, conf)
-            kept = _call("filter", (side, Lambda((value,), body)), conf, registry)
-            return _call("size", (kept,), conf, registry)
-    return None
+    sides = (_side(inner, at, conf, registry) for at in (0, 1))
+    kept = next((side for side in sides if side is not None), None)
+    return None if kept is None else applied("size", (kept,), conf, registry)
+
+
+def _side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
+    """The keys (0) or values (1) of `map_filter` or `transform_values`, made of the map's keys or values alone."""
+    name = _OVER_SIDE.get((made.function.name, at)) if isinstance(made, Call) else None
+    if name is None:
+        return None
+    assert isinstance(made, Call)
+    function = made.args[1]
+    if not isinstance(function, Lambda) or len(function.parameters) != 2:
+        return None
+    variable, other = function.parameters[at], function.parameters[1 - at]
+    if not _one_side(function.body, other):
+        return None
+    side = applied(_SIDES[at], (made.args[0],), conf, registry)
+    value = element_of(side, variable.name)
+    if not _same_inside(function.body, variable, value):
+        return None
+    body = with_variables(function.body, {variable.id: value}, conf)
+    return applied(name, (side, Lambda((value,), body)), conf, registry)
 
 
 def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
@@ -85,12 +108,17 @@ def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     if uses_itself(function.body, entry) or len(sides) != 1:
         return None
     (ordinal,) = sides
-    side = _call(_SIDES[ordinal], (entries.args[0],), conf, registry)
-    value = _element(side, ("key", "value")[ordinal])
+    side = applied(_SIDES[ordinal], (entries.args[0],), conf, registry)
+    value = element_of(side, ("key", "value")[ordinal])
     body = substituted(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
     return derived(replace(call, args=args), conf)
+
+
+def _same_inside(body: Expr, before: Variable, after: Variable) -> bool:
+    """Whether lambdas in the body keep their parameters' flags, which a key that may be null would change."""
+    return before.nullable == after.nullable or not any(isinstance(e, Lambda) for e in body.walk())
 
 
 def _keeps_flags(new: Expr, old: Expr) -> bool:
@@ -99,14 +127,3 @@ def _keeps_flags(new: Expr, old: Expr) -> bool:
 
 def _one_side(body: Expr, other: Variable) -> bool:
     return not any(e == other for e in body.walk())
-
-
-def _element(array: Expr, name: str) -> Variable:
-    assert isinstance(array.type, Array)
-    return Variable(fresh_id(), name, array.type.element, array.type.contains_null)
-
-
-def _call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
-    function = registry.find(name)
-    assert function is not None
-    return apply(function, args, conf)

@@ -11,11 +11,7 @@ from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Array
-
-_COMPARED_ALIKE = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Types on which `=` and `array_contains` agree; floats differ about NaN and -0.0 between versions."""
-
+from planproof.types import Array
 
 CONDITIONS = (
     Condition("is never null", "_never_null", True),
@@ -67,7 +63,7 @@ def _sought(function: Lambda, conf: Conf) -> Expr | None:
         return None
     left, right = body.args
     value = right if left == element else left if right == element else None
-    if value is None or value.type not in _COMPARED_ALIKE or not _without(value, element):
+    if value is None or value.type not in laws.HASHED_ALIKE or not _without(value, element):
         return None
     return value if _never_null(value) and _cannot_raise(value, conf) and _deterministic(value) else None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_up
-from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
+from planproof.optimizer.calls import applied, number
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.retype import fits
 from planproof.plan.nodes import Plan
@@ -57,7 +57,7 @@ def _sliced(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     size = _size(expr.args[1], conf, registry)
     if size is None:
         return expr
-    found = _call("slice", (expr.args[0], _number(1), size), conf, registry)
+    found = applied("slice", (expr.args[0], number(1), size), conf, registry)
     return found if fits(found, expr) else expr
 
 
@@ -80,13 +80,13 @@ def _size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
 
 
 def _constant(size: int) -> Expr | None:
-    return _number(size) if _not_negative(size) and _fits_an_int(size) else None
+    return number(size) if _not_negative(size) and _fits_an_int(size) else None
 
 
 def _at_least_none(limit: Expr, conf: Conf, registry: Registry) -> Expr:
     """The bound, where a NULL and a negative one keep nothing."""
-    known = _call("coalesce", (limit, _number(0)), conf, registry) if limit.nullable else limit
-    return _call("greatest", (known, _number(0)), conf, registry)
+    known = applied("coalesce", (limit, number(0)), conf, registry) if limit.nullable else limit
+    return applied("greatest", (known, number(0)), conf, registry)
 
 
 def _not_negative(size: int) -> bool:
@@ -107,13 +107,3 @@ def _deterministic(limit: Expr) -> bool:
 
 def _without(limit: Expr, function: Lambda) -> bool:
     return not laws.free_variables(limit) & {p.id for p in function.parameters}
-
-
-def _call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
-    function = registry.find(name)
-    assert function is not None
-    return apply(function, args, conf)
-
-
-def _number(value: int) -> Literal:
-    return Literal(value, INT, str(value))

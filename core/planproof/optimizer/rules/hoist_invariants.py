@@ -19,15 +19,15 @@ from planproof.expr import (
     fresh_id,
 )
 from planproof.expr.rewrite import transform_down
-from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
+from planproof.optimizer.calls import applied, number
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import INT, VOID
+from planproof.types import VOID
 from planproof.types.casts import can_up_cast
 
 _EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
@@ -94,7 +94,7 @@ def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr 
     if not _may_raise(invariant, conf):
         return invariant
     test = _test(call, invariant, conf, registry)
-    return None if test is None else _call("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
+    return None if test is None else applied("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
 
 
 def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
@@ -127,7 +127,7 @@ def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr |
     array = call.args[0]
     if call.function.name not in _EACH_ELEMENT or not _is_path(array):
         return None
-    some = _call(">", (_call("size", (array,), conf, registry), _number(0)), conf, registry)
+    some = applied(">", (applied("size", (array,), conf, registry), number(0)), conf, registry)
     if not laws.may_raise(invariant, conf, filled=array):
         return some
     at = 2 if call.function.name == "aggregate" else 1
@@ -144,8 +144,8 @@ def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr |
         return None
     fresh = Variable(fresh_id(), element.name, element.type, element.nullable)
     found = with_variables(tested, {element.id: fresh}, conf)
-    given = _call("isnotnull", (found,), conf, registry)
-    return _call("exists", (array, Lambda((fresh,), given)), conf, registry)
+    given = applied("isnotnull", (found,), conf, registry)
+    return applied("exists", (array, Lambda((fresh,), given)), conf, registry)
 
 
 def _over(expr: Expr, element: Variable) -> Expr | None:
@@ -193,16 +193,6 @@ def _bound(call: Call, invariant: Call, value: Expr, conf: Conf, registry: Regis
     """`transform(array(value), v -> call with v in place of invariant)[0]`."""
     variable = Variable(fresh_id(), "v", value.type, value.nullable)
     body = substituted(call, lambda e: variable if alike(invariant, e) else None, conf)
-    once = _call("array", (value,), conf, registry)
-    bound = _call("transform", (once, Lambda((variable,), body)), conf, registry)
-    return _call("getarrayitem", (bound, _number(0)), conf, registry)
-
-
-def _call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
-    function = registry.find(name)
-    assert function is not None
-    return apply(function, args, conf)
-
-
-def _number(value: int) -> Literal:
-    return Literal(value, INT, str(value))
+    once = applied("array", (value,), conf, registry)
+    bound = applied("transform", (once, Lambda((variable,), body)), conf, registry)
+    return applied("getarrayitem", (bound, number(0)), conf, registry)
