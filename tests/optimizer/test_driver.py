@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,9 @@ from planproof.functions.registry import Registry, builtin
 from planproof.optimizer import driver
 from planproof.plan.builder import scan
 from planproof.plan.nodes import Join, Plan, Project
+
+sys.path.insert(0, str(Path(__file__).parent))
+import generator
 
 CONF = Conf()
 SOURCES = {"t": [("a", "int", False), ("b", "int", True)], "u": [("a", "int", False), ("c", "string", True)]}
@@ -115,3 +120,12 @@ def test_a_rewriting_that_would_rename_a_column_is_not_made() -> None:
     assert rewriting.sql == made.text
     assert rewriting.rules == ()
     assert rewriting.findings == ()
+
+
+def test_a_rule_that_is_not_asked_had_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = (Path(__file__).parents[1] / "cases" / "rewrites.sql").read_text().split(";\n")
+    catalog = Catalog({"rows": generator.STORED})
+    plans = [plan(text, catalog) for text in cases if text.strip()]
+    asked_for = [optimize(p).sql for p in plans]
+    monkeypatch.setattr(driver, "OVER", {})
+    assert asked_for == [optimize(p).sql for p in plans]

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planproof.conf import Conf
+from planproof.expr import Call
 from planproof.functions.registry import Registry
-from planproof.optimizer.rules import RULES, Rule
+from planproof.optimizer.rules import OVER, RULES, Rule
 from planproof.plan.nodes import Plan
 from planproof.schema import LogicalSchema
 
@@ -50,16 +51,22 @@ def same_schema(before: Plan, after: Plan) -> bool:
     return before.schema.same_fields(after.schema)
 
 
+def _called(plan: Plan) -> frozenset[str]:
+    """The names of the functions that the plan calls."""
+    return frozenset(e.function.name for e in plan.all_expressions() if isinstance(e, Call))
+
+
 def run(plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULES) -> Optimized:
     """Applies the rules in order until none changes the plan. Raises `RewriteCycle` where that never happens."""
     fired: list[Fired] = []
     refused: dict[str, Refused] = {}
     seen = [plan]
+    called = _called(plan)
     for _ in range(_PASSES):
         start = plan
         for rule in rules:
             name = rule.__name__
-            if name in refused:
+            if name in refused or (rule in OVER and called.isdisjoint(OVER[rule])):
                 continue
             after = rule(plan, conf, registry)
             if after is plan:
@@ -69,6 +76,7 @@ def run(plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULE
                 continue
             fired.append(Fired(name, plan, after))
             plan = after
+            called = _called(plan)
         if plan is start:
             return Optimized(plan, tuple(fired), tuple(refused.values()))
         if plan in seen:

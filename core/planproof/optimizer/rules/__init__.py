@@ -33,4 +33,16 @@ RULES: tuple[Rule, ...] = (
     hoist_invariants,
 )
 
-__all__ = ["RULES", "Rule"]
+OVER: dict[Rule, frozenset[str]] = {
+    transform_fewer: frozenset(("transform",)),
+    count_to_exists: frozenset(("filter",)),
+    fuse_exists: frozenset(("exists", "forall")),
+    entries_to_sides: frozenset(("map_filter", "map_entries", "transform_values")),
+    project_fields: frozenset(("transform",)),
+    filter_to_slice: frozenset(("filter",)),
+    exists_to_overlap: frozenset(("exists",)),
+    exists_to_contains: frozenset(("exists",)),
+}
+"""Functions without a call of which a rule has nothing to do: the driver does not ask it then."""
+
+__all__ = ["OVER", "RULES", "Rule"]
