@@ -1,10 +1,10 @@
 """A Python function in a lambda, lowered by planproof, against what Spark leaves one to write: explode, call, collect.
 
-    python tests/benchmarks/python_in_lambdas.py [--rows 1000000] [--elements 10] [--repeat 5]
+    python tests/benchmarks/python_in_lambdas.py [--rows 300000] [--elements 10] [--repeat 5] [--kind arrow]
 
-All run the same Arrow function over the same Parquet table; runs alternate, and the medians are compared. `explode` is
-the shortest way to write it, and gives other rows: no empty lists, elements in any order. `same rows` keeps both. Its
-rows are compared with the lambda's.
+All run the same function over the same Parquet table, as an Arrow function and as a plain one; runs alternate, and the
+medians are compared. `explode` is the shortest way to write it, and gives other rows: no empty lists, elements in any
+order. `same rows` keeps both. Its rows are compared with the lambda's.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ def score(price: Any, rate: Any) -> Any:
     return pc.round(pc.multiply(price, pc.subtract(1.0, rate)), 2)
 
 
+def score_one(price: Any, rate: Any) -> Any:
+    """The same for one element."""
+    return None if price is None or rate is None else round(price * (1.0 - rate), 2)
+
+
+FUNCTIONS = {"arrow": score, "python": score_one}
 LAMBDA = "select id, transform(items, i -> score(i.price, rate)) as y from numbers"
 EXPLODED = """
 select id, collect_list(v) as y from
@@ -43,9 +49,10 @@ from range({rows})"""
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--elements", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--kind", action="append", choices=sorted(FUNCTIONS))
     given = parser.parse_args()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory() as home:
@@ -53,19 +60,20 @@ def main() -> int:
 
         session: Any = embedded({"spark.master": "local[2]", "spark.sql.warehouse.dir": str(Path(home) / "warehouse")})
         try:
-            measure(session, given)
+            session.spark.sparkContext.setLogLevel("ERROR")
+            session.spark.sql(DATA.format(rows=given.rows, elements=given.elements)).write.saveAsTable("numbers")
+            for kind in given.kind or FUNCTIONS:
+                measure(session, kind, given)
         finally:
             session.stop()
     return 0
 
 
-def measure(session: Any, given: argparse.Namespace) -> None:
+def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     from planproof import Function, Guard, plan
 
     spark = session.spark
-    spark.sparkContext.setLogLevel("ERROR")
-    spark.sql(DATA.format(rows=given.rows, elements=given.elements)).write.saveAsTable("numbers")
-    guard = Guard(session, functions={"score": Function(score, "double")})
+    guard = Guard(session, functions={"score": Function(FUNCTIONS[kind], "double", kind=kind)})
     catalog = guard.memory.catalog()
     logical = plan(LAMBDA, catalog, conf=session.conf, registry=guard.functions.registry)
     found = guard.functions.lowered(logical, catalog)
@@ -83,8 +91,8 @@ def measure(session: Any, given: argparse.Namespace) -> None:
     median = {name: statistics.median(taken) for name, taken in seconds.items()}
     for name, taken in seconds.items():
         ratio = median[name] / median["lambda"]
-        print(f"{name:9} median {median[name]:.2f} s ({ratio:.1f}x) of {', '.join(f'{s:.2f}' for s in taken)}")
-    print(f"rows      {rows[0]} of {given.rows} are the same")
+        print(f"{kind:6} {name:9} median {median[name]:.2f} s ({ratio:.1f}x) of {', '.join(f'{s:.2f}' for s in taken)}")
+    print(f"{kind:6} rows      {rows[0]} of {given.rows} are the same")
 
 
 if __name__ == "__main__":
