@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from planproof.analysis.calls import unresolved_routine
 from planproof.analysis.context import Environment
 from planproof.analysis.counting import counting_query
+from planproof.analysis.immediate import is_immediate, parsed
 from planproof.analysis.places import output_origins
 from planproof.analysis.queries import bind_query
 from planproof.catalog import Catalog
@@ -20,12 +20,10 @@ from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
-from planproof.sql.parse import parse, parse_statement
+from planproof.sql.parse import Tree, parse
 from planproof.sql.splice import splice
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from planproof.optimizer.driver import Fired, Refused
     from planproof.optimizer.render import Edit
     from planproof.optimizer.rules import Rule
@@ -105,7 +103,7 @@ def plan(
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
     env = environment or make_environment(sql, catalog, conf, registry)
-    env, tree = _parsed(sql, env)
+    env, tree = parsed(sql, env)
     try:
         root = bind_query(tree, env, None)
     except RecursionError:
@@ -115,7 +113,7 @@ def plan(
     if strict:
         _refuse_duplicates(root)
     origins = output_origins(tree, env, len(root.output))
-    suspected = [_placed(s, sql) for s in hazards(root, env.conf)]
+    suspected = [_placed(s, env.text) for s in hazards(root, env.conf)]
     findings = (*_duplicates(root, origins), *(s.finding for s in suspected))
     identity = env.catalog.identity, env.registry.identity
     return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
@@ -127,27 +125,12 @@ def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
     return replace(suspicion, finding=replace(suspicion.finding, origin=place(sql, *suspicion.span)))
 
 
-def _checks(suspected: Sequence[Suspicion], tree: exp.Expr, sql: str) -> tuple[Check, ...]:
+def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check, ...]:
     """The counts that can be cut out of the text. EXECUTE IMMEDIATE has another text than the one that is read."""
-    if _IMMEDIATE.match(sql):
+    if is_immediate(sql):
         return ()
     cut = [(s, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
     return tuple(Check(s.finding, query, s.count.what) for s, query in cut if query is not None and s.count is not None)
-
-
-def _parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:
-    """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
-    if not _IMMEDIATE.match(sql):
-        return env, parse(sql, env.conf)
-    from planproof.analysis.immediate import executed
-
-    statement = parse_statement(sql, env.conf)
-    if statement.args.get("into"):
-        raise env.unknown("EXECUTE IMMEDIATE .. INTO", statement)
-    return executed(statement, env)
-
-
-_IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +157,7 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     from planproof.optimizer import driver, render
     from planproof.optimizer.rules import RULES
 
-    if _IMMEDIATE.match(plan.text):
+    if is_immediate(plan.text):
         return Rewriting(plan, plan.text)
     found = driver.run(plan.root, plan.conf, registry or builtin(plan.conf.spark), RULES if rules is None else rules)
     findings = tuple(_refused(r) for r in found.refused)

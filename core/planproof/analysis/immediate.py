@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from sqlglot import exp
@@ -18,6 +19,23 @@ from planproof.sql.markers import with_values
 from planproof.sql.nodes import span
 from planproof.sql.parse import parse, parse_statement
 from planproof.types import FLOAT, STRING
+
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
+
+
+def is_immediate(text: str) -> bool:
+    """Whether the text is an EXECUTE IMMEDIATE, whose query stands in a text of its own."""
+    return _IMMEDIATE.match(text) is not None
+
+
+def parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:
+    """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
+    if not is_immediate(sql):
+        return env, parse(sql, env.conf)
+    statement = parse_statement(sql, env.conf)
+    if statement.args.get("into"):
+        raise env.unknown("EXECUTE IMMEDIATE .. INTO", statement)
+    return executed(statement, env)
 
 
 def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:

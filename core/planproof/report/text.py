@@ -93,11 +93,15 @@ def _said(report: Report) -> Text:
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
     parts += [_proved(report)]
-    applied = [r.rule for r in report.rewrites if r.applied]
-    suggested = [r.rule for r in report.rewrites if not r.applied]
-    parts += [f"rewritten by {', '.join(sorted(set(applied)))}"] if applied else []
-    parts += [f"could be rewritten by {', '.join(sorted(set(suggested)))}"] if suggested else []
+    applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
+    parts += [f"rewritten by {', '.join(applied)}"] if applied else []
+    parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
     return Text(clean(", ".join(part for part in parts if part)))
+
+
+def _rules(report: Report, *, applied: bool) -> list[str]:
+    """Each rule once: several may have made one rewriting together."""
+    return sorted({rule for r in report.rewrites if r.applied is applied for rule in r.rule.split(" + ")})
 
 
 def _proved(report: Report) -> str:

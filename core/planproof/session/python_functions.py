@@ -116,13 +116,15 @@ def _row_function(function: Function) -> Any:
 
 def _prepared(application: Application, function: Function, zone: str) -> tuple[Callable[..., Any], Any]:
     """The function from Arrow arrays to an Arrow array, and the Arrow type that it declares."""
+    from planproof.arrow.declared import over_series
+
     returns = spark_type(function.type)
     declared = _arrow_type(returns)
     if function.kind == "arrow":
         return function.call, declared
     name = application.function
     if function.kind == "pandas":
-        return _over_series(name, function.call, declared, zone), declared
+        return over_series(name, function.call, declared, zone), declared
     return _over_values(name, function.call, [spark_type(t) for t in application.takes], returns), declared
 
 
@@ -142,7 +144,7 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
     """
     from pyspark.sql.types import StructField, StructType
 
-    from planproof.arrow.lists import BrokenDeclaration
+    from planproof.arrow.declared import as_declared, table
     from planproof.arrow.values import array_of, is_plain
 
     given = [StructType([StructField("_0", t)]) for t in takes]
@@ -152,61 +154,19 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
     def column(array: Any, wanted: Any) -> list[Any]:
         if is_plain(array.type):
             return list(array.to_pylist())
-        import pyarrow as pa
         from pyspark.sql.conversion import ArrowTableToRowsConversion
 
-        return [row[0] for row in ArrowTableToRowsConversion.convert(pa.table([array], names=["_0"]), wanted)]
+        return [row[0] for row in ArrowTableToRowsConversion.convert(table([array], ["_0"]), wanted)]
 
     def over_arrays(*arrays: Any) -> Any:
-        import pyarrow as pa
         from pyspark.errors import PySparkException
         from pyspark.sql.conversion import LocalDataToArrowConversion
 
         values = list(map(call, *map(column, arrays, given)))
-        try:
+        with as_declared(name, returns.simpleString(), PySparkException):
             found = array_of(values, declared)
             if found is not None:
                 return found
             return LocalDataToArrowConversion.convert([(v,) for v in values], given_back, False).column(0)
-        except (pa.ArrowException, PySparkException, TypeError, ValueError) as error:
-            raise BrokenDeclaration(name, f"declared {returns.simpleString()}, gave another value: {error}") from error
-
-    return over_arrays
-
-
-def _over_series(name: str, call: Callable[..., Any], declared: Any, zone: str) -> Callable[..., Any]:
-    """A function of pandas Series (a DataFrame for a struct), over arrays, as in pyspark's pandas_udf."""
-    from planproof.arrow.lists import BrokenDeclaration
-
-    def series(array: Any) -> Any:
-        import pyarrow as pa
-
-        if pa.types.is_struct(array.type):
-            import pandas
-
-            parts = {f.name: series(part) for f, part in zip(array.type, array.flatten())}
-            return pandas.DataFrame(parts)
-        found = array.to_pandas(date_as_object=True)
-        if pa.types.is_timestamp(array.type) and array.type.tz:
-            return found.dt.tz_convert(zone).dt.tz_localize(None)
-        return found
-
-    def array(found: Any, wanted: Any) -> Any:
-        import pyarrow as pa
-
-        if pa.types.is_struct(wanted) and hasattr(found, "columns"):
-            return pa.StructArray.from_arrays([array(found[f.name], f.type) for f in wanted], fields=list(wanted))
-        if pa.types.is_timestamp(wanted) and wanted.tz and getattr(found.dtype, "tz", None) is None:
-            found = found.dt.tz_localize(zone, ambiguous=False, nonexistent="shift_forward")
-        return pa.Array.from_pandas(found, type=wanted)
-
-    def over_arrays(*arrays: Any) -> Any:
-        import pyarrow as pa
-
-        found = call(*(series(a) for a in arrays))
-        try:
-            return array(found, declared)
-        except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
-            raise BrokenDeclaration(name, f"declared {declared}, gave another value: {error}") from error
 
     return over_arrays

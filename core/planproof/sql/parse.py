@@ -15,6 +15,9 @@ from planproof.sql.statements import StatementGrammar, setting
 
 Grammar = TypeVar("Grammar", bound=QueryGrammar)
 
+Tree = exp.Expr
+"""What a text is read to."""
+
 _DEFAULT = Conf()
 
 _ATTEMPTS = 12
