@@ -71,6 +71,15 @@ def test_an_import_loads_nothing_heavy(package: str) -> None:
     assert loaded.stdout.split() == []
 
 
+def test_the_function_plan_is_not_hidden_by_the_package() -> None:
+    code = (
+        "import planproof.plan.nodes, planproof; from planproof.plan import nodes;"
+        "print(planproof.plan.__name__, nodes.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "plan planproof.plan.nodes", done.stderr
+
+
 def test_the_import_test_sees_a_heavy_import() -> None:
     code = f"import sys, pyarrow; print(*sorted({{m.split('.')[0] for m in sys.modules}} & set({HEAVY!r})))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)

@@ -28,6 +28,7 @@ from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
+    from planproof.session.protocol import Session
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")
@@ -349,24 +350,18 @@ class Gate:
     def _guard(self) -> Guard:
         with self.lock:
             if not self.made:
-                self.made.append(make_guard(self._spark()))
+                self.made.append(make_guard(self._session()))
             return self.made[0]
 
-    def _spark(self) -> Any:
-        """The session that dbt-spark's cursor uses, with the profile's settings."""
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.enableHiveSupport()
-        for key, value in self.adapter.config.credentials.server_side_parameters.items():
-            builder = builder.config(key, value)
-        return builder.getOrCreate()
+    def _session(self) -> Session:
+        return planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
 
 
-def make_guard(spark: Any) -> Guard:
+def make_guard(session: Session) -> Guard:
     """One guard per invocation: it remembers what it proved of each relation."""
     from planproof.guard import Guard
 
-    return Guard(spark)
+    return Guard(session)
 
 
 def _delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:

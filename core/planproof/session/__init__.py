@@ -91,6 +91,18 @@ def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
         raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", transient=True) from error
 
 
+def opened_by_dbt(parameters: Mapping[str, str]) -> Session:
+    """The session of dbt-spark's `method: session`, opened as its cursor opens it: Hive's catalog, the profile's
+    `server_side_parameters`.
+    """
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.enableHiveSupport()
+    for key, value in parameters.items():
+        builder = builder.config(key, value)
+    return open(builder.getOrCreate())
+
+
 def running() -> Session | None:
     """A session on the Spark that runs in this process already, or None. pyspark is not imported for the answer."""
     if "pyspark.sql" not in sys.modules:

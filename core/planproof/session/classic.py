@@ -11,9 +11,11 @@ from pyspark.sql import SparkSession
 from planproof.catalog import split_name
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
+from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
 from planproof.session.frames import FrameSession, quoted
+from planproof.session.java import items, option
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 
@@ -23,7 +25,6 @@ _ASSUMED = 64 * 1024
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
-_PYTHON_TABLE = ".datasources.v2.python."
 
 
 class ClassicSession(FrameSession):
@@ -53,7 +54,7 @@ class ClassicSession(FrameSession):
             execution = self._analyze(sql)
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
-            relations = tuple(self._relation(a) for a in _items(analyzed.output()))
+            relations = tuple(self._relation(a) for a in items(analyzed.output()))
             python_fed = self._is_python_fed(analyzed)
         optimized = executed = None
         unplanned = None
@@ -101,22 +102,13 @@ class ClassicSession(FrameSession):
         if analyzed.containsPattern(pattern):
             return True
         text = analyzed.toString()
-        return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and self._reads_python(analyzed))
-
-    def _reads_python(self, analyzed: Any) -> bool:
-        """Whether a table that a Python data source serves is read; subqueries included."""
-        plans = [analyzed, *_items(analyzed.subqueriesAll())]
-        leaves = [leaf for p in plans for leaf in _items(p.collectLeaves())]
-        tables = [leaf.table() for leaf in leaves if leaf.getClass().getName().endswith(".DataSourceV2Relation")]
-        return any(_PYTHON_TABLE in table.getClass().getName() for table in tables)
+        return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and reads_python(analyzed))
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
-        from planproof.session.entries import entries
-
         with translated(sql, analysing=True):
             analyzed = self._analyze(sql).analyzed()
-        with entries(self, analyzed) as found:
+        with entries(self.spark, analyzed) as found:
             yield found
 
     def table(self, name: str) -> StoredTable | None:
@@ -144,19 +136,19 @@ class ClassicSession(FrameSession):
         entry = state.catalog().getTempViewOrPermanentTableMetadata(identifier)
         kind = str(entry.tableType().name())
         temporary = bool(state.catalog().isTempView(identifier))
-        location = _option(entry.storage().locationUri())
-        provider = _option(entry.provider())
-        comment = _option(entry.comment())
+        location = option(entry.storage().locationUri())
+        provider = option(entry.provider())
+        comment = option(entry.comment())
         is_table = kind in ("MANAGED", "EXTERNAL")
         return StoredTable(
             name,
             "table" if is_table else "temporary view" if temporary else "view",
             self._seen_schema(name) or declared_schema(entry.schema().json()),
-            tuple(map(str, _items(entry.partitionColumnNames()))),
+            tuple(map(str, items(entry.partitionColumnNames()))),
             str(provider).lower() if is_table and provider else None,
             str(location.toString()) if is_table and location is not None else None,
             kind == "MANAGED",
-            {str(pair._1()): str(pair._2()) for pair in _items(entry.properties().toSeq())},
+            {str(pair._1()): str(pair._2()) for pair in items(entry.properties().toSeq())},
             None if comment is None else str(comment),
         )
 
@@ -175,7 +167,7 @@ class ClassicSession(FrameSession):
             catalog, identifier = self._java.sessionState().catalog(), self._identifier(name)
             columns = catalog.getTableMetadata(identifier).partitionSchema()
             spelt = getattr(self._jvm, "org.apache.spark.sql.execution.datasources.PartitioningUtils").getPathFragment
-            found = _items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
+            found = items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
             return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
 
     def _identifier(self, name: str) -> Any:
@@ -246,11 +238,3 @@ class ClassicSession(FrameSession):
         # `interruptTag` of the session would reach the calling thread's jobs only.
         with translated():
             self.spark.sparkContext.cancelJobsWithTag(tag)
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(i) for i in range(sequence.size())]
-
-
-def _option(option: Any) -> Any:
-    return option.get() if option.isDefined() else None

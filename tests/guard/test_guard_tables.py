@@ -1,0 +1,243 @@
+"""Tables through the guard on real Spark: healthy publishes, and refusals that leave the target as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reports import ROWS, SCHEMA, codes
+
+from planproof import Contract, Guard, Model, Report, Settings, Verdict
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_healthy_table_is_published_and_says_how(
+    guard: Guard, database: str, read: Any, clean: Any, ansi: Any, on: bool
+) -> None:
+    ansi(on)
+    report = guard.publish(Model(f"{database}.t", ROWS, contract=Contract(SCHEMA)))
+    assert report.error is None
+    assert (report.outcome, report.verdict, report.rows, report.strategy) == ("published", "proved", 2, "rename")
+    assert read(f"{database}.t") == [(1, "a"), (2, "b")]
+    assert {p.plane: p.status for p in report.planes if p.plane not in ("logical", "rewritten")} == {
+        "contract": "read",
+        "analyzed": "read",
+        "optimized": "read",
+        "executed": "read",
+        "batches": "read",
+        "files": "read",
+        "catalog": "read",
+    }
+    assert {e.invariant for e in report.invariants if e.enforced} >= {"I2", "I5", "I7", "D1"}
+    assert report.executed_sql is not None
+    assert ROWS in report.executed_sql
+    assert Report.from_json(report.to_json()).to_json() == report.to_json()
+    clean()
+
+
+def test_the_second_publish_keeps_the_table_and_its_properties(
+    guard: Guard, database: str, read: Any, spark: Any, clean: Any
+) -> None:
+    name = f"{database}.t"
+    guard.publish(Model(name, ROWS, contract=Contract(SCHEMA)))
+    spark.sql(f"alter table {name} set tblproperties ('owner team' = 'it''s us')")
+    spark.sql(f"comment on table {name} is 'kept'")
+    report = guard.publish(Model(name, "select 3 as id, 'c' as name", contract=Contract(SCHEMA)))
+    assert (report.outcome, report.strategy) == ("published", "location")
+    report = guard.publish(Model(name, "select 3L as id, 'c' as name", comment="new"))
+    assert (report.outcome, report.strategy) == ("published", "rename")
+    table = guard.session.table(name)
+    assert table is not None
+    assert table.managed
+    assert table.comment == "new"
+    assert table.properties["owner team"] == "its us" or table.properties["owner team"] == "it's us"
+    assert read(name) == [(3, "c")]
+    clean()
+
+
+BAD = {
+    "PP501": "select 1 as id",
+    "PP502": "select 1 as id, 'a' as name, 2 as more",
+    "PP503": "select 'a' as name, 1 as id",
+    "PP504": "select 1L as id, 'a' as name",
+    "PP505": "select if(v > 1, null, v) as id, 'a' as name from values (1), (2) as t(v)",
+    "PP102": "select 1 as id, 2 as id",
+    "PP110": "select 1 as id, nmae as name from values ('a') as t(name)",
+}
+
+
+@pytest.mark.parametrize("code", BAD)
+def test_a_violation_leaves_the_table_as_it_was(
+    guard: Guard, database: str, read: Any, spark: Any, clean: Any, code: str
+) -> None:
+    name = f"{database}.t"
+    guard.publish(Model(name, ROWS, contract=Contract(SCHEMA)))
+    before = spark.sql(f"describe extended {name}").collect()
+    report = guard.publish(Model(name, BAD[code], contract=Contract(SCHEMA)))
+    assert (report.outcome, report.verdict) == ("rejected", "violated")
+    assert code in codes(report, Verdict.VIOLATED)
+    assert read(name) == [(1, "a"), (2, "b")]
+    assert [r for r in spark.sql(f"describe extended {name}").collect() if "Stat" not in r[0]] == [
+        r for r in before if "Stat" not in r[0]
+    ]
+    clean()
+
+
+def test_a_rejection_by_spark_is_placed(guard: Guard, database: str) -> None:
+    sql = "select\n  id,\n  nmae\nfrom values (1) as t(id)"
+    report = guard.check(Model(f"{database}.t", sql, file="models/t.sql"))
+    (finding,) = report.of(Verdict.VIOLATED)
+    assert finding.code == "PP110"
+    assert "UNRESOLVED_COLUMN" in finding.message
+    assert str(finding.origin) == "models/t.sql:3:3"
+
+
+CONSTRAINTS = {
+    "unique": ({"type": "unique", "columns": ["id"]}, "select 1 as id union all select 1", "select 1 as id"),
+    "primary_key": ({"type": "primary_key", "columns": ["id"]}, "select 1 as id union all select 1", "select 1 as id"),
+    "check": ({"type": "check", "expression": "id > 0 -- positive"}, "select 0 as id", "select 1 as id"),
+    "foreign_key": (
+        {"type": "foreign_key", "columns": ["id"], "expression": "{db}.parent (id)"},
+        "select 9 as id",
+        "select 1 as id",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONSTRAINTS)
+def test_declared_constraints_are_counted(
+    guard: Guard, database: str, read: Any, spark: Any, clean: Any, kind: str
+) -> None:
+    spark.sql(f"create table {database}.parent using parquet as select 1 as id")
+    constraint, bad, good = CONSTRAINTS[kind]
+    constraint = {k: v.replace("{db}", database) if isinstance(v, str) else v for k, v in constraint.items()}
+    contract = Contract([("id", "int", True)], constraints=[constraint])
+    report = guard.publish(Model(f"{database}.t", good, contract=contract))
+    assert (report.outcome, report.verdict) == ("published", "proved")
+    assert "PP507" in codes(report, Verdict.PROVED)
+    report = guard.publish(Model(f"{database}.t", bad, contract=contract))
+    assert report.outcome == "rejected"
+    assert codes(report, Verdict.VIOLATED) == ["PP507"]
+    assert read(f"{database}.t") == [(1,)]
+    clean()
+
+
+def test_a_check_that_cannot_be_read_is_named(guard: Guard, database: str, clean: Any) -> None:
+    contract = Contract([("id", "int", True)], constraints=[{"type": "check", "expression": "nosuch > 0"}])
+    report = guard.publish(Model(f"{database}.t", "select 1 as id", contract=contract))
+    assert report.outcome == "rejected"
+    assert codes(report, Verdict.VIOLATED) == ["PP509"]
+    assert "nosuch" in report.of(Verdict.VIOLATED)[0].message
+    clean()
+
+
+def test_nested_not_null_is_judged_by_what_is_stored(guard: Guard, database: str, clean: Any) -> None:
+    contract = Contract([("items", "array<struct<sku:string not null,qty:int>>", True)])
+    good = "select array(named_struct('sku', 'a', 'qty', 1)) as items"
+    bad = "select array(named_struct('sku', if(v > 0, null, 'a'), 'qty', 1)) as items from values (1) as t(v)"
+    assert guard.publish(Model(f"{database}.t", good, contract=contract)).outcome == "published"
+    report = guard.publish(Model(f"{database}.t", bad, contract=contract))
+    assert report.outcome == "rejected"
+    assert [f.field for f in report.of(Verdict.VIOLATED)] == ["items.element.sku"]
+    clean()
+
+
+def test_two_columns_of_one_name_are_refused_before_anything_is_written(
+    guard: Guard, database: str, spark: Any, clean: Any
+) -> None:
+    sql = "select t1.id, t2.id from values (1) as t1(id) join values (1) as t2(id) on t1.id = t2.id"
+    report = guard.publish(Model(f"{database}.t", sql))
+    assert report.outcome == "rejected"
+    assert "PP102" in codes(report, Verdict.VIOLATED)
+    assert report.executed_sql is None
+    assert not spark.catalog.tableExists(f"{database}.t")
+    clean()
+
+
+def test_a_name_with_a_dot_is_kept_and_a_qualifier_is_not(guard: Guard, database: str, spark: Any) -> None:
+    spark.sql(f"create table {database}.customer using parquet as select 1 as id")
+    dotted = guard.publish(Model(f"{database}.a", "select 1 as `customer.id`"))
+    plain = guard.publish(Model(f"{database}.b", f"select customer.id from {database}.customer"))
+    assert (dotted.outcome, plain.outcome) == ("published", "published")
+    assert spark.table(f"{database}.a").columns == ["customer.id"]
+    assert spark.table(f"{database}.b").columns == ["id"]
+    location = guard.session.table(f"{database}.a").location  # type: ignore[union-attr]
+    assert spark.read.parquet(location).columns == ["customer.id"]
+
+
+def test_a_name_may_say_the_session_catalog(guard: Guard, database: str, read: Any) -> None:
+    for sql in ("select 1 as id", "select 2 as id", "select 3L as id"):
+        assert guard.publish(Model(f"spark_catalog.{database}.t", sql)).outcome == "published"
+    assert read(f"{database}.t") == [(3,)]
+    assert guard.publish(Model("elsewhere.db.t", "select 1 as id")).outcome == "failed"
+    report = guard.publish(Model("nosuch_database.t", "select 1 as id"))
+    assert (report.outcome, codes(report)[-1]) == ("failed", "PP601")
+
+
+def test_a_python_function_is_no_evidence_and_is_counted(spark: Any, database: str, clean: Any) -> None:
+    def next_or_none(x: int) -> int | None:
+        return None if x == 3 else x + 1
+
+    from pyspark.sql.functions import udf
+
+    guard = Guard(spark, functions={"next_or_none": udf(next_or_none, "int")})
+    contract = Contract([("id", "int", False)])
+    good = Model(f"{database}.t", "select next_or_none(v) as id from values (1), (2) as t(v)", contract=contract)
+    bad = Model(f"{database}.t", "select next_or_none(v) as id from values (1), (3) as t(v)", contract=contract)
+    assert guard.publish(good).outcome == "published"
+    report = guard.publish(bad)
+    assert (report.outcome, codes(report, Verdict.VIOLATED)) == ("rejected", ["PP505"])
+    clean()
+
+
+def test_a_rewriting_runs_only_where_the_settings_say_so(spark: Any, database: str, read: Any) -> None:
+    spark.sql(f"create table {database}.s using parquet as select array(1, 2, 2) as xs")
+    sql = f"select transform(xs, x -> x + size(array_distinct(xs))) as ys from {database}.s"
+    ran = Guard(spark, settings=Settings(rewrite="on")).publish(Model(f"{database}.t", sql))
+    asked = Guard(spark, settings=Settings(rewrite="suggest")).publish(Model(f"{database}.u", sql))
+    never = Guard(spark, settings=Settings(rewrite="off")).publish(Model(f"{database}.v", sql))
+    assert [r.applied for r in ran.rewrites] == [True]
+    assert sql not in (ran.executed_sql or "")
+    assert [r.applied for r in asked.rewrites] == [False]
+    assert "PP210" in codes(asked)
+    assert sql in (asked.executed_sql or "")
+    assert (asked.verdict, asked.fails("warning")) == ("proved", False)
+    assert never.rewrites == ()
+    assert read(f"{database}.t") == read(f"{database}.u") == read(f"{database}.v")
+
+
+def test_what_was_proved_upstream_is_evidence_downstream(guard: Guard, database: str) -> None:
+    pytest.importorskip("planproof.api")
+    guard.publish(
+        Model(f"{database}.up", "select * from values (1) as v(id)", contract=Contract([("id", "int", False)]))
+    )
+    down = Model(f"{database}.down", f"select id from {database}.up", contract=Contract([("id", "int", False)]))
+    (finding,) = [f for f in guard.check(down).findings if f.field == "id"]
+    assert finding.verdict is Verdict.PROVED
+    assert f"{database}.up was published" in (finding.evidence or "")
+    (finding,) = [f for f in Guard(guard.session).check(down).findings if f.field == "id"]
+    assert finding.verdict is Verdict.UNPROVED
+
+
+def test_audit_judges_what_is_stored(guard: Guard, database: str, spark: Any) -> None:
+    name = f"{database}.t"
+    spark.sql(
+        f"create table {name} using parquet partitioned by (d) as select * from values (1, 'x'), (null, 'y') v(id, d)"
+    )
+    good = guard.audit(name, Contract([("id", "int", True), ("d", "string", False)]))
+    assert (good.outcome, good.verdict, good.rows) == ("audited", "proved", 2)
+    bad = guard.audit(name, Contract([("id", "int", False), ("d", "string", True)]))
+    assert (bad.verdict, codes(bad, Verdict.VIOLATED)) == ("violated", ["PP505"])
+    location = guard.session.table(name).location  # type: ignore[union-attr]
+    path = guard.audit(f"{location}/d=x", Contract([("id", "int", False)]))
+    assert (path.outcome, path.verdict, path.rows) == ("audited", "proved", 1)
+    assert guard.audit(f"{database}.nosuch", Contract([("id", "int", True)])).outcome == "failed"
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_a_text_may_end_in_a_semicolon_and_a_comment(guard: Guard, database: str, read: Any, kind: str) -> None:
+    contract = Contract([("n", "int", False)], constraints=[{"type": "check", "expression": "n > 0"}])
+    sql = "select cast('1' as int) as n ; -- the end;"
+    report = guard.publish(Model(f"{database}.t", sql, contract=contract, materialized=kind))
+    assert (report.outcome, report.verdict) == ("published", "proved"), report.findings
+    assert read(f"{database}.t") == [(1,)]
