@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
 import subprocess
@@ -14,6 +15,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("planproof", "airflow_planproof", "dbt_planproof")
 HEAVY = ("pyspark", "py4j", "dbt", "airflow", "pyarrow", "sqlglot", "rich", "jinja2", "pandas", "numpy")
+SKIPPED_WITHOUT = (
+    "pyspark",
+    "pyarrow.parquet",
+    "pandas",
+    "dbt.adapters.spark",
+    "airflow.api_fastapi",
+    "airflow.providers.openlineage",
+    "cosmos",
+    "ruamel.yaml",
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +73,11 @@ def test_the_wheel_states_its_licence_and_python(wheel: zipfile.ZipFile) -> None
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: <3.14,>=3.10" in metadata
     assert any(n.endswith("licenses/LICENSE") for n in names)
+
+
+@pytest.mark.parametrize("name", SKIPPED_WITHOUT)
+def test_nothing_is_skipped_for_want_of_a_package(name: str) -> None:
+    importlib.import_module(name)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

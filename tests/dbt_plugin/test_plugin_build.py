@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("dbt.adapters.spark")
-pytest.importorskip("planproof.guard")
 
 # `var('broken')` names the models that break their promise in this run, and `var('batch')` the incrementals' delta.
 BROKEN = ("broken_null", "broken_type", "broken_twice", "broken_missing", "broken_view")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("dbt.adapters.spark")
-pytest.importorskip("planproof.guard")
 
 MODEL = """
     {{{{ config(materialized='table', file_format='parquet', meta={{'planproof': {settings}}}) }}}}
