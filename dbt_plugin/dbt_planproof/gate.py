@@ -28,6 +28,7 @@ from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
+    from planproof.session.classic import ClassicSession
     from planproof.session.protocol import Session
 
 _HARMLESS = ("read", "about")
@@ -188,7 +189,7 @@ class Gate:
         form = node.to_dict()
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
-        conf = planproof.session.open(self._spark()).conf if promises else None
+        conf = self._session().conf if promises else None
         model = model_of(_plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return Run(model, form, target, node.compiled_code.strip(), reason)
 
@@ -262,7 +263,7 @@ class Gate:
         """Whether a CREATE TABLE without USING makes a Parquet table in this session."""
         if "using" in clauses:
             return True
-        conf = self._spark().conf
+        conf = self._session().spark.conf
         return (
             conf.get("spark.sql.sources.default", "parquet") == "parquet"
             and conf.get("spark.sql.legacy.createHiveTableByDefault", "false") == "false"
@@ -353,7 +354,7 @@ class Gate:
                 self.made.append(make_guard(self._session()))
             return self.made[0]
 
-    def _session(self) -> Session:
+    def _session(self) -> ClassicSession:
         return planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
 
 

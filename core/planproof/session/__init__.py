@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planproof.session.protocol import Capabilities, Session, SparkFailure, SparkPlanes, StoredTable
+
+if TYPE_CHECKING:
+    from planproof.session.classic import ClassicSession
 
 __all__ = [
     "Capabilities",
@@ -18,6 +21,7 @@ __all__ = [
     "connected",
     "embedded",
     "open",
+    "opened_by_dbt",
     "running",
 ]
 
@@ -91,16 +95,18 @@ def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
         raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", transient=True) from error
 
 
-def opened_by_dbt(parameters: Mapping[str, str]) -> Session:
+def opened_by_dbt(parameters: Mapping[str, str]) -> ClassicSession:
     """The session of dbt-spark's `method: session`, opened as its cursor opens it: Hive's catalog, the profile's
     `server_side_parameters`.
     """
     from pyspark.sql import SparkSession
 
+    from planproof.session.classic import ClassicSession
+
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in parameters.items():
         builder = builder.config(key, value)
-    return open(builder.getOrCreate())
+    return ClassicSession(builder.getOrCreate())
 
 
 def running() -> Session | None:
