@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -115,10 +116,12 @@ def unresolved_routine(tree: exp.Expr, env: Environment) -> AnalysisError | None
 
 def _unresolved_routine(name: str, node: exp.Expr, env: Environment) -> AnalysisError:
     parts = ".".join(f"`{p}`" for p in name.split("."))
+    close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
+    hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
     return env.rejected(
         "UNRESOLVED_ROUTINE",
         f"Cannot resolve routine {parts} on search path "
-        "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].",
+        f"[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].{hint}",
         node,
     )
 

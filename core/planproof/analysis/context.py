@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -116,7 +117,11 @@ class Environment:
 
     def mismatch(self, found: Mismatch, node: exp.Expr) -> AnalysisError:
         """Spark's error for arguments that do not fit the function called at `node`."""
-        return AnalysisError(found.full_condition, found.message, self.error_origin(node))
+        message, (start, stop) = found.message, span(node)
+        if found.full_condition.startswith("DATATYPE_MISMATCH") and 0 <= start < stop:
+            shown = textwrap.shorten(self.text[start:stop], 80, placeholder="...")
+            message = f'Cannot resolve "{shown}" due to data type mismatch: {message}'
+        return AnalysisError(found.full_condition, message, self.error_origin(node))
 
 
 class Aliases(dict[str, list[Alias]]):

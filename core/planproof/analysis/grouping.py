@@ -112,7 +112,7 @@ def check_grouped(
     raise ctx.env.rejected(
         "MISSING_AGGREGATION",
         f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
-        "GROUP BY clause.",
+        "GROUP BY clause. Add it to GROUP BY, or take one value of each group, as any_value() does.",
         node,
     )
 

@@ -5,6 +5,7 @@ Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveTableValuedFunctions`
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -97,6 +98,20 @@ def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
     return replace(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
 
 
+_MANY = 500
+"""More relations than these are not looked through for a name that is like another."""
+
+
+def _nearest(parts: tuple[str, ...], env: Environment) -> str:
+    """The relations whose names are most like it, for the message."""
+    known = (*env.catalog.names, *(cte.name for cte in env.ctes.values()))
+    if len(known) > _MANY:
+        return ""
+    names = [".".join(split_name(name)[-len(parts) :]) for name in known]
+    close = difflib.get_close_matches(".".join(parts).lower(), names, n=3, cutoff=0.75)
+    return f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
+
+
 _FILES = frozenset(("parquet", "orc", "csv", "json", "text", "xml", "avro", "binaryfile", "delta", "iceberg", "hudi"))
 _PATH = re.compile(r"[/\\\\*$:]|^$")
 
@@ -126,7 +141,9 @@ def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         _refuse_elsewhere(parts, shown, node, env)
-        raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.", node)
+        raise env.rejected(
+            "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_nearest(parts, env)}", node
+        )
     if relation.name in env.broken:
         raise env.rejected(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)

@@ -43,7 +43,8 @@ def _target(left: Column, right: Column, kind: str, at: int, env: Environment, n
     if found is None:
         raise env.rejected(
             "INCOMPATIBLE_COLUMN_TYPE",
-            f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} of "
+            f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} "
+            f"(`{left.name}`) of "
             f'the second table is "{right.type.sql}" type which is not compatible with "{left.type.sql}" at the same '
             "column of the first table.",
             node,

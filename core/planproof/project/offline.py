@@ -35,7 +35,8 @@ DBT_CONF = Conf(ansi=False)
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
 
 # Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
-_MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "UNRESOLVED_TABLE_VALUED_FUNCTION", "UNRESOLVED_VARIABLE")
+_NO_RELATION = ("TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+_MISSING = (*_NO_RELATION, "UNRESOLVED_ROUTINE", "UNRESOLVED_TABLE_VALUED_FUNCTION", "UNRESOLVED_VARIABLE")
 _SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.I | re.S)
 
 
@@ -89,7 +90,9 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
 def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
     """Whether the error is that the parent's relation is not there."""
     name = split_name(parent.relation)[-1].lower()
-    return error.condition == "TABLE_OR_VIEW_NOT_FOUND" and f"`{name}` cannot be found" in error.message.lower()
+    return (
+        error.condition in _NO_RELATION and re.search(rf"`{re.escape(name)}`(?!\.)", error.message.lower()) is not None
+    )
 
 
 @dataclass(slots=True)

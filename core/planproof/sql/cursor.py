@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NoReturn, TypeVar
 
 from sqlglot import exp
@@ -104,7 +105,10 @@ class Cursor:
     def fail(self) -> NoReturn:
         """Raises Spark's syntax error at the token at hand."""
         shown = "end of input" if self.kind == "EOF" else f"'{self.token()}'"
-        raise AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near {shown}.", self.origin())
+        before = self.kinds[max(self.i - 4, 0) : self.i + 1]
+        comma = (",", "FROM") in pairwise(before)
+        hint = " Is the comma before FROM one too many?" if comma else ""
+        raise AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near {shown}.{hint}", self.origin())
 
     def unknown(self, construct: str, start: int | None = None) -> NoReturn:
         raise Unknown(construct, self.origin(start))
