@@ -139,6 +139,7 @@ class Rewriting:
 
     `sql` is the original text with only the rewritten spans replaced: the text itself, byte for byte, where no rule
     fired. `rules` names the rules that fired, in order; `rewrites` shows each rewritten span before and after.
+    `dropped` says why a rewriting was not taken, where the new text does not say what the rules meant.
     """
 
     plan: LogicalPlan
@@ -146,13 +147,14 @@ class Rewriting:
     rules: tuple[str, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
     findings: tuple[Finding, ...] = ()
+    dropped: str | None = None
 
 
 def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry: Registry | None = None) -> Rewriting:
     """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202).
 
-    The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202).
-    Where the text has no place for a rewriting, nothing is rewritten.
+    The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202). Where
+    the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
     """
     from planproof.optimizer import driver, render
     from planproof.optimizer.rules import RULES
@@ -170,8 +172,13 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     except (render.CannotRender, ValueError):
         # Nothing is wrong with the query: it runs as it is written.
         return Rewriting(plan, plan.text, (), (), findings)
-    if (reason := _misread(sql, found.plan, plan)) is not None:
-        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)))
+    try:
+        reason = _misread(sql, found.plan, plan)
+    except (AnalysisError, Unknown) as error:
+        # A HAVING that repeats an item, say, means it by its text: nothing is wrong with the query here either.
+        return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}")
+    if reason is not None:
+        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)), reason)
     steps = _steps(plan, found.fired, changes)
     rewrites = tuple(
         Rewrite(_makers(steps, start, stop), plan.text[start:stop], new, True, place(plan.text, start, stop))
@@ -207,16 +214,16 @@ def _makers(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) 
 
 
 def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
-    """Why the text is not that of the plan, if so: a name was captured, or a flag would change."""
+    """Why the text is not that of the plan, if so: a name was captured, or a flag would change.
+
+    Raises `AnalysisError` or `Unknown` where it does not bind.
+    """
     from planproof.optimizer.equivalence import equivalent
 
     env = plan.environment
     if env is None:
         return None
-    try:
-        again = bind_query(parse(sql, plan.conf), replace(env, text=sql), None)
-    except (AnalysisError, Unknown) as error:
-        return f"its text does not read back: {error}"
+    again = bind_query(parse(sql, plan.conf), replace(env, text=sql), None)
     if again.schema.strip() == root.schema.strip() and equivalent(again, root):
         return None
     return "its text does not read back as the plan that was meant"

@@ -18,7 +18,7 @@ from planproof.plan.builder import scan
 from planproof.plan.nodes import Join, Plan, Project
 
 sys.path.insert(0, str(Path(__file__).parent))
-import generator
+import rows
 
 CONF = Conf()
 SOURCES = {"t": [("a", "int", False), ("b", "int", True)], "u": [("a", "int", False), ("c", "string", True)]}
@@ -124,7 +124,7 @@ def test_a_rewriting_that_would_rename_a_column_is_not_made() -> None:
 
 def test_a_rule_that_is_not_asked_had_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = (Path(__file__).parents[1] / "cases" / "rewrites.sql").read_text().split(";\n")
-    catalog = Catalog({"rows": generator.STORED})
+    catalog = Catalog({"rows": rows.STORED})
     plans = [plan(text, catalog) for text in cases if text.strip()]
     asked_for = [optimize(p).sql for p in plans]
     monkeypatch.setattr(driver, "OVER", {})

@@ -21,6 +21,9 @@ SOURCES = {
 }
 
 
+TOTAL = "aggregate(ys, 0, (b, y) -> b + coalesce(y, 0))"
+
+
 def rewritten(sql: str, ansi: bool = True) -> tuple[str, tuple[str, ...]]:
     found = optimize(plan(sql, Catalog(SOURCES), conf=Conf(ansi=ansi)))
     return found.sql, found.rules
@@ -60,6 +63,9 @@ def test_an_invariant_of_an_inner_lambda_may_use_outer_variables() -> None:
         ("it is volatile", "SELECT transform(xs, x -> concat(x, concat(name, CAST(rand() AS STRING)))) FROM t"),
         ("arithmetic is cheap", "SELECT transform(ys, x -> x + id * 2) FROM t"),
         ("the call is never null, and [0] would be", "SELECT transform(ks, x -> concat(name, upper(name))) FROM t"),
+        ("a struct would name a field after it", "SELECT transform(xs, x -> to_json(struct(upper(name), x))) FROM t"),
+        ("so would arrays_zip", "SELECT transform(xs, x -> to_json(arrays_zip(split(name, ','), array(x)))) FROM t"),
+        ("its collation would give way", "SELECT transform(xs, x -> x = collate(upper(name), 'UTF8_LCASE')) FROM t"),
         (
             "an aggregate needs more than the row",
             "SELECT transform(array(1), x -> x + size(collect_list(name))) FROM t",
@@ -122,6 +128,9 @@ def test_what_may_raise_is_bound_behind_a_test_that_the_lambda_evaluates_it(befo
         ),
         ("the array may be costly", "transform(filter(ys, y -> y > 1), x -> x / aggregate(ys, 0, (a, y) -> a + y))"),
         ("zip_with has two arrays", "zip_with(ys, ys, (x, z) -> x / aggregate(ys, 0, (a, y) -> a + y))"),
+        ("another null makes it no null", "transform(ys, x -> isnull(x > aggregate(ys, 0, (a, y) -> a + y)))"),
+        ("a null ends concat in compiled code alone", "transform(xs, x -> concat(x, element_at(xs, 9)))"),
+        ("the last step needs it, too", f"aggregate(ys, 0, (a, x) -> {TOTAL}, a -> a + {TOTAL})"),
         (
             "the accumulator may raise before",
             "aggregate(ys, CAST(id AS INT), (c, x) -> aggregate(ys, 0, (a, y) -> a + y))",
@@ -145,3 +154,25 @@ def test_equal_invariants_that_bind_variables_of_their_own_are_computed_once() -
     sql = f"SELECT transform(xs, x -> concat({total}, x, {total})) AS r FROM t"
     after = f"SELECT transform(array({total}), v1 -> transform(xs, x -> concat(v1, x, v1)))[0] AS r FROM t"
     assert rewritten(sql)[0] == after
+
+
+def test_a_divisor_of_zero_ends_a_division_with_ansi_off() -> None:
+    sql = "SELECT transform(ds, x -> length(element_at(xs, 0)) / {}) AS r FROM t"
+    assert rewritten(sql.format("x"), ansi=False) == (sql.format("x"), ())
+    assert rewritten(sql.format("x"), ansi=True)[1] == ("hoist_invariants",)
+    assert rewritten(sql.format("2"), ansi=False)[1] == ("hoist_invariants",)
+
+
+@pytest.mark.parametrize("group", ["r", "1", "ALL"])
+def test_an_item_that_the_groups_name_is_rewritten_once(group: str) -> None:
+    sql = f"SELECT transform(xs, x -> concat(x, upper(name))) AS r, count(*) AS n FROM t GROUP BY {group}"
+    assert rewritten(sql)[1] == ("hoist_invariants",)
+
+
+def test_groups_that_a_set_leaves_out_and_what_a_having_repeats_are_left_alone() -> None:
+    item = "transform(xs, x -> concat(x, upper(name)))"
+    sets = f"SELECT {item} AS r, count(*) AS n FROM t GROUP BY ROLLUP ({item})"
+    having = f"SELECT {item} AS r, count(*) AS n FROM t GROUP BY r HAVING size({item}) > 1"
+    for sql in (sets, having):
+        found = optimize(plan(sql, Catalog(SOURCES)))
+        assert (found.sql, found.rules, found.findings) == (sql, (), ())

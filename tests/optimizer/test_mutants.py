@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +15,32 @@ from planproof.optimizer.rules import RULES
 
 sys.path.insert(0, str(Path(__file__).parent))
 import generator
+import rows
 
 MUTANTS = [(rule, condition) for rule in RULES for condition in sys.modules[rule.__module__].CONDITIONS]
-TRIES = 40
+TRIES, EXPRESSIONS = 40, 500
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize(("rule", "condition"), MUTANTS, ids=[f"{r.__name__}-{c.test}" for r, c in MUTANTS])
 def test_a_rule_without_its_condition_is_found_out(
-    rule: Any, condition: Condition, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rule: Any, condition: Condition, spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    generator.load(spark, str(tmp_path / "rows"))
-    monkeypatch.setattr(sys.modules[rule.__module__], condition.test, lambda *args: condition.dropped)
-    found: list[tuple[str, str, str]] = []
+    """Of the expressions that the generator makes, those are asked that the rule rewrites otherwise without it."""
+    module = sys.modules[condition.module or rule.__module__]
+
+    @contextmanager
+    def mutated() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, condition.test, lambda *args: condition.dropped)
+            yield
+
+    rows.load(spark, str(tmp_path / "rows"))
+    tally = generator.Tally()
     for seed in range(TRIES):
-        found = generator.search(spark, seed=seed, count=100, until=1).differences
-        if found:
+        tally.add(generator.search(spark, seed, EXPRESSIONS, until=1, mutated=mutated))
+        if tally.differences:
             break
-    assert found, f"without {condition.says!r} nothing differs in {TRIES * 200} pairs"
+    with capsys.disabled():
+        print(f"\n{rule.__name__}, {condition.says!r}: {tally.made} expressions, {tally.pairs} of them rewritten")
+    assert tally.differences, f"without {condition.says!r} nothing differs in {tally.made} expressions"

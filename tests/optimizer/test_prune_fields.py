@@ -105,6 +105,10 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
         ),
         ("Spark prunes under a transform by itself", "SELECT transform(items, i -> i.price * i.qty) e FROM t"),
         ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),
+        (
+            "a struct names a field after a path",
+            """SELECT exists(items, i -> to_json(struct(i.price)) = '{"price":1.5}') e FROM t""",
+        ),
         ("a flag would change", "SELECT exists(firm, f -> f.a > f.b) e FROM t"),
         (
             "the array is made by the query",
@@ -119,3 +123,11 @@ def test_it_does_not_fire(why: str, sql: str) -> None:
 def test_a_field_that_is_never_null_keeps_its_flag() -> None:
     sql = "SELECT exists(firm, f -> f.a > 1) e FROM t"
     assert rewritten(sql) == "SELECT exists(firm.`a`, f -> f > 1) e FROM t"
+
+
+def test_what_another_rule_shares_between_two_calls_is_pruned_in_each_by_itself() -> None:
+    sql = "SELECT transform(items, (i, n) -> flatten(array(pair, NULL))) e FROM t"
+    found = optimize(plan(sql, Catalog(SOURCES)))
+    assert found.findings == ()
+    assert "if((size(items.`qty`) > 0), flatten(array(pair, NULL)), NULL)" in found.sql
+    assert "transform(items, (i, n) -> v" in found.sql

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planproof.optimizer.condition import Condition
 from planproof.optimizer.rules import RULES
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -17,6 +18,10 @@ by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 
 def module(rule: Any) -> ModuleType:
     return sys.modules[rule.__module__]
+
+
+def condition_module(rule: Any, condition: Condition) -> ModuleType:
+    return sys.modules[condition.module or rule.__module__]
 
 
 @by_name
@@ -33,5 +38,5 @@ def test_each_condition_is_declared_with_the_function_that_decides_it(rule: Any)
     assert len(lines) == len(conditions)
     for line, condition in zip(lines, conditions):
         assert condition.says in re.sub(r"\s+", " ", line)
-        assert callable(getattr(module(rule), condition.test))
+        assert callable(getattr(condition_module(rule, condition), condition.test))
         assert condition.dropped in (True, False, [])

@@ -11,10 +11,15 @@ from planproof.expr import Expr
 class Condition:
     """One line of a rule's "Only when".
 
-    `says` is a part of that line, `test` the function of the rule's module, `dropped` what the function would answer if
-    the condition did not exist. The conformance tests drop each in turn, and demand that a difference is found.
+    `says` is a part of that line, `test` the function of the rule's module (or of `module`), `dropped` what it would
+    answer if the condition did not exist. The conformance tests drop each in turn, and demand a difference.
     """
 
     says: str
     test: str
     dropped: bool | list[Expr]
+    module: str | None = None
+
+
+NAMES_KEPT = Condition("no struct names a field after it", "keeps_names", True, "planproof.optimizer.retype")
+"""What all rules need that put a variable in the place of something else."""

@@ -37,7 +37,8 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_same(a, b, ids) for a, b in zip(one, other))
     if isinstance(one, Function):
-        return one is other
+        # A query's own functions are made anew each time that it is planned.
+        return one is other or one.name == other.name
     if isinstance(one, Literal):
         return one.type == other.type and repr(one.value) == repr(other.value)
     if isinstance(one, Column | Variable):
@@ -45,6 +46,9 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
         return bool(alike and ids.setdefault(one.id, other.id) == other.id)
     if isinstance(one, Alias):
         ids[one.id] = other.id
+    if isinstance(one, Lambda) and len(one.parameters) == len(other.parameters):
+        # One text that stands for two places is bound once in one of the plans, and twice in the other.
+        ids.update({p.id: q.id for p, q in zip(one.parameters, other.parameters)})
     if is_dataclass(one) and not isinstance(one, DataType):
         return all(_same(getattr(one, name), getattr(other, name), ids) for name in _compared(one.__class__))
     return bool(one == other)

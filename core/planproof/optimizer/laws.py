@@ -36,11 +36,14 @@ from planproof.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Array,
+    String,
+    is_numeric,
 )
 from planproof.types.casts import can_up_cast
 
 HASHED_ALIKE = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Types on which `=`, `array_contains` and hash sets agree; of floats they differ about NaN and -0.0."""
+"""Types on which `=` and hash sets agree; of floats they differ about NaN and -0.0."""
 
 
 def free_variables(expr: Expr) -> frozenset[int]:
@@ -100,33 +103,57 @@ def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
     return filled is not None and counts and divisor.children[0] == filled
 
 
-_RIGHT_FIRST = frozenset(("/", "%", "div", "mod", "pmod"))
-_COMPARED = "= < <= > >= <=> not isnull isnotnull"
-_MADE = "+ - * negative positive concat struct named_struct getmapvalue getarrayitem element_at"
-_STRICT = frozenset(f"{_COMPARED} {_MADE}".split())
+_DIVISIONS = frozenset(("/", "%", "div", "mod", "pmod"))
+_STOPPING = "= < <= > >= not + - * negative positive concat getmapvalue getarrayitem element_at"
+_STRICT = frozenset(_STOPPING.split())
+"""Functions that stop at a null operand, whose null is theirs then."""
+_TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct"))
+"""Functions that evaluate all their operands, and make something else of a null."""
 
 
 def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
-    """The operands that each evaluation of `body` evaluates before `part`, and whose null ends it before.
+    """The operands that each evaluation of `body` evaluates before `part`, and whose null makes the whole null before.
 
-    None where it may not get there at all, or where something may raise before. Spark evaluates operands from the left,
-    divisors first, and stops at a null operand.
+    None where it may not get there at all, where it may go on after such a null, or where something may raise before.
+    Spark evaluates operands from the left, divisors first, and stops at a null operand.
     """
     if body == part:
         return []
     if isinstance(body, Cast | GetField):
         return nulls_before(body.child, part, conf)
-    if not isinstance(body, Call) or body.function.name not in _STRICT | _RIGHT_FIRST:
+    if not isinstance(body, Call):
         return None
     before: list[Expr] = []
-    for operand in body.args[::-1] if body.function.name in _RIGHT_FIRST else body.args:
+    operands, stops = _order(body, conf)
+    for operand in operands:
         found = nulls_before(operand, part, conf)
         if found is not None:
-            return before + found
-        if may_raise(operand, conf):
+            return before + found if stops or not found else None
+        if may_raise(operand, conf) or (operand.nullable and _depends(body)):
             return None
-        before += [operand] if operand.nullable else []
+        before += [operand] if stops and operand.nullable else []
     return None
+
+
+def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
+    """The operands that are evaluated in any case but a null's, in order, and whether a null ends the evaluation."""
+    name = call.function.name
+    if name in _DIVISIONS and is_numeric(call.type):
+        # With ANSI off a divisor of zero ends it, too.
+        return call.args[::-1] if conf.ansi or _not_zero(call.args[-1], None) else call.args[-1:], True
+    if name in _TAKING_NULLS:
+        return call.args, False
+    return (call.args, True) if name in _STRICT else ((), True)
+
+
+def _depends(call: Call) -> bool:
+    """Whether a null ends the evaluation in generated code alone: so it is for concat of anything but arrays."""
+    return call.function.name == "concat" and not isinstance(call.type, Array)
+
+
+def plain_strings(expr: Expr) -> bool:
+    """No string in it has a collation of its own: which one wins depends on how each operand is written."""
+    return not any(isinstance(e.type, String) and e.type.collation is not None for e in expr.walk())
 
 
 _OF_ROWS = (Category.SCALAR, Category.OPERATOR)

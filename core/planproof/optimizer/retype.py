@@ -9,20 +9,29 @@ from planproof.conf import Conf
 from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Variable
 from planproof.expr.rewrite import rebuild
 from planproof.functions.bind import cast_nullable
-from planproof.types import Array, Struct
+from planproof.functions.signature import Mismatch
+from planproof.types import Array, DataType, Struct
+
+NAMING = frozenset(("struct", "arrays_zip"))
+"""Functions that name fields after arguments that are paths or variables."""
 
 
 def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -> Expr:
     """The expression with `change` applied from the top; what stands around a change is typed again.
 
     `change` gives None to go on to the children. Raises `planproof.functions.signature.Mismatch` where a function does
-    not take the new types.
+    not take the new types, and where a struct would name a field after another path than before.
     """
     found = change(expr)
     if found is not None:
         return found
     made = rebuild(expr, lambda child: substituted(child, change, conf))
-    return expr if made is expr else derived(made, conf)
+    if made is expr:
+        return expr
+    typed = derived(made, conf)
+    if isinstance(expr, Call) and expr.function.name in NAMING and not keeps_names(expr, typed):
+        raise Mismatch("", f"{expr.function.name} would name a field otherwise")
+    return typed
 
 
 def with_variables(expr: Expr, values: Mapping[int, Expr], conf: Conf) -> Expr:
@@ -51,6 +60,18 @@ def derived(expr: Expr, conf: Conf) -> Expr:
         data_type = Array(field.type, array.contains_null or field.nullable)
         return replace(expr, type=data_type, nullable=expr.child.nullable)
     return expr
+
+
+def keeps_names(old: Expr, new: Expr) -> bool:
+    """Whether two calls that name fields name them alike. What the text will call a variable in a new place is open."""
+    pairs = zip(old.children, new.children)
+    moved = any(isinstance(b, Variable) and a != b for a, b in pairs)
+    return not moved and _names(old.type) == _names(new.type)
+
+
+def _names(data_type: DataType) -> tuple[str, ...]:
+    fields = data_type.element if isinstance(data_type, Array) else data_type
+    return fields.names if isinstance(fields, Struct) else ()
 
 
 def fits(new: Expr, old: Expr) -> bool:

@@ -70,6 +70,9 @@ def _join(node: p.Join, change: Change) -> p.Plan:
 
 def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
     child = _mapped(node.child, change)
+    if node.grouping_sets is not None:
+        # To all around them, groups that a set leaves out are columns.
+        return node if child is node.child else replace(node, child=child)
     groups, items = _each(node.groups, change), _each(node.items, change)
     if child is node.child and groups is node.groups and items is node.items:
         return node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElements, Literal
+from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Variable
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import merged
@@ -148,7 +148,7 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
     for at, arg in enumerate(args):
         array = arg.type
         assert isinstance(array, Array)
-        name = arg.name if isinstance(arg, Column | GetField | GetFieldOfElements) else str(at)
+        name = arg.name if isinstance(arg, Column | Variable | GetField | GetFieldOfElements) else str(at)
         fields.append(StructField(name, array.element, True))
     return Array(Struct(tuple(fields)), False)
 

@@ -8,12 +8,14 @@ from planproof.conf import Conf
 from planproof.expr import Call, Expr, GetField, Lambda, Variable
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
 from planproof.optimizer.accesses import uses_itself
-from planproof.optimizer.calls import applied, element_of
-from planproof.optimizer.condition import Condition
+from planproof.optimizer.calls import applied
+from planproof.optimizer.condition import NAMES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
+from planproof.types import Array
 
 _READS = {"exists": 1, "forall": 1, "transform": 1, "aggregate": 2}
 """Functions that hand on nothing of the array but what their lambda makes of it, with the lambda's place."""
@@ -24,6 +26,8 @@ _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transf
 CONDITIONS = (
     Condition("uses one side alone", "_one_side", True),
     Condition("no flag changes", "_keeps_flags", True),
+    Condition("nor one of a lambda inside", "_same_inside", True),
+    NAMES_KEPT,
 )
 
 
@@ -32,23 +36,32 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     >>> from planproof.optimizer.example import rewritten
     >>> rewritten(entries_to_sides, "size(map_filter(attrs, (k, v) -> v.b > 1D))")
-    'size(filter(map_values(attrs), v1 -> v1.b > 1D))'
+    'size(filter(map_values(attrs), v -> v.b > 1D))'
     >>> rewritten(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")
-    "exists(map_keys(attrs), key1 -> key1 = 'k1')"
+    "exists(map_keys(attrs), e -> e = 'k1')"
     >>> rewritten(entries_to_sides, "map_values(map_filter(attrs, (k, v) -> v.b > 1D))")
-    'filter(map_values(attrs), v1 -> v1.b > 1D)'
+    'filter(map_values(attrs), v -> v.b > 1D)'
     >>> rewritten(entries_to_sides, "map_values(transform_values(attrs, (k, v) -> v.a))")
-    'transform(map_values(attrs), v1 -> v1.a)'
+    'transform(map_values(attrs), v -> v.a)'
 
     Only when
 
     - the lambda uses one side alone;
-    - no flag changes: `map_keys` calls its elements nullable.
+    - no flag changes: `map_keys` calls its elements nullable;
+    - nor one of a lambda inside, over an array that is made of a key;
+    - no struct names a field after it: `struct(e.value)` has a field `value`.
 
     >>> rewritten(entries_to_sides, "size(map_filter(attrs, (k, v) -> k = v.c))")
     'size(map_filter(attrs, (k, v) -> k = v.c))'
     """
-    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _changed(e, conf, registry)))
+
+    def change(expr: Expr) -> Expr:
+        try:
+            return _changed(expr, conf, registry)
+        except Mismatch:
+            return expr
+
+    return map_expressions(plan, lambda expr: transform_up(expr, change))
 
 
 def _changed(expr: Expr, conf: Conf, registry: Registry) -> Expr:
@@ -87,7 +100,7 @@ def _side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
     if not _one_side(function.body, other):
         return None
     side = applied(_SIDES[at], (made.args[0],), conf, registry)
-    value = element_of(side, variable.name)
+    value = _element(side, variable)
     if not _same_inside(function.body, variable, value):
         return None
     body = with_variables(function.body, {variable.id: value}, conf)
@@ -109,7 +122,7 @@ def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
         return None
     (ordinal,) = sides
     side = applied(_SIDES[ordinal], (entries.args[0],), conf, registry)
-    value = element_of(side, ("key", "value")[ordinal])
+    value = _element(side, entry)
     body = substituted(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
@@ -127,3 +140,9 @@ def _keeps_flags(new: Expr, old: Expr) -> bool:
 
 def _one_side(body: Expr, other: Variable) -> bool:
     return not any(e == other for e in body.walk())
+
+
+def _element(array: Expr, variable: Variable) -> Variable:
+    """The variable, as an element of another array."""
+    assert isinstance(array.type, Array)
+    return replace(variable, type=array.type.element, nullable=array.type.contains_null)

@@ -63,7 +63,7 @@ def _sought(function: Lambda, conf: Conf) -> Expr | None:
         return None
     left, right = body.args
     value = right if left == element else left if right == element else None
-    if value is None or value.type not in laws.HASHED_ALIKE or not _without(value, element):
+    if value is None or not _without(value, element):
         return None
     return value if _never_null(value) and _cannot_raise(value, conf) and _deterministic(value) else None
 

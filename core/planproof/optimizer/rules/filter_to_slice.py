@@ -9,7 +9,6 @@ from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, number
 from planproof.optimizer.condition import Condition
-from planproof.optimizer.retype import fits
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import INT
@@ -57,8 +56,7 @@ def _sliced(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     size = _size(expr.args[1], conf, registry)
     if size is None:
         return expr
-    found = applied("slice", (expr.args[0], number(1), size), conf, registry)
-    return found if fits(found, expr) else expr
+    return applied("slice", (expr.args[0], number(1), size), conf, registry)
 
 
 def _size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:

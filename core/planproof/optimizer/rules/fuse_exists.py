@@ -6,9 +6,10 @@ from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Variable, fresh_id
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied
-from planproof.optimizer.condition import Condition
+from planproof.optimizer.condition import NAMES_KEPT, Condition
 from planproof.optimizer.retype import fits, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
@@ -19,6 +20,7 @@ _TESTS = ("exists", "forall")
 CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
     Condition("is deterministic", "_deterministic", True),
+    NAMES_KEPT,
 )
 
 
@@ -32,7 +34,11 @@ def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     Only when the transform's body
 
     - cannot raise, for `exists` leaves out the elements behind the first match;
-    - is deterministic, as the row's other calls of a generator get other numbers else.
+    - is deterministic, as the row's other calls of a generator get other numbers else;
+
+    and
+
+    - no struct names a field after it: `struct(u)` has a field `u`.
 
     >>> rewritten(fuse_exists, "exists(transform(xs, x -> 1 / x), y -> y > 1)")
     'exists(transform(xs, x -> 1 / x), y -> y > 1)'
@@ -55,8 +61,11 @@ def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         return expr
     (given,) = function.parameters
     element = Variable(fresh_id(), given.name, given.type, given.nullable)
-    value = with_variables(function.body, {given.id: element}, conf)
-    body = with_variables(test.body, {test.parameters[0].id: value}, conf)
+    try:
+        value = with_variables(function.body, {given.id: element}, conf)
+        body = with_variables(test.body, {test.parameters[0].id: value}, conf)
+    except Mismatch:
+        return expr
     found = applied(expr.function.name, (array, Lambda((element,), body)), conf, registry)
     return found if fits(found, expr) else expr
 

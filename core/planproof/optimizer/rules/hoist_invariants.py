@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from planproof.conf import Conf
 from planproof.expr import (
@@ -20,9 +20,10 @@ from planproof.expr import (
 )
 from planproof.expr.rewrite import transform_down
 from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, number
-from planproof.optimizer.condition import Condition
+from planproof.optimizer.condition import NAMES_KEPT, Condition
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, substituted, with_variables
 from planproof.plan.nodes import Plan
@@ -40,7 +41,10 @@ CONDITIONS = (
     Condition("uses none of the variables", "_reached", False),
     Condition("cannot raise", "_may_raise", False),
     Condition("evaluates first of all", "_nulls_before", []),
+    Condition("stands nowhere else", "_there_alone", True),
     Condition("is deterministic", "_deterministic", True),
+    NAMES_KEPT,
+    Condition("no string has a collation", "_plain_strings", True),
     Condition("no flag changes", "_keeps_flags", True),
 )
 
@@ -57,10 +61,13 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - uses none of the variables of the lambda;
     - cannot raise, for an empty array evaluates the body never (else it is bound behind a test of the array's size);
     - is what each body evaluates first of all, where it may raise over an array with elements;
+    - stands nowhere else in the call, where it may raise: `aggregate` takes its last step over an empty array, too;
     - is deterministic: `rand()` is another one for each element;
 
     and
 
+    - no struct names a field after it: `struct(upper(name))` has a field `col1`, `struct(v)` one called `v`;
+    - no string has a collation of its own: a column's and a variable's give way to others, an expression's do not;
     - no flag changes: `[0]` makes the result nullable.
 
     >>> rewritten(hoist_invariants, "transform(xs, x -> x / aggregate(xs, 0, (a, y) -> a + y))")
@@ -80,7 +87,10 @@ def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The bound form of a call, the outermost first; None goes on to what is inside it."""
     if not isinstance(expr, Call) or expr.span is None or not laws.row_local(expr):
         return None
-    for function in expr.args:
+    if not _plain_strings(expr):
+        return None
+    # The last step of an aggregate is taken once.
+    for function in expr.args[:3]:
         for found in _invariants(function, conf) if isinstance(function, Lambda) else ():
             value = _value(expr, found, conf, registry)
             bound = None if value is None else _bound(expr, found, value, conf, registry)
@@ -127,12 +137,14 @@ def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr |
     array = call.args[0]
     if call.function.name not in _EACH_ELEMENT or not _is_path(array):
         return None
-    some = applied(">", (applied("size", (array,), conf, registry), number(0)), conf, registry)
-    if not laws.may_raise(invariant, conf, filled=array):
-        return some
     at = 2 if call.function.name == "aggregate" else 1
     function, before = call.args[at], call.args[1:at]
     assert isinstance(function, Lambda)
+    if not _there_alone(invariant, [e for e in call.args if e is not function]):
+        return None
+    some = applied(">", (applied("size", (array,), conf, registry), number(0)), conf, registry)
+    if not laws.may_raise(invariant, conf, filled=array):
+        return some
     nulls = _nulls_before(function.body, invariant, conf)
     if nulls is None or any(_may_raise(e, conf) for e in before):
         return None
@@ -175,8 +187,16 @@ def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
     return laws.nulls_before(body, invariant, conf)
 
 
+def _there_alone(invariant: Expr, others: Sequence[Expr]) -> bool:
+    return not any(alike(invariant, e) for other in others for e in other.walk())
+
+
 def _deterministic(expr: Expr) -> bool:
     return laws.deterministic(expr)
+
+
+def _plain_strings(expr: Expr) -> bool:
+    return laws.plain_strings(expr)
 
 
 def _keeps_flags(bound: Expr, call: Expr) -> bool:
@@ -189,10 +209,13 @@ def _is_path(expr: Expr) -> bool:
     return isinstance(expr, Column | Variable)
 
 
-def _bound(call: Call, invariant: Call, value: Expr, conf: Conf, registry: Registry) -> Expr:
-    """`transform(array(value), v -> call with v in place of invariant)[0]`."""
+def _bound(call: Call, invariant: Call, value: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """`transform(array(value), v -> call with v in place of invariant)[0]`; None where the variable does not fit in."""
     variable = Variable(fresh_id(), "v", value.type, value.nullable)
-    body = substituted(call, lambda e: variable if alike(invariant, e) else None, conf)
+    try:
+        body = substituted(call, lambda e: variable if alike(invariant, e) else None, conf)
+    except Mismatch:
+        return None
     once = applied("array", (value,), conf, registry)
     bound = applied("transform", (once, Lambda((variable,), body)), conf, registry)
     return applied("getarrayitem", (bound, number(0)), conf, registry)

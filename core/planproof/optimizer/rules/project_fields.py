@@ -7,11 +7,12 @@ from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lam
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
 from planproof.optimizer.condition import Condition
+from planproof.optimizer.retype import NAMING
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import Array
 
-CONDITIONS: tuple[Condition, ...] = ()
+CONDITIONS = (Condition("names no field", "_named_by", []),)
 """A null element and a null field both give a null element, and a path has the flags of the lambda."""
 
 
@@ -26,8 +27,25 @@ def project_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     >>> rewritten(project_fields, "transform(items, i -> i.price + 1)")
     'transform(items, i -> i.price + 1)'
+
+    Only when
+
+    - it names no field: `struct(items.price)` has a field `price`, any other argument makes one called `col1`.
+
+    >>> rewritten(project_fields, "struct(transform(items, i -> i.price))")
+    'struct(transform(items, i -> i.price))'
     """
-    return map_expressions(plan, lambda expr: transform_up(expr, _projected))
+    return map_expressions(plan, _changed)
+
+
+def _changed(expr: Expr) -> Expr:
+    naming = {id(e) for e in _named_by(expr)}
+    return transform_up(expr, lambda e: e if id(e) in naming else _projected(e))
+
+
+def _named_by(expr: Expr) -> list[Expr]:
+    """The arguments after which calls in the expression name fields."""
+    return [a for e in expr.walk() if isinstance(e, Call) and e.function.name in NAMING for a in e.args]
 
 
 def _projected(expr: Expr) -> Expr:

@@ -1,0 +1,473 @@
+"""Random lambda expressions over the columns of `rows`, as text, from a typed grammar.
+
+`Grammar(random).value(kind)` is one expression. Names of variables repeat across depths, and some are columns:
+shadowing is part of what is tested. What was said once is said again now and then, so that expressions share parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+KINDS = ("int", "long", "double", "decimal", "string", "lcase", "boolean")
+"""The kinds of one value; those of arrays are the keys of `ELEMENTS`."""
+ELEMENTS = {
+    "ints": "int",
+    "longs": "long",
+    "doubles": "double",
+    "decimals": "decimal",
+    "strings": "string",
+    "lcases": "lcase",
+    "grids": "ints",
+    "items": "item",
+    "entries": "entry",
+    "firms": "firm",
+    "pairs": "pair",
+}
+ROOTS = (*KINDS[:1], *KINDS, *list(ELEMENTS)[:7], "strings", "int", "boolean", "boolean")
+"""What whole expressions are: the kinds that most rules look at come more than once."""
+_TESTED = (*ELEMENTS, "items", "firms", "items", "firms")
+_PLAIN = ("ints", "longs", "doubles", "strings")
+_VALUES = {kind: array for array, kind in ELEMENTS.items()}
+_ZEROS = {"int": "0", "long": "0L", "double": "0D", "decimal": "CAST(0 AS DECIMAL(12,2))", "string": "''"}
+_FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "item": {
+        "int": ("qty", "ship.zip"),
+        "double": ("price",),
+        "string": ("sku", "city", "ship.city"),
+        "strings": ("tags",),
+    },
+    "entry": {"int": ("a",), "double": ("b",), "string": ("c", "e")},
+    "pair": {"int": ("value.a",), "double": ("value.b",), "string": ("key", "value.c")},
+    "firm": {"int": ("a", "n"), "string": ("b", "c", "e")},
+}
+_CONSTANTS: dict[str, tuple[str, ...]] = {
+    "int": ("k", "0", "1", "-1", "2147483647", "size(xs)"),
+    "long": ("big", "id", "0L", "9223372036854775807L"),
+    "double": ("d", "0D", "1.5D"),
+    "decimal": ("dec", "0.00", "99999999.99"),
+    "string": ("name", "'b'", "''", "box.label"),
+    "lcase": ("tongue", "CAST('B' AS STRING COLLATE UTF8_LCASE)"),
+    "boolean": ("true", "(k = 1)", "(name IS NULL)"),
+    "ints": ("xs", "items.qty", "slice(xs, 1, 0)", "flatten(grid)"),
+    "longs": ("ls",),
+    "doubles": ("ds", "box.items.price"),
+    "decimals": ("decs",),
+    "strings": ("words", "items.sku", "slice(words, 1, 0)", "array('a', 'b')"),
+    "lcases": ("tongues",),
+    "grids": ("grid",),
+    "items": ("items", "box.items", "items"),
+    "entries": ("map_values(attrs)",),
+    "firms": ("firm",),
+    "pairs": ("map_entries(attrs)",),
+}
+_SPREAD = "(size(filter(array_repeat(1, 200), (x, i) -> i < (hash(uuid()) & 255))) BETWEEN 80 AND 165)"
+"""True as long as each element gets a bound of its own: 122 of 200 are kept then, give or take 6."""
+_VOLATILE = (
+    _SPREAD,
+    "(get(transform(array_repeat(1, 5), x -> rand(3)), 0) < 0.5)",
+    "(size(filter(array_repeat(1, 9), x -> rand(3) < 0.2)) > 0)",
+    "exists(transform(array_repeat(1, 9), x -> rand(3)), r -> r < 0.2)",
+)
+_LOOKUP = "map_from_entries(transform(words, w -> struct(w, upper(w))))"
+
+Scope = tuple[tuple[str, str], ...]
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+@dataclass
+class Grammar:
+    """Random expressions. `risky`: whether the last one holds what may raise under ANSI."""
+
+    chance: Random
+    scope: Scope = ()
+    said: list[tuple[Scope, str, str]] = field(default_factory=list)
+    risky: bool = False
+
+    def value(self, kind: str, depth: int = 3) -> str:
+        """An expression of the kind; smaller ones as `depth` falls."""
+        known, again = self._known(kind), self._again(kind)
+        if again and self.chance.random() < 0.15:
+            return self.chance.choice(again)
+        if depth <= 0 or (known and self.chance.random() < 0.25):
+            return self.chance.choice([*known, *self._leaves(kind)])
+        scope = self.scope
+        if scope and self.chance.random() < 0.12:
+            # What the innermost lambda does not change.
+            scope = scope[:-1]
+        inner = Grammar(self.chance, scope, self.said)
+        made: Callable[[int], str] = getattr(inner, f"_{kind}")
+        text = made(depth - 1)
+        self.risky |= inner.risky
+        if scope is not self.scope and self.scope[-1][0] in words(text):
+            return self.chance.choice([*known, *self._leaves(kind)])
+        self.said.append((scope, kind, text))
+        return text
+
+    def _again(self, kind: str) -> list[str]:
+        """What was said of the kind, and would mean the same here."""
+        return [
+            text
+            for scope, of, text in self.said
+            if of == kind
+            and scope == self.scope[: len(scope)]
+            and not {n for n, _ in self.scope[len(scope) :]} & words(text)
+        ]
+
+    def _known(self, kind: str) -> list[str]:
+        """Lambda variables of the kind, and fields of those that are structs; the inner ones likelier."""
+        found = []
+        for name, of in dict(self.scope).items():
+            found += [name] if of == kind else [f"{name}.{f}" for f in _FIELDS.get(of, {}).get(kind, ())]
+        return found + found[-2:]
+
+    def _leaves(self, kind: str) -> list[str]:
+        """Columns and constants; a column that a variable hides is none here."""
+        hidden = {name for name, _ in self.scope}
+        found = [leaf for leaf in _CONSTANTS[kind] if not hidden & words(leaf)]
+        return found or [f"slice({_CONSTANTS[kind][0]}, 1, 0)"]
+
+    def _leaf(self, text: str, other: str = "1") -> str:
+        """The text, where no variable hides one of its columns."""
+        return text if not {n for n, _ in self.scope} & words(text) else other
+
+    def within(self, *bound: tuple[str, str]) -> Grammar:
+        return Grammar(self.chance, (*self.scope, *bound), self.said)
+
+    def _fresh(self) -> str:
+        return self.chance.choice(("x", "y", "k", "w", "v1", "name"))
+
+    def _body(self, kind: str, depth: int, *params: tuple[str, str]) -> str:
+        inner = self.within(*params)
+        text = inner.value(kind, depth)
+        self.risky |= inner.risky
+        return text
+
+    def _pick(self, *options: Callable[[], str]) -> str:
+        return self.chance.choice(options)()
+
+    def _raising(self, text: str) -> str:
+        self.risky = True
+        return text
+
+    def _array(self, depth: int, kinds: Sequence[str] = tuple(ELEMENTS)) -> tuple[str, str]:
+        kind = self.chance.choice(kinds)
+        plain = self.chance.random() < 0.3
+        return self.chance.choice(self._leaves(kind)) if plain else self.value(kind, depth), ELEMENTS[kind]
+
+    def _outer(self, kind: str, depth: int, *bound: tuple[str, str]) -> str:
+        """What the variables `bound` of a lambda do not change; the first of them where they hide what it says."""
+        return self.within(*bound)._leaf(self.value(kind, depth), bound[0][0])
+
+    def _never_taken(self) -> str:
+        """A branch that would raise, and that no element takes."""
+        visible = list(dict(self.scope))
+        if not visible:
+            return self._leaf("if(name IS NULL, CAST(upper(name) AS INT), k)")
+        name = self.chance.choice(visible)
+        return self._raising(f"if({name} IS NULL AND {name} IS NOT NULL, element_at(slice(xs, 1, 0), 1), 1)")
+
+    def _predicate(self, function: str, depth: int, kinds: Sequence[str] = _TESTED) -> str:
+        array, element = self._array(depth, kinds)
+        name = self._fresh()
+        test = self.chance.random()
+        if element in _FIELDS and test > 0.75:
+            fields = self.chance.choice([f for f in _FIELDS[element].values() if len(f) > 1])
+            one, other = self.chance.sample(fields, 2)
+            return f"{function}({array}, {name} -> {name}.{one} {self.chance.choice(('>', '=', '<=>'))} {name}.{other})"
+        if test < 0.06:
+            return f"{function}({array}, {name} -> {name} IS {self.chance.choice(('', 'NOT '))}NULL)"
+        if test < 0.3 and element in KINDS:
+            sides = [name, self._outer(element, depth, (name, element))]
+            self.chance.shuffle(sides)
+            return f"{function}({array}, {name} -> {sides[0]} {self.chance.choice(('>', '<=>', '!='))} {sides[1]})"
+        return f"{function}({array}, {name} -> {self._body('boolean', depth, (name, element))})"
+
+    def _reduced(self, kind: str, depth: int) -> str:
+        """An aggregate, with a last step now and then, and with a struct as its accumulator."""
+        fixed = self.chance.random() < 0.25
+        array, element = (self.chance.choice(self._leaves(_VALUES[kind])), kind) if fixed else self._array(depth)
+        name = self._fresh()
+        self.risky |= kind in ("int", "long", "decimal")
+        step = {"string": "concat({}, {})", "decimal": "CAST({1} + {0} AS DECIMAL(12,2))"}.get(kind, "{} + {}")
+        step = self.chance.choice((step, "{1} + {0}")) if kind in ("int", "long", "double") else step
+        body = self._outer(kind, depth, (name, kind)) if fixed else self._body(kind, depth, (name, element))
+        if self.chance.random() < 0.2 and name != "acc":
+            start = f"named_struct('s', {_ZEROS[kind]}, 'n', 0)"
+            made = f"named_struct('s', {step.format('acc.s', f'({body})')}, 'n', acc.n + 1)"
+            return f"aggregate({array}, {start}, (acc, {name}) -> {made}, acc -> acc.s)"
+        last, shared = "", self._again(kind)
+        if self.chance.random() < (0.6 if fixed else 0.25):
+            more = body if fixed else self.chance.choice(shared) if shared else self._body(kind, depth, ("acc", kind))
+            last = f", acc -> {step.format('acc', f'({more})')}"
+        return f"aggregate({array}, {_ZEROS[kind]}, (acc, {name}) -> {step.format('acc', f'({body})')}{last})"
+
+    def _any(self, kind: str, depth: int) -> str:
+        """What there is of every kind."""
+        v, array = self.value, _VALUES[kind]
+        return self._pick(
+            lambda: f"coalesce({v(kind, depth)}, {v(kind, depth)})",
+            lambda: f"if({v('boolean', depth)}, {v(kind, depth)}, {v(kind, depth)})",
+            lambda: f"CASE WHEN {v('boolean', depth)} THEN {v(kind, depth)} ELSE {v(kind, depth)} END",
+            lambda: f"{v(array, depth)}[0]",
+            lambda: self._raising(f"element_at({v(array, depth)}, {self.chance.choice(('1', '-1', '0'))})"),
+            lambda: self._raising(f"element_at({self._predicate('filter', depth, (array,))}, 1)"),
+            lambda: f"array_max({v(array, depth)})",
+        )
+
+    def _int(self, depth: int) -> str:
+        v = self.value
+        return self._pick(
+            lambda: f"size({self._array(depth)[0]})",
+            lambda: f"length({v('string', depth)})",
+            lambda: self._raising(f"({v('int', depth)} {self.chance.choice('+-*')} {v('int', depth)})"),
+            lambda: self._raising(f"CAST({v('int', depth)} div {v('int', depth)} AS INT)"),
+            lambda: self._raising(f"CAST({v('string', depth)} AS INT)"),
+            lambda: self._any("int", depth),
+            lambda: self._any("int", depth),
+            lambda: self._reduced("int", depth),
+            lambda: self._never_taken(),
+            lambda: self._raising(self._leaf("CAST(reverse(upper(name)) AS INT)")),
+            lambda: self._raising(f"{self._predicate('filter', depth, ('items',))}[0].qty"),
+            lambda: f"size({self._predicate('filter', depth)})",
+            lambda: f"array_position({v('strings', depth)}, {v('string', depth)})",
+            lambda: f"size(map_filter(attrs, {self._entry('boolean', depth)}))",
+            lambda: f"size({self._transformed('ints', depth)})",
+            lambda: self._raising(self._end(self._transformed("ints", depth))),
+            lambda: self._raising(f"element_at({self._leaf('items', 'box.items')}, {v('int', depth)}).qty"),
+            lambda: "attrs['k1'].a",
+        )
+
+    def _long(self, depth: int) -> str:
+        v = self.value
+        return self._pick(
+            lambda: self._raising(f"({v('long', depth)} {self.chance.choice('+-*')} {v('int', depth)})"),
+            lambda: f"CAST({v('int', depth)} AS BIGINT)",
+            lambda: self._any("long", depth),
+            lambda: self._reduced("long", depth),
+            lambda: self._raising(f"({v('long', depth)} div {v('int', depth)})"),
+        )
+
+    def _double(self, depth: int) -> str:
+        v = self.value
+        return self._pick(
+            lambda: f"({v('double', depth)} {self.chance.choice('+-*')} {v('double', depth)})",
+            lambda: self._raising(f"({v('double', depth)} {self.chance.choice('/%')} {v('double', depth)})"),
+            lambda: self._raising(f"({v('int', depth)} / {v('int', depth)})"),
+            lambda: f"({v('double', depth)} / {self.chance.choice(('2', '4D', '0.5D'))})",
+            lambda: f"CAST({v('int', depth)} AS DOUBLE)",
+            lambda: self._any("double", depth),
+            lambda: self._reduced("double", depth),
+        )
+
+    def _decimal(self, depth: int) -> str:
+        v = self.value
+        return self._pick(
+            lambda: self._raising(f"CAST({v('decimal', depth)} + {v('decimal', depth)} AS DECIMAL(12,2))"),
+            lambda: self._raising(f"CAST({v('int', depth)} AS DECIMAL(10,2))"),
+            lambda: self._any("decimal", depth),
+            lambda: self._reduced("decimal", depth),
+        )
+
+    def _string(self, depth: int) -> str:
+        v = self.value
+        return self._pick(
+            lambda: f"concat({v('string', depth)}, {v('string', depth)})",
+            lambda: f"upper({v('string', depth)})",
+            lambda: f"reverse({v('string', depth)})",
+            lambda: self._any("string", depth),
+            lambda: f"CAST({v('int', depth)} AS STRING)",
+            lambda: self._reduced("string", depth),
+            lambda: self._raising(f"{self._leaf(_LOOKUP, 'map()')}[{v('string', depth)}]"),
+            lambda: f"array_join({v('strings', depth)}, ',')",
+            lambda: f"to_json(struct({self._array(depth, _PLAIN)[0]}, {self._array(depth, _PLAIN)[0]}))",
+            lambda: f"to_json(arrays_zip({self._array(depth, _PLAIN)[0]}, {v('ints', depth)}))",
+        )
+
+    def _lcase(self, depth: int) -> str:
+        return self._pick(
+            lambda: f"upper({self.value('lcase', depth)})",
+            lambda: self._any("lcase", depth),
+        )
+
+    def _boolean(self, depth: int) -> str:
+        v, kind = self.value, self.chance.choice(("int", "double", "string", "int", "long", "decimal", "lcase"))
+        sign = self.chance.choice(("=", "<", ">=", "<=>", "!="))
+        return self._pick(
+            lambda: f"({v(kind, depth)} {sign} {v(kind, depth)})",
+            lambda: f"({v(kind, depth)} {sign} {v(kind, depth)})",
+            lambda: f"({v('string', 0)} {sign} collate({v('string', depth)}, 'UTF8_LCASE'))",
+            lambda: f"({v('boolean', depth)} {self.chance.choice(('AND', 'OR', '=', '<=>'))} {v('boolean', depth)})",
+            lambda: f"(NOT {v('boolean', depth)})",
+            lambda: f"({v(kind, depth)} IS NULL)",
+            lambda: f"({v('boolean', depth)} IS NULL)",
+            lambda: self._predicate("exists", depth),
+            lambda: self._predicate("forall", depth),
+            lambda: self._contained(depth),
+            lambda: self._contained(depth),
+            lambda: self._counted(depth),
+            lambda: self._fused(depth),
+            lambda: self._overlapping(depth),
+            lambda: self.chance.choice(_VOLATILE),
+        )
+
+    def _counted(self, depth: int) -> str:
+        compared = self.chance.choice(("{} > 0", "{} >= 1", "{} = 0", "0 < {}", "{} > 1", "{} != 0"))
+        return f"({compared.format('size(' + self._predicate('filter', depth) + ')')})"
+
+    def _fused(self, depth: int) -> str:
+        kind, name = self.chance.choice(tuple(ELEMENTS)[:6]), self._fresh()
+        test = self._body("boolean", depth, (name, ELEMENTS[kind]))
+        return f"{self.chance.choice(('exists', 'forall'))}({self._transformed(kind, depth)}, {name} -> {test})"
+
+    def _overlapping(self, depth: int) -> str:
+        kind = self.chance.choice(tuple(ELEMENTS)[:6])
+        one, failing = (("x", ELEMENTS[kind]),), f"array(coalesce({self._outer('int', depth, ('x', 'int'))}, 1) + 1)"
+        arrays = [self.value(kind, depth), self._body(kind, depth, *one)]
+        chosen = self.chance.random()
+        if chosen < 0.1:
+            arrays = ["array_repeat(1, 200)", "array(hash(uuid()) & 1)"]
+        elif chosen < 0.3:
+            arrays = [self.chance.choice(self._leaves("ints")), failing if "x" not in words(failing) else "array(1)"]
+            self.risky = True
+        elif chosen < 0.6:
+            arrays = [self.chance.choice(self._leaves(kind)) for _ in "12"]
+        sides = self.chance.sample(("x", "w"), 2)
+        return f"exists({arrays[0]}, x -> exists({arrays[1]}, w -> {sides[0]} = {sides[1]}))"
+
+    def _end(self, array: str) -> str:
+        form = self.chance.choice(("get({}, 0)", "{}[0]", "element_at({}, 1)", "element_at({}, -1)", "{}[1]"))
+        return form.format(array)
+
+    def _entry(self, kind: str, depth: int) -> str:
+        return f"(k, y) -> {self._body(kind, depth, ('k', 'string'), ('y', 'entry'))}"
+
+    def _contained(self, depth: int) -> str:
+        """An exists that compares each element with one value, which may use it, be null, raise or change."""
+        kind = self.chance.choice(("ints", "longs", "doubles", "decimals", "strings", "lcases"))
+        name, one = self._fresh(), ELEMENTS[kind]
+        if self.chance.random() < 0.05:
+            return f"exists(array_repeat(1, 200), {name} -> (hash(uuid()) & 1) = {name})"
+        array, within = self.value(kind, depth), self.within((name, one))
+        fixed = [c for c in _CONSTANTS[one] if not c[0].islower()]
+        outer = self.value(one, depth) if self.chance.random() < 0.7 else self.chance.choice(self._leaves(one))
+        sought = self._pick(
+            lambda: self._body(one, depth, (name, one)),
+            lambda: within._leaf(outer, fixed[0]),
+            lambda: within._leaf(outer, fixed[0]),
+            *[lambda: f"coalesce({within._leaf(outer, name)}, {self.chance.choice(fixed)})"] * 3,
+            lambda: f"coalesce({name}, {self.chance.choice(fixed)})",
+            lambda: self.chance.choice(fixed),
+        )
+        sides = [name, sought]
+        self.chance.shuffle(sides)
+        return f"exists({array}, {name} -> {sides[0]} = {sides[1]})"
+
+    def _filtered(self, kind: str, depth: int) -> str:
+        v, array = self.value, self.value(kind, depth)
+        name, index = self.chance.choice((("x", "i"), ("k", "n"), ("y", "x")))
+        inner = self._body("int", depth, (name, ELEMENTS[kind]), (index, "int"))
+        outer = self.within((name, ELEMENTS[kind]), (index, "int"))._leaf(v("int", depth))
+        column = self.within((name, ELEMENTS[kind]))._leaf("k")
+        bound = self.chance.choice(
+            ("0", "1", "2", "-1", "3L", "2147483647", "NULL", "size(xs)", column, inner, inner, outer, outer)
+        )
+        return self._pick(
+            lambda: self._predicate("filter", depth, (kind,)),
+            lambda: f"filter({array}, ({name}, {index}) -> {_indexed(index, bound, self.chance)})",
+            lambda: f"filter({array}, ({name}, {index}) -> {_indexed(index, bound, self.chance)})",
+            lambda: f"slice({array}, 1, {self.chance.choice('002')})",
+            lambda: f"reverse({array})",
+            lambda: self._raising(f"slice({array}, {v('int', depth)}, 1)"),
+        )
+
+    def _transformed(self, kind: str, depth: int) -> str:
+        array, element = self._array(depth)
+        name = self._fresh()
+        of = ELEMENTS[kind]
+        if element == of and of in _ZEROS and self.chance.random() < 0.2:
+            sign = "||" if of == "string" else self.chance.choice("+-*%") if of == "double" else "-"
+            sides = [name, self._outer(of, depth, (name, of))]
+            self.chance.shuffle(sides)
+            self.risky = True
+            return f"transform({array}, {name} -> {f' {sign} '.join(sides)})"
+        if self.chance.random() < 0.2:
+            index = "i" if name != "i" else "n"
+            return f"transform({array}, ({name}, {index}) -> {self._body(of, depth, (name, element), (index, 'int'))})"
+        return f"transform({array}, {name} -> {self._body(of, depth, (name, element))})"
+
+    def _zipped(self, kind: str, depth: int) -> str:
+        (left, a), (right, b) = self._array(depth), self._array(depth)
+        return f"zip_with({left}, {right}, (x, y) -> {self._body(ELEMENTS[kind], depth, ('x', a), ('y', b))})"
+
+    def _flattened(self, kind: str, depth: int) -> str:
+        array, element = self._array(depth)
+        name = self._fresh()
+        return f"flatten(transform({array}, {name} -> {self._body(kind, depth, (name, element))}))"
+
+    def _made(self, kind: str, depth: int) -> str:
+        fields = _FIELDS["item"].get(ELEMENTS[kind], ())
+        paths: list[Callable[[], str]] = [
+            lambda: f"transform({self._leaf('items', 'box.items')}, x -> x.{self.chance.choice(fields)})",
+            lambda: f"{self._filtered('items', depth)}.{self.chance.choice(fields)}",
+        ]
+        return self._pick(
+            *[lambda: self._transformed(kind, depth)] * 2,
+            lambda: self._filtered(kind, depth),
+            lambda: self._zipped(kind, depth),
+            lambda: self._flattened(kind, depth),
+            lambda: f"slice({self._transformed(kind, depth)}, {self.chance.choice(('1, 1', '2, 1', '-1, 1'))})",
+            lambda: f"map_values(transform_values(attrs, {self._entry(ELEMENTS[kind], depth)}))",
+            lambda: f"coalesce({self.value(kind, depth)}, {self.value(kind, depth)})",
+            *(paths if fields else []),
+        )
+
+    def _ints(self, depth: int) -> str:
+        if self.chance.random() < 0.08:
+            return f"slice(transform({self._array(depth)[0]}, (x, n) -> n), 2, 1)"
+        if self.chance.random() < 0.04 and not self.scope:
+            return "array(size(array_distinct(transform(words, x -> concat(coalesce(name, ''), upper(name), uuid())))))"
+        return self._made("ints", depth)
+
+    def _longs(self, depth: int) -> str:
+        return self._made("longs", depth)
+
+    def _doubles(self, depth: int) -> str:
+        return self._made("doubles", depth)
+
+    def _decimals(self, depth: int) -> str:
+        return self._made("decimals", depth)
+
+    def _strings(self, depth: int) -> str:
+        if self.chance.random() < 0.12:
+            return f"map_keys(map_filter(attrs, {self._entry('boolean', depth)}))"
+        return self._made("strings", depth)
+
+    def _lcases(self, depth: int) -> str:
+        return self._made("lcases", depth)
+
+    def _grids(self, depth: int) -> str:
+        return self._made("grids", depth)
+
+    def _items(self, depth: int) -> str:
+        return self._filtered("items", depth)
+
+    def _entries(self, depth: int) -> str:
+        if self.chance.random() < 0.3:
+            return f"map_values(map_filter(attrs, {self._entry('boolean', depth)}))"
+        return self._filtered("entries", depth)
+
+    def _pairs(self, depth: int) -> str:
+        return self._filtered("pairs", depth) if self.chance.random() < 0.3 else self._leaf("map_entries(attrs)")
+
+    def _firms(self, depth: int) -> str:
+        return self._filtered("firms", depth)
+
+
+def _indexed(index: str, bound: str, chance: Random) -> str:
+    return chance.choice((f"{index} < {bound}", f"{bound} > {index}", f"{index} <= {bound}", f"{bound} >= {index}"))
