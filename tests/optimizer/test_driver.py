@@ -14,8 +14,10 @@ from planproof.conf import Conf
 from planproof.expr import Alias, fresh_id
 from planproof.functions.registry import Registry, builtin
 from planproof.optimizer import driver
+from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.plan.builder import scan
 from planproof.plan.nodes import Join, Plan, Project
+from planproof.types import INT, LONG, Array
 
 sys.path.insert(0, str(Path(__file__).parent))
 import rows
@@ -53,13 +55,67 @@ def swap_join_sides(root: Plan, conf: Conf, registry: Registry) -> Plan:
     return root
 
 
-@pytest.mark.parametrize("rule", [swap_columns, rename, loosen])
+def _first(root: Plan, **changed: object) -> Plan:
+    """The projection with its first item changed, once."""
+    if not isinstance(root, Project) or all(getattr(root.items[0], k) == v for k, v in changed.items()):
+        return root
+    return replace(root, items=(replace(root.items[0], **changed), *root.items[1:]))  # type: ignore[type-var]
+
+
+def widen(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    return _first(root, type=LONG)
+
+
+def loosen_inside(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    return _first(root, type=Array(Array(INT, True), False))
+
+
+def requalify(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    return _first(root, qualifier=("other",))
+
+
+def drop_last(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    return replace(root, items=root.items[:-1]) if isinstance(root, Project) and len(root.items) > 1 else root
+
+
+@pytest.mark.parametrize("rule", [swap_columns, rename, loosen, widen, requalify, drop_last])
 def test_a_rule_that_changes_the_schema_is_named_and_refused(rule: driver.Rule) -> None:
     root = plan("SELECT a, b FROM t", Catalog(SOURCES)).root
     found = driver.run(root, CONF, builtin(), [rule])
     assert [r.rule for r in found.refused] == [rule.__name__]
     assert found.plan is root
     assert found.fired == ()
+
+
+def test_a_rule_that_changes_a_nested_flag_is_named_and_refused() -> None:
+    root = plan(
+        "SELECT a, b FROM n", Catalog({"n": [("a", Array(Array(INT, False), False), True), ("b", INT, True)]})
+    ).root
+    found = driver.run(root, CONF, builtin(), [loosen_inside])
+    assert [r.rule for r in found.refused] == ["loosen_inside"]
+    assert (found.plan, found.fired) == (root, ())
+
+
+def test_a_rule_that_swaps_two_columns_of_one_name_and_type_is_refused() -> None:
+    root = plan("SELECT t.a, u.a FROM t JOIN u ON t.a = u.a + 1", Catalog(SOURCES)).root
+    found = driver.run(root, CONF, builtin(), [swap_columns])
+    assert root.schema.strip().names == ("a", "a")
+    assert [r.rule for r in found.refused] == ["swap_columns"]
+
+
+def test_a_refused_rule_does_not_keep_others_from_firing() -> None:
+    made = plan("SELECT a, transform(split(c, ','), x -> concat(x, upper(c))) AS r FROM u", Catalog(SOURCES))
+    found = driver.run(made.root, CONF, builtin(), [drop_last, hoist_invariants, widen])
+    assert [r.rule for r in found.refused] == ["drop_last", "widen"]
+    assert [f.rule for f in found.fired] == ["hoist_invariants"]
+
+
+def test_rules_that_never_come_to_an_end_are_an_error() -> None:
+    def again(root: Plan, conf: Conf, registry: Registry) -> Plan:
+        return Project(root.output, root)
+
+    with pytest.raises(driver.RewriteCycle, match="again"):
+        driver.run(plan("SELECT a FROM t", Catalog(SOURCES)).root, CONF, builtin(), [again])
 
 
 def test_the_refused_rule_is_a_finding_and_the_text_is_untouched() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import sys
 from types import ModuleType
@@ -12,6 +13,11 @@ import pytest
 
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.rules import RULES
+
+FORMS = frozenset(
+    "_is_path _is_one _compares _pays _movable _not_folded _own_flag _may_stand_outside".split()  # noqa: SIM905
+)
+"""What decides whether a call has the form that a rule is about, or whether it pays: no result depends on it."""
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 
@@ -40,3 +46,15 @@ def test_each_condition_is_declared_with_the_function_that_decides_it(rule: Any)
         assert condition.says in re.sub(r"\s+", " ", line)
         assert callable(getattr(condition_module(rule, condition), condition.test))
         assert condition.dropped in (True, False, [])
+
+
+def test_each_predicate_of_a_rule_is_a_condition_or_a_matter_of_form() -> None:
+    found = set()
+    for rule in RULES:
+        conditions = {c.test for c in module(rule).CONDITIONS}
+        for name, value in vars(module(rule)).items():
+            own = inspect.isfunction(value) and value.__module__ == rule.__module__
+            if own and value.__annotations__.get("return") == "bool":
+                assert (name in conditions) != (name in FORMS), f"{rule.__name__}: {name}"
+                found.add(name)
+    assert found >= FORMS

@@ -19,6 +19,7 @@ CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
     Condition("is deterministic", "_deterministic", True),
     Condition("does not use the element", "_without", True),
+    Condition("have one type", "_alike", True),
 )
 
 
@@ -36,13 +37,14 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - may be null behind a test of the outer one's size alone: of an empty one `exists` is false, `arrays_overlap` NULL;
     - cannot raise, for an empty outer array never evaluates it;
     - is deterministic: `exists` computes it for each element;
-    - does not use the element.
+    - does not use the element;
+
+    and
+
+    - the elements of both have one type, on which `=` and hash sets agree: of floats they differ about -0.0.
 
     >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))")
-    'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'
-
-    The elements of both have one type on which `=` and hashing agree.
-    """
+    'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'"""
     return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _overlapping(e, conf, registry)))
 
 
