@@ -36,6 +36,7 @@ class Conf:
     time_type: bool = False
     timestamp_nanos: bool = False
     python_logging: bool = False
+    three_valued_exists: bool = True
     legacy_identifier_clause: bool = False
     bang_equals_not: bool = False
     cte_precedence: str = "CORRECTED"
@@ -91,6 +92,7 @@ SETTINGS = {
     "spark.sql.timestampnanostypes.enabled": "timestamp_nanos",
     "spark.sql.pyspark.worker.logging.enabled": "python_logging",
     "spark.sql.timetype.enabled": "time_type",
+    "spark.sql.legacy.followthreevaluedlogicinarrayexists": "three_valued_exists",
     "spark.sql.legacy.identifierclause": "legacy_identifier_clause",
     "spark.sql.legacy.bangequalsnot": "bang_equals_not",
     "spark.sql.legacy.cteprecedencepolicy": "cte_precedence",

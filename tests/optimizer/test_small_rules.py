@@ -134,3 +134,12 @@ def test_a_rule_fires(before: str, after: str) -> None:
 )
 def test_a_rule_leaves_it_alone(why: str, expression: str) -> None:
     assert rewritten(expression) == expression, why
+
+
+@pytest.mark.parametrize("expression", ["exists(xs, x -> x = 7)", "exists(xs, x -> exists(ys, y -> x = y))"])
+def test_the_old_exists_that_knows_no_null_is_left_alone(expression: str) -> None:
+    conf = Conf().with_setting("spark.sql.legacy.followThreeValuedLogicInArrayExists", "false")
+    made = plan(f"SELECT {expression} AS r, exists(array(1), x -> x = k) AS s FROM t", Catalog(SOURCES), conf=conf)
+    found = optimize(made, rules=SMALL)
+    assert (found.sql, found.rules) == (made.text, ())
+    assert [f.nullable for f in made.schema] == [True, False]

@@ -10,6 +10,7 @@ from planproof.expr.nodes import Call, Expr
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.signature import (
+    EITHER,
     FIRST,
     PURE,
     RAISES,
@@ -128,8 +129,8 @@ def _filtered(args: Args, conf: Conf) -> DataType:
 
 
 def _exists_nullable(args: Args, conf: Conf) -> bool:
-    """`ArrayExists.nullable` with three-valued logic: the body's null can be the answer."""
-    return args[0].nullable or args[1].nullable
+    """`ArrayExists.nullable`: with three-valued logic the body's null can be the answer."""
+    return args[0].nullable or (args[1].nullable and conf.three_valued_exists)
 
 
 def _finished(args: Args, conf: Conf) -> DataType:
@@ -189,7 +190,7 @@ TABLE: Table = lines(
     fn("transform", _ITEM_OR_INDEX, _transformed, FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, effects=PURE),
     fn("filter", _ITEM_OR_INDEX, _filtered, FIRST, variables=_element_and_index, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
     fn("exists", _ITEM, BOOLEAN, _exists_nullable, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("forall", _ITEM, BOOLEAN, _exists_nullable, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("forall", _ITEM, BOOLEAN, EITHER, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
     fn("aggregate reduce", _REDUCED, _finished, _finished_nullable, alias=True, **_AGGREGATE),
     fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), _filtered, FIRST, variables=_pair, check=_integer_comparator, show=_sorted, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), _zipped_type, _zip_nullable, variables=_zipped, coerce=Coerce.EXPECTS, effects=PURE),

@@ -41,7 +41,11 @@ def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     'exists(xs, x -> x = coalesce(k, 0) + 1)'
 
     Both sides have the element's type (a comparison that casts the elements is another one).
+
+    Spark's old `exists`, which takes a null of its body for false, is left alone.
     """
+    if not conf.three_valued_exists:
+        return plan
     return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _contained(e, conf, registry)))
 
 

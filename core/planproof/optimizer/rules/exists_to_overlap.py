@@ -44,7 +44,12 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - the elements of both have one type, on which `=` and hash sets agree: of floats they differ about -0.0.
 
     >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))")
-    'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'"""
+    'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'
+
+    Spark's old `exists`, which takes a null of its body for false, is left alone.
+    """
+    if not conf.three_valued_exists:
+        return plan
     return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _overlapping(e, conf, registry)))
 
 
