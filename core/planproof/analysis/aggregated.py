@@ -74,8 +74,9 @@ class Aggregated:
     """One Aggregate: its grouping expressions and its items.
 
     `expanded` are the computed keys of grouping sets, which an Expand makes columns of under their printed names.
-    `extended` says that HAVING made the Aggregate compute more than its items. Spark then hides the Aggregate under a
-    projection, and ORDER BY reaches its grouping columns but neither its other grouping expressions nor its aggregates.
+    `extended` says that HAVING made the Aggregate compute more than its items, or that windows stand among these. Spark
+    then hides the Aggregate under a projection, and ORDER BY reaches its grouping columns but neither other grouping
+    expressions nor its aggregates.
     """
 
     keys: Keys

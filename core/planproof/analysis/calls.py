@@ -22,7 +22,7 @@ from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, check_kinds, coerced, with_span
 from planproof.functions.declared import calls_declared, is_declared
-from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
+from planproof.functions.signature import Category, Function, LambdaOf, Mismatch, Optional
 from planproof.origin import AnalysisError
 from planproof.sql import nodes as q
 from planproof.sql.nodes import span
@@ -176,7 +176,21 @@ def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]
         if is_star(argument, ctx):
             arguments += _count_all(function, node, ctx) or expand(argument, ctx)
         elif isinstance(argument, exp.Kwarg):
-            named[argument.args["this"].args["this"].lower()] = argument.args["expression"]
+            name = argument.args["this"].args["this"].lower()
+            if name in named:
+                raise ctx.env.rejected(
+                    "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
+                    f"`{function.name}` gets its parameter `{name}` twice.",
+                    node,
+                )
+            named[name] = argument.args["expression"]
+        elif named:
+            raise ctx.env.rejected(
+                "UNEXPECTED_POSITIONAL_ARGUMENT",
+                f"`{function.name}` gets a positional argument behind the named argument `{next(reversed(named))}`: "
+                "rearrange them so that the positional ones come first.",
+                node,
+            )
         else:
             arguments.append(argument)
     return _placed(function, arguments, named, node, ctx) if named else arguments
@@ -224,7 +238,8 @@ def _placed(
         if given is not None:
             found.append(given)
             continue
-        default = getattr(function.inputs[at], "default", None) if at < len(function.inputs) else None
+        parameter = function.inputs[at] if at < len(function.inputs) else None
+        default = parameter.default if isinstance(parameter, Optional) else None
         if any(n in named for n in names[at:]):
             if default is None:
                 raise ctx.env.rejected(

@@ -17,6 +17,7 @@ from planproof.analysis.context import Context
 from planproof.analysis.evidence import nulled, proved_by_groups
 from planproof.analysis.groupby import Sets, group_expressions, unaliased
 from planproof.analysis.joins import boolean
+from planproof.analysis.stars import is_star
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast, refused_cast
@@ -37,6 +38,8 @@ class Grouped:
 def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context) -> Grouped:
     """The Aggregate of a block. `lateral` are the ids of items that refer to aliases on their left."""
     group = node.args.get("group")
+    if group is not None:
+        _refuse_star(node, group, ctx)
     groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
@@ -59,6 +62,17 @@ def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child
         inner = replace(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_having(having.args["this"], node, over, groups, sets, inner), plan)
     return Grouped(plan, items, over)
+
+
+def _refuse_star(node: exp.Expr, group: exp.Expr, ctx: Context) -> None:
+    """What a position counts, a star would shift."""
+    members = [m for m in group.expressions if isinstance(m, exp.Literal) and m.args.get("kind") == "INTEGER_VALUE"]
+    if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.expressions):
+        raise ctx.env.rejected(
+            "STAR_GROUP_BY_POS",
+            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
+            members[0],
+        )
 
 
 def _having(

@@ -22,6 +22,7 @@ from planproof.analysis.checks import (
 )
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.groupby import aliases_of, without_aliases
+from planproof.analysis.modifiers import is_random
 from planproof.analysis.orderable import refuse_sort_key
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block
@@ -66,7 +67,7 @@ def limited(key: str, node: exp.Expr, plan: Plan, env: Environment) -> Plan:
         return plan
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    if any(isinstance(e, Column) for e in count.walk()):
+    if any(isinstance(e, Column) for e in count.walk()) or is_random(count):
         raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     if not is_integral(count.type):
         raise env.rejected(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from planproof.analysis.checks import WINDOW, Subquery, contents
 from planproof.analysis.context import Cte, Environment
 from planproof.analysis.scope import Scope
 from planproof.analysis.setops import cast_to, widened
@@ -19,8 +20,10 @@ from planproof.plan.nodes import (
     RIGHT,
     Aggregate,
     Join,
+    Ordered,
     Pivot,
     Plan,
+    Project,
     Recursion,
     Scan,
 )
@@ -102,14 +105,18 @@ def refers(query: exp.Expr, name: str) -> bool:
 
 
 def _check_places(step: Plan, itself: Plan, cte: exp.CTE, env: Environment) -> None:
-    """The step may not aggregate itself, nor stand where an outer join fills in for it (`CheckAnalysis`)."""
+    """The step may not aggregate, sort or number itself, nor stand where an outer join fills in for it."""
     for node in step.walk():
         below: tuple[Plan, ...] = ()
-        if isinstance(node, Aggregate | Pivot):
-            below = (node.child,)
+        if isinstance(node, Aggregate | Pivot | Ordered) or (
+            isinstance(node, Project) and contents(node.expressions) & WINDOW
+        ):
+            below = node.children
         elif isinstance(node, Join):
             sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}
             below = sides.get(node.kind, (node.right,) if node.kind in (LEFT_SEMI, LEFT_ANTI) else ())
+        for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
+            _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
             raise env.rejected(
                 "INVALID_RECURSIVE_REFERENCE.PLACE",

@@ -15,9 +15,11 @@ from sqlglot import exp
 
 from planproof.analysis import joins, routines
 from planproof.analysis.binding import bind
+from planproof.analysis.checks import AGGREGATE, GENERATOR, WINDOW, content
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.generators import generator, is_outer, named_columns
+from planproof.analysis.modifiers import is_random
 from planproof.analysis.pivots import pivot, unpivot
 from planproof.analysis.scope import Scope
 from planproof.catalog import split_name
@@ -177,6 +179,12 @@ def _aliased(plan: Plan, node: exp.Expr, env: Environment, outer: Scope | None) 
     return named, _scope(named.output, env, outer)
 
 
+_MISCOUNTED: dict[type, str] = {
+    exp.Values: "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+    q.TableFunction: "NUM_TABLE_VALUE_ALIASES_MISMATCH",
+}
+
+
 def named_as(plan: Plan, alias: exp.Expr, env: Environment, node: exp.Expr) -> Plan:
     if isinstance(alias, exp.Identifier):
         name, names = alias.args["this"], []
@@ -186,9 +194,8 @@ def named_as(plan: Plan, alias: exp.Expr, env: Environment, node: exp.Expr) -> P
         names = [c.args["this"] for c in alias.args.get("columns") or ()]
     output = plan.output
     if names and len(names) != len(output):
-        inline = isinstance(node, exp.Values)
         raise env.rejected(
-            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH" if inline else "ASSIGNMENT_ARITY_MISMATCH",
+            _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
             f"expressions: {len(output)}.",
             node,
@@ -250,7 +257,8 @@ def inline_table(node: exp.Values, env: Environment, outer: Scope | None = None)
 def _refuse_computed(rows: list[list[Expr]], node: exp.Expr, env: Environment) -> None:
     """Spark computes the values at once, without rows of the query around and without SQL functions."""
     for value in (v for row in rows for v in row):
-        if any(
+        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_random(value)
+        if computed or any(
             isinstance(e, Outer) or (isinstance(e, Call) and e.function.name in env.functions) for e in value.walk()
         ):
             raise env.rejected(
@@ -330,9 +338,26 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     right, right_scope = bind_relation(node.args["expression"], env, right_outer)
     if node.args.get("lateral"):
         right_scope = _scope(right.output, env, outer, right_scope.hidden)
+        _refuse_random(left, right, node, env)
     if left_node is None:
         return right, right_scope
     return joins.join(node, (left, left_scope), (right, right_scope), env, outer)
+
+
+def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) -> None:
+    """A lateral subquery that is random must not run for several rows of the other side."""
+    while isinstance(left, Named):
+        left = left.child
+    if not isinstance(left, Scan) and not (isinstance(left, Values) and len(left.rows) > 1):
+        return
+    if any(is_random(e) for n in right.walk() for e in n.expressions):
+        raise env.rejected_at(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.NON_DETERMINISTIC_LATERAL_SUBQUERIES",
+            "Non-deterministic lateral subqueries are not supported when joining with outer relations that produce "
+            "more than one row.",
+            joins.keyword(node, env),
+            node,
+        )
 
 
 def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:

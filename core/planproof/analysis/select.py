@@ -118,6 +118,7 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
         if outer is not None:
             refuse_outer((*items.exprs, *items.arguments), "the aggregation", group or node, env)
         plan, items, over = aggregated(node, items, child, ctx)
+        over.extended |= bool(found & WINDOW)
     else:
         if found & WINDOW and found & OUTER:
             refuse_outer(_window_columns(items.exprs), "the window", node, env)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from planproof.origin import AnalysisError
 from planproof.sql.keywords import PIPE_WORDS
 from planproof.sql.nodes import Pos, QuantifiedLike, UnsignedRightShift
 from planproof.sql.primary import PrimaryGrammar
@@ -187,6 +188,12 @@ class ExpressionGrammar(PrimaryGrammar):
         quantifier = "ALL" if self.kind == "ALL" else "ANY"
         self.advance()
         self.take("(")
+        if self.kind == ")":
+            raise AnalysisError(
+                "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN",
+                "Invalid SQL syntax: Expected something between '(' and ')'.",
+                self.origin(),
+            )
         patterns = self.expressions()
         self.take(")")
         node = QuantifiedLike(this=left, expressions=patterns, kind=kind, quantifier=quantifier, negated=negated)

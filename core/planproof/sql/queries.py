@@ -284,6 +284,13 @@ class QueryGrammar(PipeGrammar):
         found = [self._named_window()]
         while self.skip(","):
             found.append(self._named_window())
+            name = found[-1].args["this"]
+            if any(w.args["this"].args["this"] == name.args["this"] for w in found[:-1]):
+                self.later(
+                    "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
+                    f"Invalid SQL syntax: The definition of window `{name.args['this']}` is repetitive.",
+                    *name._meta["span"],
+                )
         return found
 
     def _named_window(self) -> exp.Expr:

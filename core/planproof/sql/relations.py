@@ -114,6 +114,10 @@ class RelationGrammar(AliasGrammar):
         right = self.relation_primary()
         if lateral:
             self._check_lateral(right)
+            if natural:
+                self.later(
+                    "INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, self.stop
+                )
         node = Joined(this=left, expression=right, kind=kind, natural=natural, lateral=lateral)
         if natural:
             pass
@@ -122,6 +126,13 @@ class RelationGrammar(AliasGrammar):
         elif self.kind == "USING":
             self.advance()
             self._set(node, "using", self.identifier_list())
+            if lateral:
+                self.later(
+                    "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
+                    "The feature is not supported: JOIN USING with LATERAL correlation.",
+                    start,
+                    self.stop,
+                )
         elif self.kind in ("APPROX", "EXACT") and self.peek() == "NEAREST":
             self.unknown("NEAREST BY")
         return self.placed(node, start)
