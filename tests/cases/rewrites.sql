@@ -81,3 +81,4 @@ SELECT id, posexplode(transform(items, i -> i.price)) FROM rows;
 SELECT id, rank() OVER (PARTITION BY filter(words, (x, i) -> i < 2) ORDER BY size(filter(xs, (x, i) -> i < 2)), id) AS r FROM rows;
 SELECT id, transform(words, name -> concat(upper(name), reverse(box.label))) AS r, transform(words, w -> transform(words, w -> concat(w, upper(name)))) AS s FROM rows;
 SELECT a.id, b.id, transform(a.words, w -> concat(w, upper(b.name))) AS r FROM rows a JOIN rows b ON a.id = b.id + 1;
+SELECT id, size(filter(coalesce(words, array()), w -> w = 'b')) > 0 AS r FROM rows;
