@@ -24,6 +24,7 @@ from planproof.origin import AnalysisError, Unknown
 
 WIDTH = 40
 """How many expressions one query asks."""
+CATALOG = Catalog({"equality": COLUMNS})
 _BEFORE, _AFTER = "SELECT id, ", " AS e FROM equality"
 
 
@@ -80,7 +81,7 @@ def expressions(seed: int, ansi: bool, tally: Tally) -> Iterator[tuple[str, bool
 def rewriting(text: str, ansi: bool) -> Rewriting | None:
     """The expression alone in a query, optimized; None where it does not bind."""
     try:
-        return optimize(plan(f"{_BEFORE}{text}{_AFTER}", Catalog({"equality": COLUMNS}), conf=Conf(ansi=ansi)))
+        return optimize(plan(f"{_BEFORE}{text}{_AFTER}", CATALOG, conf=Conf(ansi=ansi)))
     except (AnalysisError, Unknown):
         return None
 
