@@ -119,7 +119,8 @@ def _python_of(executable: str) -> list[str] | None:
     script = shutil.which(executable)
     if script is None:
         return None
-    with open(script, "rb") as file:
+    first = ""
+    with suppress(OSError), open(script, "rb") as file:
         first = file.readline(1024).decode(errors="replace")
     if first.startswith("#!") and "python" in first:
         return first[2:].split()

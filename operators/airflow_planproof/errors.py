@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airflow.providers.common.compat.sdk import AirflowException
+from airflow.providers.common.compat.sdk import AirflowException, redact
 
 try:
     from airflow.sdk.exceptions import AirflowFailException
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 
 class _WithReports(Exception):
-    """An exception that carries what was found out before it was raised."""
+    """An exception that carries what was found out before it was raised.
+
+    Secrets are masked in its message: callbacks of the task may send it elsewhere than to the log.
+    """
 
     def __init__(self, message: str, reports: Sequence[Report] = ()) -> None:
-        super().__init__(message)
+        super().__init__(redact(message))
         self.reports = tuple(reports)
 
 

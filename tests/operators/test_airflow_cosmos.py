@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_planproof.cosmos import FULL, IN_AN_IMAGE, GuardedInPart, guarded
+from airflow_planproof.cosmos import FULL, IN_AN_IMAGE, GuardedInPart, check_environment, guarded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,6 +139,31 @@ def test_a_watched_producer_fails_without_a_retry(
     for task in ("dbt_producer_watcher", "customer_orders_run"):
         assert ran.xcoms[task]["planproof_report"]["verdict"] == "violated"
     assert not spark.catalog.tableExists(f"{database}.customer_orders")
+
+
+@pytest.mark.parametrize("mode", FULL)
+def test_each_task_gets_the_guard(shop: Path, airflow_home: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """In the modes whose dbt runs on the worker: every task that Cosmos makes of the project. No Spark."""
+    from cosmos.constants import ExecutionMode, LoadMode
+    from dbt.cli.main import dbtRunner
+
+    monkeypatch.setenv("SHOP_SCHEMA", "shop")
+    place = ["--project-dir", str(shop), "--profiles-dir", str(shop)]
+    assert dbtRunner().invoke(["parse", *place]).success
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuardedInPart)
+        args = guarded({"py_requirements": ["planproof"]} if mode == "virtualenv" else {}, execution_mode=mode)
+    dag = cosmos.DbtDag(
+        dag_id="parsed",
+        project_config=cosmos.ProjectConfig(str(shop), manifest_path=str(shop / "target" / "manifest.json")),
+        profile_config=cosmos.ProfileConfig("shop", "test", profiles_yml_filepath=str(shop / "profiles.yml")),
+        execution_config=cosmos.ExecutionConfig(execution_mode=ExecutionMode(mode)),
+        render_config=cosmos.RenderConfig(load_method=LoadMode.DBT_MANIFEST),
+        operator_args=args,
+    )
+    tasks = [task for task in dag.tasks if hasattr(task, "callback")]
+    assert len(tasks) >= 4
+    assert all(task.callback == args["callback"] and check_environment in task.interceptors for task in tasks)
 
 
 def test_what_the_user_gave_stays() -> None:

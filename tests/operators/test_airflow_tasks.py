@@ -133,6 +133,8 @@ DECORATED = f"""{HEAD}
         assert ti.task_id == "people"
         if first == "nothing":
             return None
+        if first == "twice":
+            return spark.sql("select 1L as id, 'ada' as name, 'bob' as name")
         return spark.createDataFrame([(1, first), (2, "bob")], "id bigint, name string")
 
     people(first=FIRST)
@@ -159,6 +161,10 @@ def test_a_function_is_published_when_its_contract_holds(
     nothing = run_dag(DECORATED, SCHEMA=database, FIRST="nothing")
     assert (nothing.states, nothing.tries) == ({"people": "failed"}, {"people": 1})
     assert "people returned NoneType" in nothing.failures
+    twice = run_dag(DECORATED, SCHEMA=database, FIRST="twice")
+    assert (twice.states, twice.tries) == ({"people": "failed"}, {"people": 1})
+    assert "`name`" in twice.failures
+    assert sorted(spark.table(f"{database}.people").collect()) == rows
 
 
 DRIFT = f"""{HEAD}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import (
@@ -136,22 +137,10 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
 
         with opened(place) as session:
             work.watch(session)
-            spark = getattr(session, "spark")  # noqa: B009  (a session need not have one)
-            context_merge(context, self.op_kwargs, **{SPARK: spark})
-            given = determine_kwargs(self.python_callable, self.op_args, context)
-            frame = self.python_callable(*self.op_args, **given)
-            if not hasattr(frame, "createOrReplaceTempView"):
-                raise PlanproofCannotRun(
-                    f"{self.python_callable.__name__} returned {type(frame).__name__}; "
-                    "@task.planproof publishes a Spark DataFrame"
-                )
+            frame = self._frame(session, context)
             work.check()
-            view = f"planproof_{uuid.uuid4().hex[:12]}"
-            frame.createOrReplaceTempView(view)
-            try:
+            with self._as_view(session, frame) as view:
                 report = Guard(session).publish(replace(model, sql=f"select * from {view}"))
-            finally:
-                spark.catalog.dropTempView(view)
         fingerprint = model.contract.fingerprint if model.contract is not None else None
         details = {
             **report.details,
@@ -160,6 +149,36 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             "contract_hash": fingerprint,
         }
         return replace(report, details=details)
+
+    def _frame(self, session: Any, context: Context) -> Any:
+        """What the function returns. Raises `PlanproofCannotRun` for anything but a DataFrame."""
+        context_merge(context, self.op_kwargs, **{SPARK: session.spark})
+        given = determine_kwargs(self.python_callable, self.op_args, context)
+        frame = self.python_callable(*self.op_args, **given)
+        if not hasattr(frame, "createOrReplaceTempView"):
+            raise PlanproofCannotRun(
+                f"{self.python_callable.__name__} returned {type(frame).__name__}; "
+                "@task.planproof publishes a Spark DataFrame"
+            )
+        return frame
+
+    @contextmanager
+    def _as_view(self, session: Any, frame: Any) -> Iterator[str]:
+        """The name of a temporary view over the DataFrame. Raises `PlanproofCannotRun` where Spark makes none."""
+        from planproof.origin import AnalysisError
+        from planproof.session.failures import translated
+
+        view = f"planproof_{uuid.uuid4().hex[:12]}"
+        try:
+            with translated():
+                frame.createOrReplaceTempView(view)
+        except AnalysisError as error:
+            name = self.python_callable.__name__
+            raise PlanproofCannotRun(f"the DataFrame that {name} returned cannot be stored: {error}") from error
+        try:
+            yield view
+        finally:
+            session.spark.catalog.dropTempView(view)
 
 
 def planproof_task(
