@@ -92,7 +92,6 @@ def test_the_demo_project(
     demo_home: Path,
     database: str,
     spark: SparkSession,
-    session: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -103,11 +102,9 @@ def test_the_demo_project(
     shutil.copytree(DEMO, project, ignore=shutil.ignore_patterns("target", "logs"))
     (project / "models" / "marts" / "active.sql").write_text("select * from {{ ref('customer_activity') }}")
     monkeypatch.setenv("PLANPROOF_DEMO_SCHEMA", database)
-    with session.unchanged():
-        compile_project(project, project)
+    compile_project(project, project)
     given = {"PROJECT": str(project), "PROFILE": "tpch_shop", "TARGET": "local", "MODE": "local"}
-    with session.unchanged():
-        ran = run_dag(DAG, VARS={"customer_join": "left"}, **given)
+    ran = run_dag(DAG, VARS={"customer_join": "left"}, **given)
     states = models(ran.states)
     assert (states.pop("customer_activity"), states.pop("active")) == ("failed", "upstream_failed"), ran.failures
     assert len(states) > 10
