@@ -17,7 +17,7 @@ from specimens import SPECIMENS, Specimen, spelled
 
 VIEW = "specimens"
 _FOLDER = Path(__file__).parents[2] / ".sweep"
-_BATCH = 2000
+_BATCH = 500
 
 
 def view_schema() -> dict[str, Any]:
@@ -51,11 +51,10 @@ class Spark:
 def state(spark: Any) -> list[Any]:
     """The session's parser and analyzer, and a tracker for them."""
     session = spark._jsparkSession.sessionState()
-    nothing = [] if spark.version.startswith("3") else [spark._jvm.scala.Option.empty()]
     return [
         session.sqlParser(),
         session.analyzer(),
-        spark._jvm.org.apache.spark.sql.catalyst.QueryPlanningTracker(*nothing),
+        spark._jvm.org.apache.spark.sql.catalyst.QueryPlanningTracker(spark._jvm.scala.Option.empty()),
     ]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from cases import Answer, base, counts, is_alias, takes_lambda
 from specimens import SPECIMENS, TYPES, spelled
+from written import WRITTEN
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
 from planproof.functions.registry import builtin
@@ -103,11 +104,12 @@ TEXTS: dict[str, Callable[[], Iterator[str]]] = {
     "casts": casts,
     "operators": operators,
     "tables": tables,
+    **WRITTEN,
 }
 IN_FROM = "tables"
 """The group whose texts stand in FROM."""
 
-FEW = {"lambdas": 7, "windows": 3, "casts": 17, "operators": 131, "tables": 1}
+FEW = {"lambdas": 7, "windows": 3, "casts": 17, "operators": 131, "tables": 1} | dict.fromkeys(WRITTEN, 31)
 """The golden cases: each n-th text of a group."""
 
 

@@ -15,9 +15,10 @@ from planproof.analysis.binding import bind, bind_item, call
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.modifiers import modified, ordered_arguments
+from planproof.analysis.modifiers import modified, ordered_arguments, refuse_modifiers
 from planproof.analysis.scope import LambdaScope
 from planproof.analysis.stars import expand, is_star
+from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, check_kinds, coerced, with_span
@@ -145,8 +146,20 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
             _refuse_nested(function, args, node, ctx)
         found = apply(function, args, ctx.conf, shown)
     except Mismatch as mismatch:
+        if mismatch.is_of_types:
+            refuse_modifiers(function, node, ctx)
+            sort_keys(node.args.get("within_group") or [], ctx)
+            _refuse_inner(function, node, ctx)
         raise ctx.env.mismatch(mismatch, node) from None
     return with_span(modified(found, node, ctx), span(node))
+
+
+def _refuse_inner(function: Function, node: exp.Anonymous, ctx: Context) -> None:
+    """Spark refuses a generator within an expression before it looks at the generator's types."""
+    if function.category is Category.GENERATOR and isinstance(node.parent, exp.Binary | exp.Cast | exp.Anonymous):
+        raise ctx.env.rejected(
+            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside an expression.", node
+        )
 
 
 def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx: Context) -> None:

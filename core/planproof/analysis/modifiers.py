@@ -15,10 +15,21 @@ from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate, holds_window
 from planproof.analysis.context import Context
 from planproof.analysis.windows import sort_keys
-from planproof.expr import Call, Expr, Sort
+from planproof.expr import Call, Cast, Expr, Sort
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category, Function
-from planproof.types import BOOLEAN, VOID, Array
+from planproof.types import (
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DATE,
+    TIMESTAMP_NTZ,
+    VOID,
+    Array,
+    Decimal,
+    Interval,
+    Time,
+    is_integral,
+)
 
 _RANDOM = frozenset(("rand", "randn", "uuid", "randstr", "uniform", "shuffle", "monotonically_increasing_id"))
 
@@ -58,16 +69,34 @@ def _within_group(reason: str, function: Function, node: exp.Expr, ctx: Context)
 def modified(found: Call, node: exp.Anonymous, ctx: Context) -> Call:
     """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
     changes: dict[str, Any] = {}
+    filtered = refuse_modifiers(found.function, node, ctx)
     if node.args.get("distinct"):
         changes["distinct"] = True
     if node.args.get("nulls"):
         changes |= _nulls(found, node.args["nulls"])
-    if node.args.get("filter") is not None:
-        changes["filter"] = _filter(node.args["filter"], ctx)
+    if filtered is not None:
+        changes["filter"] = filtered
     if node.args.get("within_group"):
         changes["order"] = tuple(sort_keys(node.args["within_group"], ctx))
     _refuse(found, changes, node, ctx)
     return replace(found, **changes) if changes else found
+
+
+def refuse_modifiers(function: Function, node: exp.Anonymous, ctx: Context) -> Expr | None:
+    """The bound FILTER condition. Raises `AnalysisError` for what follows the call and the function does not take."""
+    words = [w for w in ("distinct", "filter", "within_group") if node.args.get(w)]
+    words += ["ignore nulls"] if node.args.get("nulls") == "IGNORE" else []
+    if _unsupported(function, words) or (node.args.get("nulls") and not _of_groups(function)):
+        raise ctx.env.rejected(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            f"The function `{function.name}` does not support {', '.join(w.replace('_', ' ').upper() for w in words)}.",
+            node,
+        )
+    return _filter(node.args["filter"], ctx) if node.args.get("filter") is not None else None
+
+
+def _of_groups(function: Function) -> bool:
+    return function.category in (Category.AGGREGATE, Category.WINDOW)
 
 
 def _nulls(found: Call, word: str) -> dict[str, Any]:
@@ -75,7 +104,7 @@ def _nulls(found: Call, word: str) -> dict[str, Any]:
     function = found.function
     if word == "IGNORE":
         return {"ignore_nulls": True, "shown": function.name}
-    if not function.name.startswith("collect_"):
+    if function.name not in ("collect_list", "collect_set"):
         return {"shown": function.name}
     return {"respect_nulls": True, "type": Array(found.args[0].type, True)}
 
@@ -103,12 +132,6 @@ def is_random(expr: Expr) -> bool:
 
 def _refuse(found: Call, changes: dict[str, Any], node: exp.Expr, ctx: Context) -> None:
     function = found.function
-    if _unsupported(function, changes):
-        raise ctx.env.rejected(
-            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"The function `{function.name}` does not support {', '.join(changes)}.",
-            node,
-        )
     if function.category is not Category.AGGREGATE:
         return
     if any(is_random(a) for a in found.args):
@@ -117,20 +140,35 @@ def _refuse(found: Call, changes: dict[str, Any], node: exp.Expr, ctx: Context) 
             f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",
             node,
         )
-    if "order" in function.modifiers and changes.get("distinct") and _other_order(found, changes.get("order", ())):
-        raise _within_group("MISMATCH_WITH_DISTINCT_INPUT", function, node, ctx)
+    if "order" in function.modifiers and changes.get("distinct"):
+        reason = _other_order(found, changes.get("order", ()))
+        if reason is not None:
+            raise _within_group(reason, function, node, ctx)
 
 
-def _unsupported(function: Function, changes: dict[str, Any]) -> bool:
-    if not changes:
+def _unsupported(function: Function, words: Sequence[str]) -> bool:
+    if not words:
         return False
-    if function.category not in (Category.AGGREGATE, Category.WINDOW):
+    if not _of_groups(function):
         return True
-    if function.category is Category.WINDOW and ("filter" in changes or "distinct" in changes):
+    if function.category is Category.WINDOW and ("filter" in words or "distinct" in words):
         return True
     ordered = any(m.startswith("order") for m in function.modifiers)
-    return ("ignore_nulls" in changes and "nulls" not in function.modifiers) or ("order" in changes and not ordered)
+    return ("ignore nulls" in words and "nulls" not in function.modifiers) or ("within_group" in words and not ordered)
 
 
-def _other_order(found: Call, keys: Sequence[Sort]) -> bool:
-    return any(k.child != found.args[0] for k in keys)
+_APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+
+
+def _other_order(found: Call, keys: Sequence[Sort]) -> str | None:
+    """Sorted is what is listed, or what that was before Spark cast it, where no two values have one text."""
+    listed = found.args[0]
+    for key in keys:
+        if key.child == listed:
+            continue
+        if not isinstance(listed, Cast) or listed.written or key.child != listed.child:
+            return "MISMATCH_WITH_DISTINCT_INPUT"
+        source = listed.child.type
+        if not (is_integral(source) or isinstance(source, Decimal | Time | Interval) or source in _APART):
+            return "MISMATCH_WITH_DISTINCT_INPUT_UNSAFE_CAST"
+    return None

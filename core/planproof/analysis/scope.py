@@ -181,7 +181,7 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
     if isinstance(given, Struct):
         at = ordinal(given, name, conf, origin)
         found = given.fields[at]
-        return GetField(expr, at, found.type, expr.nullable or found.nullable)
+        return GetField(expr, at, found.type, expr.nullable or found.nullable, name)
     if isinstance(given, Array) and isinstance(given.element, Struct):
         at = ordinal(given.element, name, conf, origin)
         found = given.element.fields[at]

@@ -252,12 +252,13 @@ def may_lose_a_value(source: DataType, target: DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GetField(OverChild):
-    """`struct.field`, by ordinal."""
+    """`struct.field`, by ordinal. `written` is the name by which the query asks for the field, in its own case."""
 
     child: Expr
     ordinal: int
     type: DataType
     nullable: bool
+    written: str | None = field(default=None, compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property

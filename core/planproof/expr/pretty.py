@@ -161,7 +161,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.Lambda: _lambda,
     x.Call: _call,
     x.Cast: _cast,
-    x.GetField: lambda e: f"{pretty(e.child)}.{e.name}",
+    x.GetField: lambda e: f"{pretty(e.child)}.{e.written or e.name}",
     x.GetFieldOfElements: _field_of_elements,
     x.Alias: lambda e: f"{pretty(e.child)} AS {e.name}",
     x.Nulled: lambda e: pretty(e.expr),

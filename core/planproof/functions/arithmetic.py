@@ -54,7 +54,7 @@ def promote_strings(args: list[Expr], conf: Conf, *, comparison: bool) -> list[E
         return args if target is None else _promoted(args, target, conf)
     if comparison:
         target = _legacy_comparison(left, right)
-        return args if target is None else _cast_both(args, target, conf)
+        return args if target is None else _promoted(args, target, conf)
     other = right if is_string(left) else left
     if isinstance(other, Interval) or other == n.CALENDAR_INTERVAL:
         return args
@@ -122,8 +122,8 @@ def _is_boolean(t: DataType) -> bool:
 
 
 def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
-    """Two bare NULLs take the type that the operator expects (`ImplicitTypeCoercion` of `ExpectsInputTypes`)."""
-    return _cast_both(args, target, conf) if all(a.type == VOID for a in args) else args
+    """Two operands of no type take the one that the operator expects (`ExpectsInputTypes`)."""
+    return _promoted(args, target, conf) if all(a.type == VOID for a in args) else args
 
 
 def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:

@@ -77,7 +77,7 @@ BYTEWISE = frozenset(
         *("regexp_instr", "regexp_replace", "regexp_substr"),
     )
 )
-"""Functions that know UTF8_BINARY and UTF8_LCASE only (`StringTypeBinaryLcase`)."""
+"""Functions whose subject is of UTF8_BINARY or UTF8_LCASE only (`StringTypeBinaryLcase`); patterns are of any."""
 
 KEEPS_TEXT = frozenset({"nvl", "nvl2", "equal_null", "btrim"})
 """Functions that print their arguments as they were before coercion (`InheritAnalysisRules`)."""
@@ -166,15 +166,16 @@ def refused_collation(function: str, args: Sequence[Expr]) -> int | None:
     """The place of the first string whose collation `function` does not know; None where it knows them all."""
     if function not in BYTEWISE and function not in SEARCHING:
         return None
-    strings = ((place, arg.type) for place, arg in enumerate(args))
+    subjects = args[:1] if function in BYTEWISE else args
+    strings = ((place, arg.type) for place, arg in enumerate(subjects))
     return next((p for p, t in strings if isinstance(t, String) and t.collation and _refused_by(function, t)), None)
 
 
-def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = False) -> list[Expr]:
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
     Raises `Mismatch` where collations clash, `Unknown` where a string of open collation meets another function. Whether
-    they may stay open Spark looks at last (`refuse_open`).
+    they may stay open Spark looks at last (`refuse_open`). `keep`: literals print as they were.
     """
     places = MERGING.get(function) or COMPARING.get(function)
     if any(string_of(a.type) == OPEN for a in args) and function not in MERGING:
@@ -189,5 +190,4 @@ def collated(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     target = _winner([args[p] for p in meeting])
     if target == OPEN and function in COMPARING and function not in _OF_ARRAYS:
         raise _open(function)
-    keep = function in KEEPS_TEXT
-    return [_cast(a, target, conf, keep) if p in meeting else a for p, a in enumerate(args)]
+    return [_cast(a, target, conf, keep or function in KEEPS_TEXT) if p in meeting else a for p, a in enumerate(args)]

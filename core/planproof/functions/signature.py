@@ -128,6 +128,13 @@ class Mismatch(Exception):
         whole = self.whole or "." in given or given in _WHOLE or given.startswith("_LEGACY_ERROR")
         return given if whole else f"DATATYPE_MISMATCH.{given}"
 
+    @property
+    def is_of_types(self) -> bool:
+        """Whether Spark finds it when it checks the types of a call, after all that the grammar says of the call."""
+        return (
+            self.full_condition.startswith("DATATYPE_MISMATCH.") or self.condition == "WRONG_NUM_ARGS.WITH_SUGGESTION"
+        )
+
 
 NULL_TOLERANT = frozenset(("and", "or", "in", "between", "nanvl"))
 """Functions that may be null where an argument is, and yet give a value for some null arguments."""

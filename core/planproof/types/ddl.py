@@ -241,9 +241,14 @@ def parse_type(text: str, *, timestamp_ntz: bool = False) -> n.DataType:
     return found
 
 
-def parse_fields(text: str, *, timestamp_ntz: bool = False) -> n.Struct:
-    """The table schema that a DDL column list (`a INT NOT NULL, b STRING`) names, as a struct."""
+def parse_fields(text: str, *, timestamp_ntz: bool = False, colons: bool = True) -> n.Struct:
+    """The table schema that a DDL column list (`a INT NOT NULL, b STRING`) names, as a struct.
+
+    `colons`: a colon may stand between a column and its type, as within a struct.
+    """
     reader = _Reader(text, timestamp_ntz)
+    if not colons and reader.peek(1) == ":":
+        raise reader.fail("a type")
     found = reader.fields() if reader.tokens else ()
     if reader.at != len(reader.tokens):
         raise reader.fail("the end of the columns")

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from planproof.types.srids import crs_of
+
 Json = Any
 
 
@@ -149,9 +151,7 @@ class Geo(DataType):
 
     @property
     def json(self) -> Json:
-        names = {-1: "SRID:ANY", 0: "SRID:0", 4326: "OGC:CRS84"}
-        crs = names.get(self.srid, f"EPSG:{self.srid}")
-        return f"{self.kind}({crs}{', SPHERICAL' if self.kind == 'geography' else ''})"
+        return f"{self.kind}({crs_of(self.srid)}{', SPHERICAL' if self.kind == 'geography' else ''})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,7 @@ def same_structure(a: DataType, b: DataType) -> bool:
         return len(a.fields) == len(b.fields) and all(
             same_structure(x.type, y.type) for x, y in zip(a.fields, b.fields)
         )
-    return a == b
+    return same_type(a, b)
 
 
 def same_type(a: DataType, b: DataType) -> bool:

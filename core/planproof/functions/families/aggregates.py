@@ -45,6 +45,7 @@ from planproof.types import (
     is_integral,
     is_numeric,
     is_string,
+    same_type,
     walk,
 )
 from planproof.types.coercion import bounded_decimal
@@ -191,7 +192,7 @@ def _delimited(args: list[Expr], conf: Conf) -> list[Expr]:
 def _delimiter(args: Args, conf: Conf) -> Mismatch | None:
     value, delimiter = args
     refused = accepted(args, (_TEXT, None if delimiter.type == VOID else _TEXT)) or foldable(1)(args, conf)
-    if refused is not None or delimiter.type == VOID or delimiter.type == value.type:
+    if refused is not None or delimiter.type == VOID or same_type(delimiter.type, value.type):
         return refused
     return different_types("listagg", args)
 
@@ -309,7 +310,7 @@ TABLE: Table = lines(
     fn("any_value", _NULLS_TOO, same(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
     fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, **_PICKING),
     fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, **_PICKING),
-    fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, effects=VOLATILE, **_AGG),
+    fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, **_PICKING),
     fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), same(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), effects=VOLATILE, **_AGG),
     fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, effects=PURE, **_AGG),
     fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, effects=PURE, **_AGG),

@@ -101,7 +101,7 @@ def _decoding(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) == 2:
         return implicitly(args, [BINARY, ANY_STRING], conf)
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
-    values = iter(collated("coalesce", to_common([*_decoded_values(args), *missing], conf), conf))
+    values = iter(collated("coalesce", to_common([*_decoded_values(args), *missing], conf), conf, keep=True))
     rest = args[1:]
     last = len(rest) - 1 if len(rest) % 2 else -1
     return [args[0], *(next(values) if at % 2 or at == last else arg for at, arg in enumerate(rest))]

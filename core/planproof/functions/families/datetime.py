@@ -100,8 +100,10 @@ def _precision(args: Args, conf: Conf) -> Mismatch | None:
     precision = constant(args[0], "current_timestamp")
     if type(precision) is not int:
         return Mismatch("UNEXPECTED_INPUT_TYPE", "The parameter `precision` must be an INT.", whole=True)
-    if precision in (7, 8, 9):
+    if precision in (7, 8, 9) and conf.timestamp_nanos:
         raise Unknown("timestamps of nanoseconds")
+    if precision in (7, 8, 9):
+        return Mismatch("FEATURE_NOT_ENABLED", "timestamps of nanoseconds are off.", whole=True)
     if precision != 6:
         return Mismatch("INVALID_TIMESTAMP_PRECISION", f"{precision} is no precision of a timestamp.", whole=True)
     return None

@@ -32,7 +32,7 @@ from planproof.types import (
     parse_fields,
     same_type,
 )
-from planproof.types.coercion import common, implicit
+from planproof.types.coercion import implicit
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
 Columns = Sequence[tuple[str, DataType, bool]]
@@ -85,19 +85,17 @@ def _width(args: Args) -> tuple[int, int]:
 
 
 def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """Each column of the stack meets at one type."""
+    """What has no type takes that of the first cell of its column which has one (`StackCoercion`)."""
     rows, width = _width(args)
     if rows < 1:
         return args
     ready = list(args)
     for column in range(width):
         places = [1 + r * width + column for r in range(rows) if 1 + r * width + column < len(args)]
-        types = [args[p].type for p in places]
-        target = common(types, ansi=conf.ansi)
-        if target is None or all(same_type(t, types[0]) for t in types):
-            continue
+        target = next((args[p].type for p in places if args[p].type != VOID), VOID)
         for place in places:
-            ready[place] = cast_unless_same(args[place], target, conf)
+            if args[place].type == VOID:
+                ready[place] = cast_unless_same(args[place], target, conf)
     return ready
 
 

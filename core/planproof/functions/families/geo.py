@@ -10,12 +10,11 @@ from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted, implicitly
 from planproof.functions.signature import EITHER, RAISES, Args, Coerce, Mismatch, Optional
-from planproof.origin import Unknown
 from planproof.types import BINARY, INT, VOID, DataType, Geo
 from planproof.types.kinds import ANY, ANY_STRING
+from planproof.types.srids import exists, is_geographic
 
 _ANYWHERE = -1
-_KNOWN = (0, 3857, 4326)
 
 
 def _srid(args: Args, place: int) -> int:
@@ -23,9 +22,13 @@ def _srid(args: Args, place: int) -> int:
     given = args[place]
     if not isinstance(given, Literal) or given.value is None:
         return _ANYWHERE
-    if given.value not in _KNOWN:
-        raise Unknown(f"the reference system {given.value}")
+    if not exists(given.value):
+        raise _no_system(given.value)
     return int(given.value)
+
+
+def _no_system(srid: object) -> Mismatch:
+    return Mismatch("ST_INVALID_SRID_VALUE", f"Invalid or unsupported SRID (spatial reference identifier) value: {srid}.", whole=True)
 
 
 def _geometry(args: Args, conf: Conf) -> DataType:
@@ -42,10 +45,10 @@ def _settable(args: Args, conf: Conf) -> Mismatch | None:
     refused = _geo(args, conf) or accepted(args, (None, INT))
     if refused is not None:
         return refused
-    given = args[0].type
-    if _set(args, conf) not in (Geo("geography", _ANYWHERE), Geo("geography", 4326)) and not _is_geometry(given):
-        return Mismatch("ST_INVALID_SRID_VALUE", "Invalid or unsupported SRID value.", whole=True)
-    return None
+    srid = _srid(args, 1)
+    if srid == _ANYWHERE or _is_geometry(args[0].type) or is_geographic(srid):
+        return None
+    return _no_system(srid)
 
 
 def _is_geometry(t: DataType) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from planproof.conf import Conf
@@ -35,15 +36,18 @@ from planproof.types import (
     VARIANT,
     VOID,
     Array,
+    Char,
     DataType,
     Map,
     Struct,
     TypeSyntaxError,
+    Varchar,
     as_nullable,
     from_json,
     is_string,
     parse_fields,
     parse_type,
+    walk,
 )
 from planproof.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
@@ -61,29 +65,44 @@ def _first_only(call: Call, pretty: Pretty) -> str:
 
 def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`)."""
-    text = inferred(arg) or constant(arg, what)
-    ntz = conf.timestamp_type == "TIMESTAMP_NTZ"
-    for read in (parse_fields, parse_type):
+    text = str(inferred(arg) or constant(arg, what))
+    found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
+    if found is None:
+        raise _refused_schema(text) or Unknown(f"{what} with the schema {text!r}")
+    if not conf.preserve_char_varchar and any(isinstance(t, Char | Varchar) for t in walk(found)):
+        raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)
+    return found
+
+
+def _read_type(text: str, ntz: bool) -> DataType | None:
+    if not text.strip():
+        return None
+    for read in (partial(parse_fields, colons=False), parse_type):
         try:
-            return read(str(text), timestamp_ntz=ntz)
+            return read(text, timestamp_ntz=ntz)
         except TypeSyntaxError:
             continue
     try:
-        return from_json(str(text))
+        return from_json(text)
     except (TypeSyntaxError, ValueError, KeyError, TypeError):
-        if str(text).isidentifier():
-            raise Mismatch("UNSUPPORTED_DATATYPE", f"Unsupported data type \"{str(text).upper()}\".", whole=True) from None
-        raise Unknown(f"{what} with the schema {text!r}") from None
+        return None
+
+
+def _refused_schema(text: str) -> Mismatch | None:
+    """Why Spark refuses a text that names no type, where that is plain to see."""
+    if not text.strip():
+        return Mismatch("PARSE_EMPTY_STATEMENT", "the schema is empty.", whole=True)
+    if text.isidentifier():
+        return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{text.upper()}".', whole=True)
+    try:
+        parse_fields(text)
+    except TypeSyntaxError:
+        return None
+    return Mismatch("PARSE_SYNTAX_ERROR", "no colon stands between a column and its type.", whole=True)
 
 
 def _parsed(args: Args, conf: Conf) -> DataType:
     return as_nullable(written_type(args[1], conf, "parsing"))
-
-
-def _record(args: Args, conf: Conf) -> Mismatch | None:
-    """CSV and XML are read as structs only."""
-    found = written_type(args[1], conf, "parsing")
-    return None if isinstance(found, Struct) else Mismatch("INVALID_SCHEMA.NON_STRUCT_TYPE", "The schema must be a struct.")
 
 
 def _container(args: Args, conf: Conf) -> Mismatch | None:
@@ -104,12 +123,35 @@ def _refuse_options(args: Args, at: int) -> None:
         raise Mismatch("INVALID_OPTIONS.NON_STRING_TYPE", "the keys and values of the options must be strings.")
 
 
-def _with_schema(args: list[Expr], conf: Conf) -> list[Expr]:
-    """Spark looks at the schema, then at the options, before it looks at the text's type."""
+def _schema(args: list[Expr], conf: Conf) -> DataType:
     if not is_foldable(args[1]) or not is_string(args[1].type):
         raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the schema must be a string that is a constant.")
-    written_type(args[1], conf, "parsing")
+    return written_type(args[1], conf, "parsing")
+
+
+def _json_schema(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark looks at the schema, then at the options, before it looks at the text's type."""
+    found = _schema(args, conf)
     _refuse_options(args, 2)
+    if isinstance(found, Map) and not is_string(found.key):
+        raise Mismatch("INVALID_JSON_MAP_KEY_TYPE", f'"{found.sql}" can only contain STRING as a key type.')
+    if not isinstance(found, Struct | Array | Map) and found != VARIANT:
+        raise Mismatch("INVALID_JSON_SCHEMA", f'"{found.sql}" must be a struct, an array, a map or a variant.')
+    return args
+
+
+def _csv_schema(args: list[Expr], conf: Conf) -> list[Expr]:
+    if not isinstance(_schema(args, conf), Struct):
+        raise Mismatch("INVALID_SCHEMA.NON_STRUCT_TYPE", "The schema must be a struct.")
+    _refuse_options(args, 2)
+    return args
+
+
+def _xml_schema(args: list[Expr], conf: Conf) -> list[Expr]:
+    found = _schema(args, conf)
+    _refuse_options(args, 2)
+    if not isinstance(found, Struct) and found != VARIANT:
+        raise Mismatch("INVALID_XML_SCHEMA", f'"{found.sql}" must be a struct or a variant.')
     return args
 
 
@@ -161,13 +203,13 @@ TABLE: Table = lines(
     fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
     fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
     fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_with_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_json_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_container, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_with_schema, check=_record, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_csv_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_row, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_with_schema, check=_record, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_xml_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_record_or_variant, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
     _xpath("xpath_string", STRING),

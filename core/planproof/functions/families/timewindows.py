@@ -10,11 +10,13 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Expr, Literal
+from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, same
 from planproof.functions.families.rules import accepted, checks, foldable
 from planproof.functions.signature import ALWAYS, EITHER, NEVER, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Struct, StructField, is_integral
+from planproof.types.coercion import implicit
 from planproof.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, YEAR_MONTH, OneOf
 
 _MICROS = {
@@ -56,6 +58,9 @@ def _spelled(text: str) -> int:
 
 def _durations(args: Args, conf: Conf) -> Mismatch | None:
     """`TimeWindow.checkInputDataTypes`."""
+    given = args[0].type
+    if not isinstance(given, Struct) and implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
+        return unexpected(0, args[0], "TIMESTAMP")
     size = _duration(args[1])
     slide = _duration(args[2]) if len(args) > 2 else size
     start = _duration(args[3]) if len(args) > 3 else 0
