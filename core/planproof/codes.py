@@ -124,6 +124,12 @@ _TABLE = (
         "Make all values texts, or cast the text yourself.",
     ),
     Code(
+        "PP133",
+        "lossy in the stored type",
+        "A column of an incremental model does not fit the stored type: INSERT rounds it, cuts it off or fails.",
+        "Cast the column in the model, or run with full_refresh, or allow PP133 where it is meant.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",

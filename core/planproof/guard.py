@@ -14,11 +14,11 @@ from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.publish import lock
-from planproof.publish.audit import look
+from planproof.publish.audit import breaks_its_claims, look
 from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, examine
 from planproof.publish.functions import Functions, broken
-from planproof.publish.incremental import Delta
+from planproof.publish.incremental import Delta, overflowed
 from planproof.publish.materialization import Job, Materialization
 from planproof.publish.memory import Memory
 from planproof.publish.names import Names, Refused, quoted
@@ -160,19 +160,25 @@ class Guard:
         """Stage, audit, swap: the target is touched by the last of the three only. False where the audit forbids it."""
         draft = job.draft
         publication.step("stage")
-        draft.executed_sql = way.stage(job, publication)
+        try:
+            draft.executed_sql = way.stage(job, publication)
+        except SparkFailure as failure:
+            if not overflowed(draft, failure) and not breaks_its_claims(job):
+                raise
+            self._reject(draft, publication, keep=False)
+            return False
         publication.step("audit")
         way.audit(job, publication)
         if draft.fails:
-            self._reject(draft, publication)
+            self._reject(draft, publication, draft.settings.keep_rejected)
             return False
         STRATEGIES[publication.entry.strategy].swap(publication)
         publication.journal.close()
         return True
 
-    def _reject(self, draft: Draft, publication: Publication) -> None:
+    def _reject(self, draft: Draft, publication: Publication, keep: bool) -> None:
         publication.step("reject")
-        if draft.settings.keep_rejected and draft.strategy != "view":
+        if keep and draft.strategy != "view":
             publication.drop_rejected()
             draft.details["rejected"] = publication.entry.staging
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planproof.claims import files
 from planproof.claims.model import Facts, dotted
 from planproof.claims.paths import find, places
@@ -51,3 +53,22 @@ def test_places_are_found_by_their_spelling(session):
     assert find(schema, "x y").path == ("x y",)
     assert find(schema, "nosuch") is None
     assert [p.path for p in places(schema) if p.is_key] == [("element", "key")]
+
+
+def test_files_that_only_spark_reaches_say_the_same(spark: Any, tmp_path: Any) -> None:
+    from planproof.session.classic import ClassicSession
+
+    class Far(ClassicSession):
+        """Has Spark's own client list and read what lies on this machine."""
+
+        def local_path(self, uri: str) -> str | None:
+            return None
+
+    folder = tmp_path / "many"
+    spark.range(40).selectExpr("id", "cast(id as string) as s").repartition(20).write.parquet(str(folder))
+    far, near = Far(spark), ClassicSession(spark)
+    listed = far.files(folder.as_uri())
+    assert len(listed) == len(near.files(str(folder))) == 20
+    (claim, footers), (own, _) = files.read(listed, far), files.read(near.files(str(folder)), near)
+    assert (claim.schema, claim.facts) == (own.schema, own.facts)
+    assert (claim.facts.rows, sum(f.files for f in footers)) == (40, 20)

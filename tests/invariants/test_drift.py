@@ -38,6 +38,7 @@ CLASHES = [
     ({"s": pa.array([{"q": "x"}])}, ("s", "struct<q:int>", True), "s.q", "int", "string"),
     ({"xs": pa.array([[1]], pa.list_(pa.int64()))}, ("xs", "array<int>", True), "xs.element", "int", "bigint"),
     ({"other": pa.array([1])}, ("id", "int", False), "id", "int NOT NULL", "missing"),
+    ({"s": pa.nulls(1)}, ("s", "string", True), "s", "string", "void"),
 ]
 
 
@@ -56,6 +57,9 @@ READABLE = [
     ({"d": pa.array([1], pa.decimal128(8, 2))}, ("d", "decimal(12,2)", True), True),
     ({"d": pa.array([1], pa.int32())}, ("d", "decimal(12,2)", True), True),
     ({"s": pa.array([b"x"], pa.binary())}, ("s", "string", True), True),
+    ({"s": pa.array(["x"])}, ("s", "binary", True), True),
+    ({"id": pa.nulls(1)}, ("id", "int", True), True),
+    ({"id": pa.nulls(1)}, ("id", "bigint", True), True),
     ({"ID": pa.array([1], pa.int32())}, ("id", "int", True), True),
     ({"other": pa.array([1])}, ("id", "int", True), True),
     ({"id": pa.array([1], pa.int32()), "extra": pa.array([1])}, ("id", "int", True), False),
@@ -69,6 +73,14 @@ READABLE = [
 def test_what_spark_reads_is_a_warning_at_most(stored: Any, columns: Any, field: Any, warns: bool) -> None:
     found = drift.check(now(field), stored(**columns))
     assert [f.verdict.value for f in found] == (["warning"] if warns else [])
+
+
+def test_names_that_differ_in_case_are_refused_where_case_is_ignored(stored: Any) -> None:
+    footers = stored(ID=pa.array([1], pa.int32()), id=pa.array([2], pa.int32()))
+    [finding] = drift.check(now(("id", "int", True)), footers)
+    assert (finding.verdict.value, finding.field, finding.found) == ("violated", "id", "ID, id")
+    assert drift.check(now(("other", "int", True)), footers)[0].verdict.value == "warning"
+    assert [f.verdict.value for f in drift.check(now(("id", "int", True)), footers, (), True)] == []
 
 
 def test_int96_is_a_timestamp_with_a_zone(tmp_path: Any) -> None:

@@ -45,6 +45,53 @@ def test_healthy_python_rows_are_published_and_proved(spark: Any, database: str,
     assert (report.outcome, report.verdict) == ("published", "proved"), report.findings
 
 
+def given(how: str) -> Any:
+    """A function that gives `[1, null, 3]`, or without the null, and claims that it gives none."""
+
+    def arrow(values: list[Any]) -> Any:
+        def batches(given: Any) -> Any:
+            import pyarrow as pa
+
+            for _ in given:
+                yield pa.RecordBatch.from_pydict({"n": pa.array(values, pa.int64())})
+
+        return batches
+
+    def pandas(values: list[Any]) -> Any:
+        def frames(given: Any) -> Any:
+            import pandas as pd
+
+            for _ in given:
+                yield pd.DataFrame({"n": pd.array(values, dtype="Int64")})
+
+        return frames
+
+    def groups(values: list[Any]) -> Any:
+        def frame(given: Any) -> Any:
+            import pandas as pd
+
+            return pd.DataFrame({"n": pd.array(values, dtype="Int64")})
+
+        return frame
+
+    return {"mapInArrow": arrow, "mapInPandas": pandas, "applyInPandas": groups}[how]
+
+
+@pytest.mark.parametrize("how", ["mapInArrow", "mapInPandas", "applyInPandas"])
+def test_what_a_python_function_claims_is_counted(spark: Any, database: str, how: str) -> None:
+    one = spark.range(1, numPartitions=1)
+    source = one.groupBy("id") if how == "applyInPandas" else one
+    for values, outcome in (([1, None, 3], "rejected"), ([1, 2, 3], "published")):
+        frame = getattr(source, how)(given(how)(values), "n bigint not null")
+        frame.createOrReplaceTempView("made")
+        contract = Contract([("n", "bigint", False)])
+        report = Guard(spark).publish(Model(f"{database}.t", "select n from made", contract=contract))
+        assert report.outcome == outcome, (report.error, [str(f) for f in report.findings])
+        found = [(f.code, f.plane, f.field, f.promised, f.found) for f in report.of(Verdict.VIOLATED)]
+        assert found == ([] if None not in values else [("PP301", "batches", "n", "NOT NULL", "1 null")])
+    assert spark.table(f"{database}.t").count() == 3
+
+
 def test_what_nobody_can_count_stays_unproved(spark: Any, database: str) -> None:
     from pyspark.sql.datasource import DataSource, DataSourceReader
 

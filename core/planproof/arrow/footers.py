@@ -197,6 +197,8 @@ def read_footer(path: str, tail: bytes | None = None) -> Footer:
             raise Undecodable(f"{path}: it is encrypted")
         metadata = pq.read_metadata(io.BytesIO(_MAGIC + tail))
         arrow = metadata.schema.to_arrow_schema()
+    except FooterError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
     tree = _Tree(metadata)
@@ -275,10 +277,13 @@ def _nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:
     return nulls
 
 
-def row_groups(paths: Iterable[str], limit: int | None = None) -> Iterator[tuple[str, int, Any]]:
+def row_groups(
+    paths: Iterable[str], limit: int | None = None, rows: int | None = None
+) -> Iterator[tuple[str, int, Any]]:
     """Every row group of the files as a pyarrow Table, with its file and number.
 
-    With a `limit`: the first and the last of each file, at most `limit` in all. Raises `FooterError` for a damaged
+    With a `limit`: the first and the last of each file, at most `limit` in all. With `rows`: not more of each, so that
+    only their pages are decoded. Raises `FooterError` for a damaged
     file, and `Undecodable` for one that pyarrow cannot hold (a codec, nested text beyond 2 GB, memory).
     """
     given = 0
@@ -291,10 +296,16 @@ def row_groups(paths: Iterable[str], limit: int | None = None) -> Iterator[tuple
                     if limit is not None and given >= limit:
                         return
                     given += 1
-                    yield path, number, file.read_row_group(number)
+                    yield path, number, file.read_row_group(number) if rows is None else _begin(file, number, rows)
         except (NotImplementedError, MemoryError) as error:
             raise Undecodable(f"{path}: pyarrow cannot decode it here: {error}") from error
         except (pa.ArrowException, OSError, ValueError) as error:
             if "crypt" in str(error).lower():
                 raise Undecodable(f"{path}: its columns are encrypted") from error
             raise FooterError(f"{path}: cannot be decoded: {error}") from error
+
+
+def _begin(file: pq.ParquetFile, number: int, rows: int) -> pa.Table:
+    """The first rows of a row group."""
+    found = next(file.iter_batches(rows, row_groups=[number], use_threads=False), None)
+    return file.read_row_group(number) if found is None else pa.Table.from_batches([found])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from planproof.arrow.footers import Footer, folded, read_footer, read_footers
@@ -11,6 +12,8 @@ from planproof.schema import PhysicalSchema
 
 AS_A_JOB = 4000
 """From so many files on, Spark's workers read the footers."""
+AT_ONCE = 8
+"""Footers that are fetched at once from a file system that only Spark reaches."""
 
 
 def read(paths: Sequence[str], session: Any = None) -> tuple[Claim, list[Footer]]:
@@ -27,12 +30,20 @@ def read(paths: Sequence[str], session: Any = None) -> tuple[Claim, list[Footer]
 
 def _footers(paths: Sequence[str], session: Any) -> Iterable[Footer]:
     if session is not None and any(session.local_path(path) is None for path in paths):
-        return (read_footer(path, session.footer(path)) for path in paths)
+        return _fetched(paths, session)
     if session is not None and len(paths) >= AS_A_JOB:
         found: list[Footer] | None = session.spread(_chunk, paths)
         if found is not None:
             return found
     return map(read_footer, paths)
+
+
+def _fetched(paths: Sequence[str], session: Any) -> Iterator[Footer]:
+    """Over Spark's own client, several at once: a store that is far away answers late."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for start in range(0, len(paths), AT_ONCE * 32):
+            part = paths[start : start + AT_ONCE * 32]
+            yield from map(read_footer, part, pool.map(session.footer, part))
 
 
 def _chunk(paths: Iterable[str]) -> list[Footer]:

@@ -72,5 +72,5 @@ def _count(cast: Cast) -> Count | None:
         return None
     if cast.child.type in _FLOATING:
         limit = _LIMIT[cast.type]
-        return Count(within, f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D", "values do not fit")
+        return Count(within, f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D", "values lie outside of its range")
     return Count(within, changed("({x})", cast.child.type, cast.type), "values wrap")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Literal
+from planproof.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.suspicion import Suspicion, told, warning
@@ -33,11 +33,8 @@ def value_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
                     yield Suspicion(warning("PP132", column or name, given, used, message), expr.span)
 
 
-def _loses(value: object, lineage: Lineage) -> bool:
-    return (
-        isinstance(value, Cast)
-        and not value.written
-        and is_string(value.child.type)
-        and is_numeric(value.type)
-        and not isinstance(lineage.definition(value.child), Literal)
-    )
+def _loses(value: Expr, lineage: Lineage) -> bool:
+    """Whether a text that is not a constant becomes a number."""
+    if not isinstance(value, Cast) or value.written or not is_string(value.child.type) or not is_numeric(value.type):
+        return False
+    return any(isinstance(e, Column | Outer | Variable) for e in lineage.definition(value.child).walk())

@@ -94,10 +94,10 @@ def _lost(said: str, given: DataType, wanted: DataType, sides: tuple[str, str, s
     if lost is not None:
         back = f"CAST(TRY_CAST({value} AS {wanted.sql}) AS {given.sql})"
         changed = f"{value} IS NOT NULL AND NOT ({back} <=> {value})"
-        yield Assignment(_finding("PP402", *sides, f"{said}: {lost}"), changed)
+        yield Assignment(_finding("PP133", *sides, f"{said}: {lost}"), changed)
     elif _narrower(given, wanted):
         message = f"{said}: a number beyond its range fails the write"
-        yield Assignment(_finding("PP402", *sides, message))
+        yield Assignment(_finding("PP133", *sides, message))
 
 
 def _silently(given: DataType, wanted: DataType) -> str | None:

@@ -25,6 +25,7 @@ from planproof.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VARIANT,
+    VOID,
     Array,
     DataType,
     Decimal,
@@ -42,7 +43,9 @@ _BOTH: set[DataType] = {TIMESTAMP, TIMESTAMP_NTZ}
 _DIGITS: dict[DataType, int] = {BYTE: 3, SHORT: 5, INT: 10, LONG: 20}
 
 
-def check(now: PhysicalSchema, footers: Sequence[Footer], partition_by: Sequence[str] = ()) -> list[Finding]:
+def check(
+    now: PhysicalSchema, footers: Sequence[Footer], partition_by: Sequence[str] = (), case_sensitive: bool = False
+) -> list[Finding]:
     """Each stored file against the schema that the table has, or that the model writes, now.
 
     Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, or widens.
@@ -53,6 +56,8 @@ def check(now: PhysicalSchema, footers: Sequence[Footer], partition_by: Sequence
     for footer in footers:
         if footer.rows:
             found += [(finding, footer.files) for finding in _file(wanted, footer)]
+            if not case_sensitive:
+                found += [(finding, footer.files) for finding in _doubled(wanted, footer)]
     return once(found)
 
 
@@ -67,6 +72,15 @@ def _file(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
             message = f"{footer.name}: {f.name} is stored as {held.name}; a session that minds case reads null"
             yield _finding(Verdict.WARNING, (f.name,), f.name, held.name, message)
         yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
+
+
+def _doubled(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
+    """Names that a session without case cannot tell apart: Spark refuses to read such a column."""
+    for f in wanted:
+        held = [name for name in footer.schema.names if name.lower() == f.name.lower()]
+        if len(held) > 1:
+            message = f"{footer.name} stores {' and '.join(held)}: Spark cannot tell which of them {f.name} is"
+            yield _finding(Verdict.VIOLATED, (f.name,), f.name, ", ".join(held), message)
 
 
 def in_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Finding]:
@@ -115,6 +129,8 @@ def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Findin
         return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, message)
     if is_string(now) and (is_string(stored) or stored == BINARY):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as text")
+    if now == BINARY and is_string(stored):
+        return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as bytes")
     if _reads(stored, now):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark widens as it reads")
     return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, f"{said}: Spark cannot read it so")
@@ -122,6 +138,8 @@ def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Findin
 
 def _reads(stored: DataType, now: DataType) -> bool:
     """Whether Spark reads it without loss; what it does with rarer types is not held against a table."""
+    if stored == VOID:  # Other writers store a column of nulls as integers.
+        return now in (BYTE, SHORT, INT) or _reads(INT, now)
     if is_integral(stored) and isinstance(now, Decimal):
         return now.precision - now.scale >= _DIGITS[stored]
     return widens(stored, now) or bool({type(stored), type(now)} & {Interval, Geo, Time}) or VARIANT in (stored, now)

@@ -10,7 +10,7 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.claims import batches, files
 from planproof.claims.model import Facts, Path, dotted
 from planproof.claims.paths import places
-from planproof.invariants import counting, drift, registered, stored
+from planproof.invariants import counting, drift, physical, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken, checks
@@ -34,6 +34,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     session shows the optimizer's): a file may then promise more.
     """
     entry, draft = publication.entry, job.draft
+    _executed(draft, publication, planned)
     staging = publication.stored(entry.staging)
     assert staging is not None
     facts = _entered(job, read_files(draft, job.session, staging, planned))
@@ -51,6 +52,15 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
 
 
+def _executed(draft: Draft, publication: Publication, planned: PhysicalSchema) -> None:
+    """I7 for the plan that ran: Adaptive Query Execution's final one, where the session shows it."""
+    if publication.final is None:
+        return
+    draft.read("executed", publication.final)
+    draft.add(physical.written(planned, publication.final))
+    draft.enforced("I7", "optimized plan against the analyzed one, and the final plan of the write against both")
+
+
 def _entered(job: Job, facts: Facts | None) -> Facts | None:
     """The facts without those that lean on a flag that Python data claims, once its rows were counted where they enter.
 
@@ -59,16 +69,37 @@ def _entered(job: Job, facts: Facts | None) -> Facts | None:
     planes, draft = job.examined.planes, job.draft
     if not planes.python_fed or facts is None:
         return facts
-    with job.session.entries(job.examined.sql) as entries:
-        for entry in entries.rows:
-            terms = [counting.Term(p.path) for p in places(entry.claimed) if p.promises]
-            counted = counting.count_terms(job.session, entry.relation, terms)
-            draft.add(_claimed(path, nulls) for path, nulls in counted.nulls.items() if nulls)
-    if not entries.unread:
+    broken_claims, unread = _claims(job)
+    draft.add(broken_claims)
+    if not unread:
         return facts
     claimed = {p.path for p in places(planes.analyzed) if p.promises}
     draft.uncountable = frozenset(map(dotted, claimed))
     return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
+
+
+def _claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
+    """What Python data claim and do not keep, counted where they enter, and the kinds that nobody can count."""
+    found: list[Finding] = []
+    with job.session.entries(job.examined.sql) as entries:
+        for entry in entries.rows:
+            terms = [counting.Term(p.path) for p in places(entry.claimed) if p.promises]
+            counted = counting.count_terms(job.session, entry.relation, terms)
+            found += [_claimed(path, nulls) for path, nulls in counted.nulls.items() if nulls]
+    return found, entries.unread
+
+
+def breaks_its_claims(job: Job) -> bool:
+    """After a write that failed: whether Python data hold nulls that they claim not to hold, which is then said. Spark
+    reads an Arrow value below such a flag without looking, and fails with an error of its own."""
+    if not job.examined.planes.python_fed:
+        return False
+    try:
+        found, _ = _claims(job)
+    except (AnalysisError, SparkFailure):
+        return False
+    job.draft.add(found)
+    return bool(found)
 
 
 def _claimed(path: Path, nulls: int) -> Finding:
@@ -194,7 +225,8 @@ def read_paths(
         return None
     draft.read("files", claim.schema)
     if registered_as is not None:
-        draft.add(drift.check(registered_as, footers, tuple(partition_by)))
+        case_sensitive = session is not None and session.conf.case_sensitive
+        draft.add(drift.check(registered_as, footers, tuple(partition_by), case_sensitive))
     else:
         draft.add(stored.check(planned, footers, tuple(partition_by)))
     if planned is None:

@@ -10,6 +10,7 @@ from planproof.claims import files
 from planproof.invariants import assigned, drift
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
+from planproof.publish.draft import Draft
 from planproof.publish.evolution import Evolution, evolution
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
@@ -64,6 +65,18 @@ def _assigned(job: Job) -> list[assigned.Assignment]:
     assert job.target is not None
     policy = str(job.session.rows("SET spark.sql.storeAssignmentPolicy")[0][1]).upper() == "ANSI"
     return assigned.check(job.model.name, plain(job.target.schema), plain(job.examined.promised), policy)
+
+
+def overflowed(draft: Draft, failure: SparkFailure) -> bool:
+    """After a write that failed: whether a value was too large for its stored column, which is then violated."""
+    if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
+        return False
+    at = [i for i, f in enumerate(draft.findings) if f.code == "PP133" and f"`{f.field}`" in str(failure)]
+    for i in at:
+        known = draft.findings[i]
+        message = f"{known.message}; a value of this delta is beyond it"
+        draft.findings[i] = replace(known, verdict=Verdict.VIOLATED, plane="executed", message=message)
+    return bool(at)
 
 
 def _changed(job: Job) -> list[Check]:

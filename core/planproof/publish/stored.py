@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
 from planproof.catalog import split_name
@@ -13,10 +13,10 @@ from planproof.publish.constraints import broken
 from planproof.publish.draft import Draft
 from planproof.publish.names import quoted
 from planproof.publish.partition import places
-from planproof.report.model import Report
+from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import local
+from planproof.session.store import decoded, local
 
 
 def audit_stored(draft: Draft, session: Session) -> Report:
@@ -50,6 +50,24 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
     return relation, schema, read_paths(draft, paths, None, _keys(path or location, paths), session)
 
 
+def _unseen(session: Session, table: StoredTable, paths: Sequence[str]) -> list[Finding]:
+    """Files at the table's location that lie in no partition that the catalog knows: readers do not see them."""
+    location = decoded(table.location) if table.location else None
+    try:
+        there = session.files(local(location) or location) if location else ()
+    except SparkFailure:
+        return []
+    unseen = sorted(set(there) - set(paths))
+    if not unseen:
+        return []
+    many = f"{len(unseen)} file{'' if len(unseen) == 1 else 's'}"
+    message = (
+        f"{table.name}: {many} at {location} in no partition that the catalog knows, {unseen[0]} for one: readers do "
+        "not see their rows. Register the partitions (MSCK REPAIR TABLE), or remove the files"
+    )
+    return [Finding(Verdict.WARNING, "PP403", "catalog", None, "no other file", many, message)]
+
+
 def _keys(root: str, paths: Iterable[str]) -> list[str]:
     """The partition columns that the directories below `root` spell (`day=2024-01-01/`)."""
     below = [path.removeprefix(root).split("/")[:-1] for path in paths]
@@ -80,4 +98,5 @@ def _partitions(draft: Draft, session: Session, relation: str, table: StoredTabl
     paths: list[str] = []
     for place in places(session, relation):
         paths += session.files(place.local)
+    draft.add(_unseen(session, table, paths))
     return read_paths(draft, paths, None, table.partition_by, session, table.schema)

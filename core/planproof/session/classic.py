@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from planproof.catalog import split_name
@@ -168,7 +169,15 @@ class ClassicSession(FrameSession):
             columns = catalog.getTableMetadata(identifier).partitionSchema()
             spelt = getattr(self._jvm, "org.apache.spark.sql.execution.datasources.PartitioningUtils").getPathFragment
             found = items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
-            return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
+            try:
+                return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
+            except PySparkException:  # A directory whose value is none of its column's type, which reads as null.
+                return [(self._spelt(p.spec(), columns), str(p.location().toString())) for p in found]
+
+    def _spelt(self, spec: Any, columns: Any) -> str:
+        parts = getattr(self._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils")
+        names = list(columns.fieldNames())
+        return "/".join(str(parts.getPartitionPathString(name, spec.apply(name))) for name in names)
 
     def _identifier(self, name: str) -> Any:
         within = [p.replace("`", "``") for p in split_name(name)][-2:]

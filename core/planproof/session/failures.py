@@ -31,6 +31,8 @@ _TRANSIENT_WORDS = re.compile(
     r"ExecutorLostFailure|Lost executor|SparkContext was shut down|Connection refused|Connection reset"
     r"|No space left on device|Could not connect to meta store"
 )
+_FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
+"""Lines of a Java stack trace; the lines that name a cause are kept."""
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.S)
 
 
@@ -96,7 +98,7 @@ def cleaned(message: str, condition: str | None = None) -> str:
     >>> cleaned("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
     'Division by zero.'
     """
-    text = message.strip()
+    text = "\n".join(line for line in message.strip().splitlines() if not _FRAME.match(line)).strip()
     if condition:
         text = text.removeprefix(f"[{condition}]").strip()
     return _TAIL.sub("", text) or text
