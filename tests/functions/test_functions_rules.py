@@ -9,6 +9,7 @@ from planproof.expr.nodes import Column, Expr, Literal
 from planproof.functions.bind import apply
 from planproof.functions.registry import builtin
 from planproof.functions.signature import Mismatch
+from planproof.optimizer.laws import may_raise
 from planproof.origin import Unknown
 from planproof.types import BINARY, DOUBLE, INT, STRING, DataType, Decimal, String
 
@@ -21,6 +22,10 @@ def column(data_type: DataType, nullable: bool = True, known: str | None = None)
 
 def text(value: str) -> Literal:
     return Literal(value, STRING, value)
+
+
+def number(value: int) -> Literal:
+    return Literal(value, INT, str(value))
 
 
 def call(name: str, *args: Expr, conf: Conf = ANSI):
@@ -130,3 +135,23 @@ def test_what_reads_by_a_pattern_may_raise_in_both_modes(name: str) -> None:
     function = builtin().find(name)
     assert function is not None
     assert function.effects.raises == "always"
+
+
+@pytest.mark.parametrize("name", ["make_timestamp", "try_make_timestamp", "try_make_timestamp_ltz"])
+def test_a_time_zone_that_there_is_not_raises_in_both_modes(name: str) -> None:
+    function = builtin().find(name)
+    assert function is not None
+    assert function.effects.raises == "always"
+
+
+@pytest.mark.parametrize(("pattern", "raises"), [(text("a%"), False), (text("a\\"), True), (column(STRING), True)])
+def test_like_raises_for_patterns_that_end_in_an_escape(pattern: Expr, raises: bool) -> None:
+    assert may_raise(call("like", column(STRING), pattern), ANSI) is raises
+
+
+def test_a_reference_system_is_one_that_spark_knows() -> None:
+    assert call("st_geomfromwkb", column(BINARY), number(27700)).type.json == "geometry(EPSG:27700)"
+    assert call("st_geomfromwkb", column(BINARY), number(102100)).type.json == "geometry(ESRI:102100)"
+    with pytest.raises(Mismatch) as refused:
+        call("st_geomfromwkb", column(BINARY), number(2))
+    assert refused.value.full_condition == "ST_INVALID_SRID_VALUE"

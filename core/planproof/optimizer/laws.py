@@ -85,8 +85,11 @@ def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
 
 
 def _total(call: Call, filled: Expr | None) -> bool:
-    """Arithmetic that has a value for all operands: of floats, or a division by what is not zero."""
+    """What has a value for all operands: arithmetic of floats, a division by what is not zero, a plain pattern."""
     name = call.function.name
+    if name in ("like", "ilike"):
+        pattern = call.args[1]
+        return len(call.args) == 2 and isinstance(pattern, Literal) and "\\" not in str(pattern.value)
     if call.type not in (FLOAT, DOUBLE) and name != "div":
         return False
     if name in ("+", "-", "*", "negative", "positive", "abs"):
