@@ -34,6 +34,7 @@ from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alia
 
 from planproof.conf import Conf
 from planproof.functions import families
+from planproof.functions.registry import builtin
 from planproof.functions.signature import Category, Function
 
 GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
@@ -162,6 +163,7 @@ def selected(family: Sequence[str] = (), function: Sequence[str] = ()) -> list[t
             (name, line)
             for name, line in table
             if name in names
+            and builtin().find(name) is line
             and (name.isidentifier() or name in SYMBOLS)
             and not takes_lambda(line)
             and line.category not in (Category.OPERATOR, Category.TABLE)

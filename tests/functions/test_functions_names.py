@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
-from planproof.functions.names import SINCE
+from planproof.functions.names import DOCUMENTED
 from planproof.functions.registry import builtin, stands, table
 
 LISTED: dict[str, str] = json.loads((Path(__file__).parents[1] / "cases" / "function_names.json").read_text())
@@ -17,7 +17,7 @@ LISTED: dict[str, str] = json.loads((Path(__file__).parents[1] / "cases" / "func
 
 
 def test_the_list_of_names_is_spark_s() -> None:
-    assert SINCE == LISTED
+    assert DOCUMENTED == LISTED
 
 
 def test_every_function_that_spark_lists_is_registered() -> None:
@@ -47,6 +47,28 @@ def test_a_line_stands_from_its_version_to_its_end() -> None:
     lines = [("abs", older), ("abs", newer)]
     assert table(lines, version="4.0").find("abs") is older
     assert table(lines, version="4.3").find("abs") is newer
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "before"),
+    [
+        ("max_by", "3.5", None),
+        ("min_by", "3.5", None),
+        ("<<", "4.0", "3.5"),
+        ("time", "4.1", "4.0"),
+        ("try_to_date", "4.1", "4.0"),
+    ],
+)
+def test_a_function_stands_from_where_spark_s_registry_has_it(name: str, first: str, before: str | None) -> None:
+    assert builtin(first).find(name) is not None
+    assert before is None or builtin(before).find(name) is None
+
+
+def test_max_by_takes_a_count_since_4_2() -> None:
+    older, newer = builtin("4.1").find("max_by"), builtin("4.2").find("max_by")
+    assert older is not None
+    assert newer is not None
+    assert (older.arity(), newer.arity()) == ((2, 2), (2, 3))
 
 
 def test_a_function_that_changed_since_is_unknown_in_an_older_spark() -> None:

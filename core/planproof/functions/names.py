@@ -128,8 +128,18 @@ _BY_VERSION = {
     """,
 }
 
-SINCE: dict[str, str] = {name: version for version, names in _BY_VERSION.items() for name in names.split()}
-"""Each function's first version; operators, of which Spark does not say it, count as of the first."""
+DOCUMENTED: dict[str, str] = {name: version for version, names in _BY_VERSION.items() for name in names.split()}
+"""Each function's version, as Spark's documentation says it; operators, of which it does not, count as of the first."""
+
+_REGISTERED = {
+    "3.0.0": "max_by min_by",
+    "4.0.0": "<< >> >>>",
+    "4.1.0": "time try_to_date",
+}
+"""Functions that the registries of Spark 3.5 to 4.2 have earlier or later than the documentation says."""
+
+SINCE = DOCUMENTED | {name: version for version, names in _REGISTERED.items() for name in names.split()}
+"""Each function's first version."""
 
 SPARK_FUNCTIONS = frozenset(SINCE)
 
