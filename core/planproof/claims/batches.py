@@ -12,7 +12,7 @@ from planproof.claims.model import Claim, Facts, Path
 from planproof.invariants.batches import check
 from planproof.report.model import Finding, Verdict
 
-SAMPLE = 8
+SAMPLE = 2
 """Row groups that `sample` looks at."""
 ROWS = 8192
 """Rows that `sample` decodes of each: a whole row group of a large write costs as much as a fifth of writing it."""
