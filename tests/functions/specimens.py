@@ -201,6 +201,7 @@ BASES: dict[str, tuple[str, ...]] = {
     "time_bucket": ("INTERVAL '5' MINUTE", "ts_nn"),
     "time_diff": ("'HOUR'", "time_nn", "time_nn"),
     "time_trunc": ("'HOUR'", "time_nn"),
+    "to_csv": ("struct_nn",),
     "try_reflect": ("'java.util.UUID'", "'randomUUID'"),
     "uniform": ("0", "10", "5"),
     "uuid": ("5",),
