@@ -13,7 +13,7 @@ from planproof.analysis import routines, windows
 from planproof.analysis.arithmetic import tried
 from planproof.analysis.binding import bind, bind_item, call
 from planproof.analysis.checks import holds_aggregate
-from planproof.analysis.constants import text_of
+from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import modified, ordered_arguments, refuse_modifiers
 from planproof.analysis.scope import LambdaScope
@@ -89,9 +89,7 @@ def _column_of_window(call: Call, node: exp.Expr, ctx: Context) -> Column:
 
 
 def _name(node: exp.Anonymous, ctx: Context) -> str:
-    name = node.args["this"]
-    if not isinstance(name, str):
-        return text_of(name.args["this"], ctx, "IDENTIFIER() as a function's name")
+    name = function_name(node, ctx)
     lowered = name.lower()
     for prefix in ("system.builtin.", "builtin."):
         if lowered.startswith(prefix):

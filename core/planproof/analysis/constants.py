@@ -111,6 +111,12 @@ def literal_sql(literal: Literal) -> str:
     return literal.sql or literal.text
 
 
+def function_name(node: exp.Anonymous, ctx: Context) -> str:
+    """The name of the function that is called, which `IDENTIFIER(expr)` may spell."""
+    name = node.args["this"]
+    return name if isinstance(name, str) else text_of(name.args["this"], ctx, "IDENTIFIER() as a function's name")
+
+
 def text_of(node: exp.Expr, ctx: Context, what: str) -> str:
     """The text that a constant expression comes to."""
     found = folded(bind(node, ctx))

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from planproof.analysis.calls import bind_call, plain_call
 from planproof.analysis.checks import refuse_nested_generator
+from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context
 from planproof.expr import Call, Column, fresh_id
 from planproof.functions.signature import Category
@@ -45,7 +46,7 @@ def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tu
 
     `in_from`: in FROM, where functions stand that are no expressions (`range`).
     """
-    name = str(node.args["this"])
+    name = function_name(node, ctx)
     function = ctx.env.registry.find(name)
     if function is None:
         if name.lower() in ctx.env.registry.known:
@@ -91,7 +92,7 @@ def call_of(node: exp.Expr, ctx: Context) -> exp.Anonymous | None:
     inner = node.args["this"] if isinstance(node, exp.Alias | exp.Aliases) else node
     if not isinstance(inner, exp.Anonymous) or inner.args.get("over") is not None:
         return None
-    function = ctx.env.registry.find(str(inner.args["this"]))
+    function = ctx.env.registry.find(function_name(inner, ctx))
     return inner if function is not None and function.category is Category.GENERATOR else None
 
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 from planproof.analysis import joins, routines
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import AGGREGATE, GENERATOR, WINDOW, content
-from planproof.analysis.constants import text_of
+from planproof.analysis.constants import function_name, text_of
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.generators import generator, is_outer, named_columns
 from planproof.analysis.modifiers import is_random
@@ -297,8 +297,8 @@ def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> F
 
 def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
     """A table-valued function, or a generator."""
-    name = str(node.args["this"]).lower()
     ctx = Context(env, scope, clause="FROM")
+    name = function_name(node, ctx).lower()
     routine = routines.find(name, env)
     if routine is not None:
         return routines.table(routine, node, ctx)
