@@ -300,7 +300,7 @@ def test_names_keep_every_part() -> None:
     assert name_parts(item("a.b.c.d.e.f")) == ("a", "b", "c", "d", "e", "f")
     assert name_parts(item("(a).b")) == ("a", "b")
     assert name_parts(item("f(a).b")) == ()
-    assert name_parts(item("a.IDENTIFIER('b').c")) == ("a", "b", "c")
+    assert name_parts(item("f(a).IDENTIFIER('b')").args["expression"]) == ("b",)
     assert isinstance(item("IDENTIFIER(:p)"), IdentifierClause)
 
 

@@ -13,6 +13,7 @@ from planproof.analysis.context import Environment
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
 from planproof.expr.pretty import outer_references, pretty
 from planproof.functions.signature import Category
+from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
 
 AGGREGATE, WINDOW, GENERATOR, OUTER, SUBQUERY = 1, 2, 4, 8, 16
 
@@ -115,6 +116,25 @@ def refuse_outer(exprs: Iterable[Expr], what: str, node: exp.Expr, env: Environm
             f'"{pretty(expr)}".',
             node,
         )
+
+
+_PADDED = {LEFT: (False, True), LEFT_SEMI: (False, True), LEFT_ANTI: (False, True), RIGHT: (True, False)}
+
+
+def refuse_outer_below_joins(plan: Plan, node: exp.Expr, env: Environment) -> None:
+    """Where a join fills in for a side, that side may not use the columns of the query around the subquery."""
+    for join in plan.walk():
+        if not isinstance(join, Join):
+            continue
+        padded = zip((join.left, join.right), _PADDED.get(join.kind, (join.kind == FULL, join.kind == FULL)))
+        used = {o.column.id for side, bad in padded if bad for o in outer_references(side)}
+        # A lateral join's right side refers to its left side, which is within the subquery.
+        if used and used - {c.id for inner in plan.walk() for c in inner.output}:
+            raise env.rejected(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
+                f"Accessing outer query column is not allowed in this location: below a {join.kind} join.",
+                node,
+            )
 
 
 def _refuse_mixed(expr: Expr, node: exp.Expr, env: Environment) -> None:

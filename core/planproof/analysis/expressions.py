@@ -11,7 +11,7 @@ from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.binding import Binder, bind, bind_item, call, unresolved
 from planproof.analysis.calls import bind_call
-from planproof.analysis.checks import SUBQUERY, WINDOW, content
+from planproof.analysis.checks import SUBQUERY, WINDOW, content, refuse_outer_below_joins
 from planproof.analysis.constants import text_of
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import guarded
@@ -40,6 +40,7 @@ from planproof.expr import (
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
 from planproof.origin import AnalysisError, Unknown
+from planproof.plan.nodes import Plan
 from planproof.sql import nodes as q
 from planproof.sql.nodes import name_parts, span
 from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, Time, Varchar
@@ -279,7 +280,7 @@ def _in(node: exp.In, ctx: Context) -> Expr:
 
 def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Expr) -> Expr:
     _refuse_in_lambda(ctx, node)
-    plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+    plan = _inner(query, ctx, node)
     if len(plan.output) != len(values):
         raise ctx.env.rejected(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
@@ -300,7 +301,14 @@ def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Ex
 
 def _exists(node: exp.Exists, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
-    return Exists(ctx.env.bind_query(node.args["this"], ctx.env.within_expression(), ctx.scope))
+    return Exists(_inner(node.args["this"], ctx, node))
+
+
+def _inner(query: exp.Expr, ctx: Context, node: exp.Expr) -> Plan:
+    """The plan of a subquery."""
+    plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+    refuse_outer_below_joins(plan, node, ctx.env)
+    return plan
 
 
 def _refuse_in_lambda(ctx: Context, node: exp.Expr) -> None:
@@ -318,7 +326,7 @@ def _refuse_subquery(ctx: Context, node: exp.Expr) -> None:
 
 def _subquery(node: exp.Subquery, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
-    plan = ctx.env.bind_query(node, ctx.env.within_expression(), ctx.scope)
+    plan = _inner(node, ctx, node)
     if len(plan.output) != 1:
         raise ctx.env.rejected(
             "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from planproof.analysis import joins, routines
 from planproof.analysis.binding import bind
-from planproof.analysis.checks import AGGREGATE, GENERATOR, WINDOW, content
+from planproof.analysis.checks import AGGREGATE, GENERATOR, SUBQUERY, WINDOW, content, refuse_outer_below_joins
 from planproof.analysis.constants import function_name, text_of
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.generators import generator, is_outer, named_columns
@@ -23,7 +23,7 @@ from planproof.analysis.modifiers import is_random
 from planproof.analysis.pivots import pivot, unpivot
 from planproof.analysis.scope import Scope
 from planproof.catalog import split_name
-from planproof.expr import Call, Column, Expr, Outer, fresh_id
+from planproof.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast_unless_same
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
@@ -257,6 +257,12 @@ def inline_table(node: exp.Values, env: Environment, outer: Scope | None = None)
 def _refuse_computed(rows: list[list[Expr]], node: exp.Expr, env: Environment) -> None:
     """Spark computes the values at once, without rows of the query around and without SQL functions."""
     for value in (v for row in rows for v in row):
+        if content(value) & SUBQUERY and any(isinstance(e, ScalarSubquery) for e in value.walk()):
+            raise env.rejected(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES",
+                "Scalar subqueries in the VALUES clause are not supported.",
+                node,
+            )
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_random(value)
         if computed or any(
             isinstance(e, Outer) or (isinstance(e, Call) and e.function.name in env.functions) for e in value.walk()
@@ -339,6 +345,7 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     if node.args.get("lateral"):
         right_scope = _scope(right.output, env, outer, right_scope.hidden)
         _refuse_random(left, right, node, env)
+        refuse_outer_below_joins(right, node, env)
     if left_node is None:
         return right, right_scope
     return joins.join(node, (left, left_scope), (right, right_scope), env, outer)

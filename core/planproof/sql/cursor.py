@@ -130,12 +130,12 @@ class Cursor:
             self.advance()
         return value
 
-    def identifier(self, allowed: frozenset[str] = WORDS) -> exp.Identifier:
-        """One name: Spark's `identifier`, or `strictIdentifier` with `allowed=ALIAS_WORDS`."""
+    def identifier(self, allowed: frozenset[str] = WORDS, literals: bool = True) -> exp.Identifier:
+        """One name: Spark's `identifier`, `IDENTIFIER(..)` too if `literals`; `allowed=ALIAS_WORDS`: a strict one."""
         kind = self.kind
         if kind not in allowed:
             self.fail()
-        if kind == "IDENTIFIER" and self.identifier_literal_at(self.i):
+        if kind == "IDENTIFIER" and literals and self.identifier_literal_at(self.i):
             return self._identifier_literal()
         token = self.text[self.starts[self.i] : self.stops[self.i]]
         if kind == "BACKQUOTED":

@@ -140,7 +140,8 @@ class PrimaryGrammar(CallGrammar):
             if following not in WORDS:
                 break
             self.advance()
-            parts.append(self.identifier())
+            # `t.IDENTIFIER('a')` calls the function t.identifier.
+            parts.append(self.identifier(literals=False))
         if self.kind == "(":
             names = tuple(part.args["this"] for part in parts)
             plain = len(parts) == 1 and not parts[0].args["quoted"]
