@@ -102,7 +102,7 @@ def plan(
     creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError`
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
-    env = environment or make_environment(sql, catalog, conf, registry)
+    env = replace(environment or make_environment(sql, catalog, conf, registry), widths={})
     env, tree = parsed(sql, env)
     try:
         root = bind_query(tree, env, None)
