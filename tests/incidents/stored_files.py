@@ -11,6 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+_SEPARATOR = re.compile(r", (?![^\[]*\])")
+"""Between the fields of a struct, not within a timestamp's brackets."""
+
 
 def write(folder: Path, files: Mapping[str, Mapping[str, list[Any]]], options: Mapping[str, Any]) -> None:
     """Writes each file below `folder`; `options` are pyarrow's, such as `use_deprecated_int96_timestamps`."""
@@ -31,15 +34,15 @@ def array(spelled: str, values: list[Any]) -> pa.Array:
 
 def arrow_type(spelled: str) -> pa.DataType:
     """
-    >>> arrow_type("struct<at: timestamp[us]>"), arrow_type("timestamp[us, tz=UTC]"), arrow_type("decimal(10,2)")
-    (StructType(struct<at: timestamp[us]>), TimestampType(timestamp[us, tz=UTC]), Decimal128Type(decimal128(10, 2)))
+    >>> arrow_type("struct<at: timestamp[us, tz=UTC], b: int32>"), arrow_type("decimal(10,2)")
+    (StructType(struct<at: timestamp[us, tz=UTC], b: int32>), Decimal128Type(decimal128(10, 2)))
     """
     found = re.fullmatch(r"(\w+)[<(\[](.*)[>)\]]", spelled)
     head, inside = found.groups() if found else (spelled, "")
     if head == "decimal":
         return pa.decimal128(*map(int, inside.split(",")))
     if head == "struct":
-        return pa.struct([(n, arrow_type(t)) for n, t in (part.split(": ", 1) for part in inside.split(", "))])
+        return pa.struct([(n, arrow_type(t)) for n, t in (part.split(": ", 1) for part in _SEPARATOR.split(inside))])
     if head == "list":
         return pa.list_(arrow_type(inside))
     if "tz=" in inside:
