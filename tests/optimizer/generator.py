@@ -103,6 +103,10 @@ def pairs(seed: int, ansi: bool, count: int, tally: Tally) -> Iterator[Pair]:
                 return
 
 
+def _outcome(found: Rewriting) -> tuple[object, ...]:
+    return found.sql, found.dropped, [f.message for f in found.findings]
+
+
 def _pair(text: str, found: Rewriting, risky: bool, tally: Tally) -> Pair | None:
     if found.findings or found.dropped:
         tally.differences.append((text, "", found.dropped or found.findings[0].message))
@@ -119,7 +123,7 @@ def changed(
         sound = rewriting(text, ansi)
         with mutated():
             found = None if sound is None else rewriting(text, ansi)
-        if sound is not None and found is not None and (found.sql, found.dropped) != (sound.sql, sound.dropped):
+        if sound is not None and found is not None and _outcome(found) != _outcome(sound):
             pair = _pair(text, found, risky, tally)
             if pair is not None:
                 tally.pairs += 1

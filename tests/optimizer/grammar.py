@@ -182,6 +182,10 @@ class Grammar:
             return f"{function}({array}, {name} -> {name}.{one} {self.chance.choice(('>', '=', '<=>'))} {name}.{other})"
         if test < 0.06:
             return f"{function}({array}, {name} -> {name} IS {self.chance.choice(('', 'NOT '))}NULL)"
+        if test < 0.2 and element in ("int", "long"):
+            self.risky = True
+            form = self.chance.choice(("1 div {0} {1} 0", "{0} + 1 {1} 1", "{0} * 2 {1} 3"))
+            return f"{function}({array}, {name} -> {form.format(name, self.chance.choice('><='))})"
         if test < 0.3 and element in KINDS:
             sides = [name, self._outer(element, depth, (name, element))]
             self.chance.shuffle(sides)
@@ -310,7 +314,7 @@ class Grammar:
             lambda: self._predicate("forall", depth),
             lambda: self._contained(depth),
             lambda: self._contained(depth),
-            lambda: self._counted(depth),
+            *[lambda: self._counted(depth)] * 2,
             lambda: self._fused(depth),
             lambda: self._overlapping(depth),
             lambda: self.chance.choice(_VOLATILE),
@@ -318,7 +322,8 @@ class Grammar:
 
     def _counted(self, depth: int) -> str:
         compared = self.chance.choice(("{} > 0", "{} >= 1", "{} = 0", "0 < {}", "{} > 1", "{} != 0"))
-        return f"({compared.format('size(' + self._predicate('filter', depth) + ')')})"
+        kinds = self.chance.choice((_TESTED, ("ints", "longs")))
+        return f"({compared.format('size(' + self._predicate('filter', depth, kinds) + ')')})"
 
     def _fused(self, depth: int) -> str:
         kind, name = self.chance.choice(tuple(ELEMENTS)[:6]), self._fresh()
@@ -424,6 +429,7 @@ class Grammar:
             lambda: f"slice({self._transformed(kind, depth)}, {self.chance.choice(('1, 1', '2, 1', '-1, 1'))})",
             lambda: f"map_values(transform_values(attrs, {self._entry(ELEMENTS[kind], depth)}))",
             lambda: f"coalesce({self.value(kind, depth)}, {self.value(kind, depth)})",
+            lambda: f"array({self.value(ELEMENTS[kind], depth)}, {self.value(ELEMENTS[kind], depth)})",
             *(paths if fields else []),
         )
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 
 from planproof.analysis.setup import apply
 from planproof.api import Rewriting, optimize, plan
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
+
+sys.path.insert(0, str(Path(__file__).parent))
+from answers import answer
 
 ORACLE = Path(os.environ.get("ORACLE", "")) / "queries.jsonl.gz"
 
@@ -33,14 +36,6 @@ def rewriting(case: dict[str, Any]) -> Rewriting | None:
         return optimize(plan(case["query"], environment=replace(env, text=case["query"])))
     except (AnalysisError, Unknown):
         return None
-
-
-def answer(spark: Any, sql: str) -> tuple[str, list[str]] | str:
-    try:
-        frame = spark.sql(sql)
-        return frame._jdf.schema().json(), sorted(map(repr, frame.collect()))
-    except PySparkException as error:
-        return error.getCondition() or type(error).__name__
 
 
 @pytest.mark.conformance
