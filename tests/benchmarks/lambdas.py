@@ -1,6 +1,7 @@
 """Queries with lambdas over nested Parquet: stock Spark beside planproof's rewriting, in one run.
 
-    python tests/benchmarks/lambdas.py [--rows 300000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE] [--quick]
+    python tests/benchmarks/lambdas.py [--rows 300000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
+        [--markdown FILE] [--quick] [--tried]
 
 Each query runs as written and as rewritten, by turns, each time after its files were dropped from the operating
 system's cache. The figure is the median of the pairs' ratios (above 1: rewritten is faster). Rows are compared, bytes
@@ -20,10 +21,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from lambda_candidates import CANDIDATES
 from lambda_data import TABLES, write
 from rich.console import Console
 from rich.table import Table
@@ -104,7 +106,7 @@ class Result:
     rules: tuple[str, ...]
     planning_ms: float
     seconds: tuple[float, float] = (0.0, 0.0)
-    bytes: tuple[int, int] = (0, 0)
+    bytes: tuple[float, float] = (0, 0)
     ratio: float = 1.0
     same_rows: bool = True
 
@@ -116,11 +118,13 @@ def main() -> int:
     parser.add_argument("--home", type=Path, help="where the Parquet files are, or are to stay")
     parser.add_argument("--only", action="append", help="a query's name")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path, help="where the table of docs/rewriting.md is to be written")
     parser.add_argument("--quick", action="store_true", help="less data, three pairs")
+    parser.add_argument("--tried", action="store_true", help="the hand-written rewritings that are no rules")
     given = parser.parse_args()
     if given.quick:
         given.rows, given.pairs = 60_000, 3
-    names = given.only or list(QUERIES)
+    names = given.only or list(CANDIDATES if given.tried else QUERIES)
     with tempfile.TemporaryDirectory() as temporary, running(Path(temporary)) as spark:
         home = given.home or Path(temporary)
         write(spark, home, given.rows)
@@ -129,11 +133,16 @@ def main() -> int:
         )
         results = []
         for name in names:
-            found = measured(spark, catalog, name, home, given.pairs)
+            if given.tried:
+                found = compared(spark, Result(name, ("by hand",), 0.0), CANDIDATES[name], home, given.pairs)
+            else:
+                found = measured(spark, catalog, name, home, given.pairs)
             print(f"{name:28} {found.ratio:6.2f}  {found.planning_ms:5.2f} ms  {', '.join(found.rules)}", flush=True)
             results.append(found)
     if given.json:
         given.json.write_text(json.dumps([asdict(r) for r in results], indent=1))
+    if given.markdown:
+        given.markdown.write_text(markdown(results))
     return report(results)
 
 
@@ -149,15 +158,18 @@ def measured(spark: Any, catalog: Catalog, name: str, home: Path, pairs: int) ->
         if found.sql != sql:
             raise SystemExit(f"{name}: no rule fired, and the text changed")
         return Result(name, (), planning)
-    texts = (sql, found.sql)
-    same = rows(spark, sql) == rows(spark, found.sql)
+    return compared(spark, Result(name, found.rules, planning), (sql, found.sql), home, pairs)
+
+
+def compared(spark: Any, result: Result, texts: tuple[str, str], home: Path, pairs: int) -> Result:
+    """The result with what two texts took and read, by turns."""
+    same = rows(spark, texts[0]) == rows(spark, texts[1])
     for text in texts:
         run(spark, text, home)
     taken: list[tuple[tuple[float, int], ...]] = [tuple(run(spark, t, home) for t in texts) for _ in range(pairs)]
-    seconds = tuple(statistics.median(pair[i][0] for pair in taken) for i in (0, 1))
-    read = tuple(int(statistics.median(pair[i][1] for pair in taken)) for i in (0, 1))
+    seconds, read = (tuple(statistics.median(pair[i][at] for pair in taken) for i in (0, 1)) for at in (0, 1))
     ratio = statistics.median(pair[0][0] / pair[1][0] for pair in taken)
-    return Result(name, found.rules, planning, seconds, read, ratio, same)  # type: ignore[arg-type]
+    return replace(result, seconds=seconds, bytes=read, ratio=ratio, same_rows=same)
 
 
 def rows(spark: Any, sql: str) -> Any:
@@ -195,6 +207,18 @@ def evict(home: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
+
+
+def markdown(results: list[Result]) -> str:
+    """The rewritten queries as a table, those that gain most first."""
+    head = "| query | ratio | MB read | MB read, rewritten | rules |\n|---|---|---|---|---|\n"
+    fired = sorted((r for r in results if r.rules), key=lambda r: -r.ratio)
+    lines = (
+        f"| {r.name} | {r.ratio:.1f} | {r.bytes[0] / 1e6:.0f} | {r.bytes[1] / 1e6:.0f} | "
+        f"{', '.join(f'`{rule}`' for rule in r.rules)} |\n"
+        for r in fired
+    )
+    return head + "".join(lines)
 
 
 def report(results: list[Result]) -> int:

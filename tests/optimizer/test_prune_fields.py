@@ -9,7 +9,8 @@ from planproof.catalog import Catalog
 from planproof.optimizer.rules.prune_fields import prune_fields
 from planproof.types import Array, parse_type
 
-ITEM = "struct<sku:string,qty:int,price:double,note:string,ship:struct<city:string,zip:int>,city:string>"
+_SHIP = "struct<city:string,zip:int>"
+ITEM = f"struct<sku:string,qty:int,price:double,note:string,ship:{_SHIP},city:string,a:string,b:string,c:string>"
 SOURCES = {
     "t": [
         ("id", "bigint", False),
@@ -104,6 +105,12 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
             "SELECT transform(slice(filter(items, i -> i.sku = ''), 1, 2), i -> i.price * i.qty) e FROM t",
         ),
         ("Spark prunes under a transform by itself", "SELECT transform(items, i -> i.price * i.qty) e FROM t"),
+        ("a third of the struct is zipped", "SELECT exists(items, i -> i.sku = i.note AND i.city = i.a) e FROM t"),
+        (
+            "it would be zipped once per element",
+            "SELECT exists(items, i -> exists(items, j -> j.qty = i.qty AND j.price = i.price)) e FROM t",
+        ),
+        ("half of the struct is read", "SELECT exists(pair, p -> p.a > 1) e FROM t"),
         ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),
         (
             "a struct names a field after a path",

@@ -13,7 +13,6 @@ from planproof.optimizer.rules.exists_to_contains import exists_to_contains
 from planproof.optimizer.rules.exists_to_overlap import exists_to_overlap
 from planproof.optimizer.rules.filter_to_slice import filter_to_slice
 from planproof.optimizer.rules.fuse_exists import fuse_exists
-from planproof.optimizer.rules.project_fields import project_fields
 from planproof.optimizer.rules.transform_fewer import transform_fewer
 
 SMALL = (
@@ -21,7 +20,6 @@ SMALL = (
     count_to_exists,
     fuse_exists,
     entries_to_sides,
-    project_fields,
     filter_to_slice,
     exists_to_overlap,
     exists_to_contains,
@@ -56,8 +54,6 @@ def rewritten(expression: str, ansi: bool = True) -> str:
         ("filter(xs, (x, i) -> 3 > i)", "slice(xs, 1, 3)"),
         ("filter(xs, (x, i) -> i < 0)", "slice(xs, 1, 0)"),
         ("filter(xs, (x, i) -> i < k)", "slice(xs, 1, greatest(coalesce(k, 0), 0))"),
-        ("transform(items, i -> i.price)", "items.`price`"),
-        ("transform(t.items, i -> i.ship.city)", "t.items.`ship`.`city`"),
         ("exists(xs, x -> x = 7)", "array_contains(xs, 7)"),
         ("exists(xs, x -> 7 = x)", "array_contains(xs, 7)"),
         ("exists(items.price, p -> p = 1.0D)", "array_contains(items.price, 1.0D)"),

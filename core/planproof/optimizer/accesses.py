@@ -53,7 +53,7 @@ class Site:
     """One call that reads elements of the array `source` through the fields `paths` alone.
 
     `variables` are the ids of the lambda variables that stand for elements. Where Spark prunes the call by itself,
-    `call` is the `source`: nothing is to be rewritten there.
+    `call` is the `source`: nothing is to be rewritten there. `repeated`: it stands in another call's lambda.
     """
 
     call: Expr
@@ -61,6 +61,7 @@ class Site:
     place: Place
     paths: frozenset[Path]
     variables: frozenset[int]
+    repeated: bool = False
 
 
 @dataclass(slots=True)
@@ -75,6 +76,7 @@ class Accesses:
     whole: set[Place] = field(default_factory=set)
     fields: dict[Place, set[Path]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
+    depth: int = 0
 
     @staticmethod
     def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
@@ -136,7 +138,11 @@ class Accesses:
 
     def visit(self, expr: Expr) -> None:
         """Notes what the expression reads."""
-        if isinstance(expr, Outer):
+        if isinstance(expr, Lambda):
+            self.depth += 1
+            self._children(expr)
+            self.depth -= 1
+        elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, ScalarSubquery | Exists | InSubquery):
             self._plan(expr.plan)
@@ -229,7 +235,7 @@ class Accesses:
             paths |= element_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
-        return Site(array if path else call, array, place, frozenset(paths), variables)
+        return Site(array if path else call, array, place, frozenset(paths), variables, self.depth > 0)
 
 
 def _spark_follows(array: Expr) -> bool:

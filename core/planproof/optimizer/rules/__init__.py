@@ -13,7 +13,6 @@ from planproof.optimizer.rules.exists_to_overlap import exists_to_overlap
 from planproof.optimizer.rules.filter_to_slice import filter_to_slice
 from planproof.optimizer.rules.fuse_exists import fuse_exists
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
-from planproof.optimizer.rules.project_fields import project_fields
 from planproof.optimizer.rules.prune_fields import prune_fields
 from planproof.optimizer.rules.transform_fewer import transform_fewer
 from planproof.plan.nodes import Plan
@@ -25,7 +24,6 @@ RULES: tuple[Rule, ...] = (
     count_to_exists,
     fuse_exists,
     entries_to_sides,
-    project_fields,
     prune_fields,
     filter_to_slice,
     exists_to_overlap,
@@ -38,7 +36,6 @@ OVER: dict[Rule, frozenset[str]] = {
     count_to_exists: frozenset(("filter",)),
     fuse_exists: frozenset(("exists", "forall")),
     entries_to_sides: frozenset(("map_filter", "map_entries", "transform_values")),
-    project_fields: frozenset(("transform",)),
     filter_to_slice: frozenset(("filter",)),
     exists_to_overlap: frozenset(("exists",)),
     exists_to_contains: frozenset(("exists",)),

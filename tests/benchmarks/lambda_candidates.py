@@ -1,0 +1,63 @@
+"""Rewritings that were tried and are no rules: the text as one would write it, and a hand-written faster one.
+
+`python tests/benchmarks/lambdas.py --tried` measures them, over the same data as the rules.
+"""
+
+CANDIDATES = {
+    "one transform for two": (
+        "select id, transform(transform(xs, x -> x + 1), y -> y * 2) as r from events",
+        "select id, transform(xs, x -> (x + 1) * 2) as r from events",
+    ),
+    "filter of a filter as AND": (
+        "select id, size(filter(filter(words, w -> w > '2'), w -> length(w) > 2)) as r from events",
+        "select id, size(filter(words, w -> w > '2' and length(w) > 2)) as r from events",
+    ),
+    "aggregate of a transform as one aggregate": (
+        "select id, aggregate(transform(xs, x -> x * 2), 0D, (a, x) -> a + x) as r from events",
+        "select id, aggregate(xs, 0D, (a, x) -> a + x * 2) as r from events",
+    ),
+    "a struct accumulator as two aggregates": (
+        """select id, aggregate(xs, named_struct('s', 0D, 'n', 0L),
+            (a, x) -> named_struct('s', a.s + x, 'n', a.n + 1), a -> a.s / a.n) as r from events""",
+        "select id, aggregate(xs, 0D, (a, x) -> a + x) / aggregate(xs, 0L, (a, x) -> a + 1) as r from events",
+    ),
+    "one filter for two lambdas": (
+        """select id, aggregate(filter(xs, x -> x > 50), 0D, (a, x) -> a + x) as r, size(filter(xs, x -> x > 50)) as n
+            from events""",
+        """select id, aggregate(f, 0D, (a, x) -> a + x) as r, size(f) as n
+            from (select *, filter(xs, x -> x > 50) as f from events)""",
+    ),
+    "a call that a body has twice": (
+        "select id, transform(words, w -> concat(upper(reverse(w)), '-', upper(reverse(w)))) as r from events",
+        "select id, transform(words, w -> transform(array(upper(reverse(w))), v -> concat(v, '-', v))[0]) as r from events",
+    ),
+    "a loop that a body has twice": (
+        """select id, transform(xs, x -> size(filter(xs, y -> y > x)) / (1 + size(filter(xs, y -> y > x)))) as r
+            from events""",
+        """select id, transform(xs, x -> transform(array(size(filter(xs, y -> y > x))), v -> v / (1 + v))[0]) as r
+            from events""",
+    ),
+    "a path for a transform": (
+        "select orderkey, transform(items, i -> i.shipmode) as r from orders",
+        "select orderkey, items.shipmode as r from orders",
+    ),
+    "two fields where Spark prunes by itself": (
+        "select orderkey, try_element_at(filter(items, i -> i.returnflag = 'R'), 1).partkey as r from orders",
+        """select orderkey, try_element_at(filter(arrays_zip(items.returnflag, items.partkey), i -> i.returnflag = 'R'), 1)
+            .partkey as r from orders""",
+    ),
+    "membership in a filter": (
+        "select id, filter(words, w -> exists(map_values(props), p -> p = w)) as r from events",
+        "select id, filter(words, w -> array_contains(map_values(props), w)) as r from events",
+    ),
+    "each key's value": (
+        "select id, transform(map_keys(props), k -> props[k]) as r from events",
+        "select id, map_values(props) as r from events",
+    ),
+    "fields of an exploded filter": (
+        """select i.partkey, count(*) as n from orders
+            lateral view explode(filter(items, i -> i.returnflag = 'R')) t as i group by i.partkey""",
+        """select i.partkey, count(*) as n from orders lateral view
+            explode(filter(arrays_zip(items.partkey, items.returnflag), i -> i.returnflag = 'R')) t as i group by i.partkey""",
+    ),
+}
