@@ -7,7 +7,7 @@ import pytest
 from planproof import AnalysisError, Catalog
 from planproof.api import plan
 
-CATALOG = Catalog({"t": [("x", "double", True)]})
+CATALOG = Catalog({"t": [("x", "double", True)], "shop.orders": [("id", "bigint", True)]})
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,23 @@ def test_a_function_in_the_wrong_place(sql: str, condition: str) -> None:
     with pytest.raises(AnalysisError) as error:
         plan(sql, CATALOG)
     assert error.value.condition == condition
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT * FROM shop.order", "Did you mean one of the following? [shop.orders]"),
+        ("SELECT flor(x) FROM t", "Did you mean one of the following? [floor"),
+        ("SELECT\n  x,\nFROM a.t", "Is the comma before FROM one too many?"),
+        (
+            "SELECT date_trunc('day',\n x) FROM t",
+            "Cannot resolve \"date_trunc('day', x)\" due to data type mismatch: The second",
+        ),
+        ("SELECT 1 AS a UNION SELECT array(1)", "The column 1 (`a`) of the second table"),
+        ("SELECT map('k', 1)[x1] FROM t", "put it in quotes"),
+    ],
+)
+def test_an_error_says_what_was_likely_meant(sql: str, said: str) -> None:
+    with pytest.raises(AnalysisError) as error:
+        plan(sql, CATALOG)
+    assert said in error.value.message

@@ -309,6 +309,12 @@ def test_columns_that_only_seem_to_be_missing_are_unproved(check):
     assert found(report, Verdict.VIOLATED) == []
 
 
+@pytest.mark.parametrize("name", ["raw.nowhere", "lake.raw.nowhere", "parquet.`/data/orders`"])
+def test_a_relation_that_nobody_declared_is_no_violation(check, name):
+    report = check({"mart": {"sql": f"select id from {name}"}})["mart"]
+    assert (report.verdict, found(report, Verdict.VIOLATED)) == (Verdict.UNPROVED, [])
+
+
 def test_a_model_that_reads_itself_stands_on_its_contract(check):
     model = {
         "sql": "select id from raw.orders where id > (select max(id) from shop.inc)",
