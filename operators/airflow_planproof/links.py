@@ -17,11 +17,11 @@ def report_url(key: Any) -> str:
     Absolute where Airflow knows its own address (`[api] base_url`, `[webserver] base_url` on Airflow 2), else a path of
     the same origin.
     """
-    base = conf.get("api" if AIRFLOW_V_3_0_PLUS else "webserver", "base_url", fallback="")
+    address = conf.get("api" if AIRFLOW_V_3_0_PLUS else "webserver", "base_url", fallback="")
     place = "/".join(quote(str(part), safe="") for part in (key.dag_id, key.run_id, key.task_id))
     mapped = getattr(key, "map_index", -1)
     query = f"?{urlencode({'map_index': mapped})}" if mapped is not None and mapped >= 0 else ""
-    return f"{str(base or '').rstrip('/')}{PREFIX}/report/{place}{query}"
+    return f"{str(address or '').rstrip('/')}{PREFIX}/report/{place}{query}"
 
 
 class PlanproofReportLink(BaseOperatorLink):

@@ -18,10 +18,10 @@ def report(dag_id: str, run_id: str, task_id: str) -> Response:
     """401 for an anonymous request, 403 without the right to read the DAG's XComs, 404 where there is no report."""
     from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, rendered
 
-    manager = get_auth_manager()
-    if not manager.is_logged_in():
+    rights = get_auth_manager()
+    if not rights.is_logged_in():
         abort(401)
-    if not manager.is_authorized_dag(method="GET", access_entity=DagAccessEntity.XCOM, details=DagDetails(id=dag_id)):
+    if not rights.is_authorized_dag(method="GET", access_entity=DagAccessEntity.XCOM, details=DagDetails(id=dag_id)):
         abort(403)
     form = _stored(dag_id, run_id, task_id, request.args.get("map_index", -1, type=int))
     if form is None:

@@ -97,8 +97,8 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         if not self.base_manifest:
             return ()
-        base = read_project(Path(self.base_manifest).expanduser())
-        return compare_projects(base, project, place.conf(), self.sources).changes
+        before = read_project(Path(self.base_manifest).expanduser())
+        return compare_projects(before, project, place.conf(), self.sources).changes
 
     def reports(self, context: Context) -> list[Report]:
         from planproof.project.offline import check_project
