@@ -117,19 +117,21 @@ def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     if not isinstance(function, Lambda) or len(function.parameters) <= place:
         return None
     entry = function.parameters[place]
-    sides = {e.ordinal for e in function.body.walk() if isinstance(e, GetField) and e.child == entry}
-    if uses_itself(function.body, entry) or len(sides) != 1:
+    read = [e for e in function.body.walk() if isinstance(e, GetField) and e.child == entry]
+    if uses_itself(function.body, entry) or len({e.ordinal for e in read}) != 1:
         return None
-    (ordinal,) = sides
+    ordinal = read[0].ordinal
     side = applied(_SIDES[ordinal], (entries.args[0],), conf, registry)
     value = _element(side, entry)
+    if not _same_inside(function.body, read[0], value):
+        return None
     body = substituted(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
     return derived(replace(call, args=args), conf)
 
 
-def _same_inside(body: Expr, before: Variable, after: Variable) -> bool:
+def _same_inside(body: Expr, before: Expr, after: Variable) -> bool:
     """Whether lambdas in the body keep their parameters' flags, which a key that may be null would change."""
     return before.nullable == after.nullable or not any(isinstance(e, Lambda) for e in body.walk())
 
