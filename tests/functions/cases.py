@@ -80,7 +80,7 @@ def matrix(name: str, function: Function, *, deep: bool = False) -> Iterator[Arg
 def is_alias(name: str, function: Function) -> bool:
     """Whether another name of the same function was registered before this one."""
     registry = builtin()
-    return next(n for n in registry if registry.functions[n] is function) != name
+    return next((n for n in registry if registry.functions[n] is function), name) != name
 
 
 def _good_ones(name: str, function: Function) -> Iterator[Args]:

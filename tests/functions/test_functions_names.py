@@ -71,6 +71,33 @@ def test_max_by_takes_a_count_since_4_2() -> None:
     assert (older.arity(), newer.arity()) == ((2, 2), (2, 3))
 
 
+@pytest.mark.parametrize(
+    ("sql", "version", "answered"),
+    [
+        ("current_timestamp()", "4.0", True),
+        ("instr('ab', 'b')", "3.5", True),
+        ("instr('ab', 'b', 1)", "4.2", False),
+        ("current_timestamp(6)", "4.2", False),
+        ("instr('ab', 'b', 1)", "4.3", True),
+    ],
+)
+def test_parameters_stand_from_their_version_on(sql: str, version: str, answered: bool) -> None:
+    if answered:
+        assert plan(f"SELECT {sql}", Catalog(), conf=Conf(spark=version)).schema[0].nullable is False
+        return
+    with pytest.raises(AnalysisError) as refused:
+        plan(f"SELECT {sql}", Catalog(), conf=Conf(spark=version))
+    assert refused.value.condition == "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("mode", "3.5"), ("to_char", "3.5"), ("make_timestamp", "4.0"), ("raise_error", "3.5")]
+)
+def test_what_takes_more_since_is_not_answered_for_before(name: str, version: str) -> None:
+    assert builtin(version).find(name) is None
+    assert name in builtin(version).known
+
+
 def test_a_function_that_changed_since_is_unknown_in_an_older_spark() -> None:
     line = builtin().find("abs")
     assert line is not None

@@ -114,8 +114,10 @@ def _without_arguments(call: Call, pretty: Pretty) -> str:
 
 
 def _now(name: str, returns: DataType) -> Table:
-    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "check": _precision, "effects": PURE}
-    return fn(name, (Optional(ANY),), returns, NEVER, **own)
+    """Since Spark 4.3 a precision may be given."""
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "effects": PURE}
+    precise = fn(name, (Optional(ANY),), returns, NEVER, check=_precision, since="4.3", **own)
+    return lines(precise, fn(name, (), returns, NEVER, until="4.3", **own))
 
 
 _CURRENT_TIMESTAMP = _now("current_timestamp", TIMESTAMP)
@@ -124,7 +126,7 @@ _CURRENT_TIMEZONE = fn("current_timezone", (), STRING, NEVER, effects=PURE)
 
 def _called(line: Table, conf: Conf) -> Expr:
     """A call of the line's function without arguments."""
-    [(_, function)] = line
+    (_, function), *_ = line
     return apply(function, (), conf)
 
 

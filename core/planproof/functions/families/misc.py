@@ -188,7 +188,7 @@ TABLE: Table = lines(
         effects=RAISES,
         foldable=False,
     ),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, effects=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, changed="4.0", effects=RAISES, foldable=False),
     _reflection("java_method reflect"),
     _reflection("try_reflect"),
 )

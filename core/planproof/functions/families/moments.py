@@ -120,6 +120,8 @@ def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) ->
         coerce=Coerce.NONE,
         check=_counted(*counts),
         show=_made(name, joined),
+        # Dates with times of day are new in 4.1.
+        changed="4.1",
         # A time zone that there is not fails in both modes, for a maker that tries, too.
         effects=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
     )
