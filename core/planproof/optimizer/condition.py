@@ -23,3 +23,6 @@ class Condition:
 
 NAMES_KEPT = Condition("no struct names a field after it", "keeps_names", True, "planproof.optimizer.retype")
 """What all rules need that put a variable in the place of something else."""
+
+VARIABLES_KEPT = Condition("nor one of a lambda inside", "keeps_variables", True, "planproof.optimizer.retype")
+"""What rules need that loosen a flag within a body."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Variable
+from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof.expr.rewrite import rebuild
 from planproof.functions.bind import cast_nullable
 from planproof.functions.signature import Mismatch
-from planproof.types import Array, DataType, Struct
+from planproof.types import Array, DataType, Map, Struct
 
 NAMING = frozenset(("struct", "arrays_zip"))
 """Functions that name fields after arguments that are paths or variables."""
@@ -20,7 +20,7 @@ def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -
     """The expression with `change` applied from the top; what stands around a change is typed again.
 
     `change` gives None to go on to the children. Raises `planproof.functions.signature.Mismatch` where a function does
-    not take the new types, and where a struct would name a field after another path than before.
+    not take the new types, and where a struct would name a field after another path, or a lambda's variable change.
     """
     found = change(expr)
     if found is not None:
@@ -31,6 +31,8 @@ def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -
     typed = derived(made, conf)
     if isinstance(expr, Call) and expr.function.name in NAMING and not keeps_names(expr, typed):
         raise Mismatch("", f"{expr.function.name} would name a field otherwise")
+    if isinstance(expr, Call) and not keeps_variables(expr, typed):
+        raise Mismatch("", f"the variables of {expr.function.name} would be others")
     return typed
 
 
@@ -67,6 +69,13 @@ def keeps_names(old: Expr, new: Expr) -> bool:
     pairs = zip(old.children, new.children)
     moved = any(isinstance(b, Variable) and a != b for a, b in pairs)
     return not moved and _names(old.type) == _names(new.type)
+
+
+def keeps_variables(old: Expr, new: Expr) -> bool:
+    """Whether the lambdas of two calls stand over arrays and maps of one type, flags included."""
+    if not any(isinstance(e, Lambda) for e in old.children):
+        return True
+    return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, Array | Map))
 
 
 def _names(data_type: DataType) -> tuple[str, ...]:

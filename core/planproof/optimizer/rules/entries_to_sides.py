@@ -11,7 +11,7 @@ from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.optimizer.accesses import uses_itself
 from planproof.optimizer.calls import applied
-from planproof.optimizer.condition import NAMES_KEPT, Condition
+from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
@@ -26,7 +26,7 @@ _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transf
 CONDITIONS = (
     Condition("uses one side alone", "_one_side", True),
     Condition("no flag changes", "_keeps_flags", True),
-    Condition("nor one of a lambda inside", "_same_inside", True),
+    VARIABLES_KEPT,
     NAMES_KEPT,
 )
 
@@ -101,8 +101,6 @@ def _side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
         return None
     side = applied(_SIDES[at], (made.args[0],), conf, registry)
     value = _element(side, variable)
-    if not _same_inside(function.body, variable, value):
-        return None
     body = with_variables(function.body, {variable.id: value}, conf)
     return applied(name, (side, Lambda((value,), body)), conf, registry)
 
@@ -123,17 +121,10 @@ def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     ordinal = read[0].ordinal
     side = applied(_SIDES[ordinal], (entries.args[0],), conf, registry)
     value = _element(side, entry)
-    if not _same_inside(function.body, read[0], value):
-        return None
     body = substituted(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
     return derived(replace(call, args=args), conf)
-
-
-def _same_inside(body: Expr, before: Expr, after: Variable) -> bool:
-    """Whether lambdas in the body keep their parameters' flags, which a key that may be null would change."""
-    return before.nullable == after.nullable or not any(isinstance(e, Lambda) for e in body.walk())
 
 
 def _keeps_flags(new: Expr, old: Expr) -> bool:

@@ -11,7 +11,7 @@ from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.optimizer.accesses import KEEPS, Accesses, Path, Place, Site, path_over, uses_itself
-from planproof.optimizer.condition import NAMES_KEPT, Condition
+from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
@@ -25,6 +25,7 @@ costs more: of 15 fields 3 gain 2.3, 6 gain 1.4, and 8 lose."""
 CONDITIONS = (
     Condition("through its fields alone", "_fields_alone", True),
     Condition("no flag changes", "_keeps_flags", True),
+    VARIABLES_KEPT,
     Condition("the names of the fields differ", "_differ", True),
     NAMES_KEPT,
 )
@@ -43,6 +44,7 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     - each lambda uses the element through its fields alone: a NULL element and one of NULL fields look alike then;
     - no flag changes: `arrays_zip` makes every field nullable;
+    - nor one of a lambda inside, over an array that is made of fields;
     - the names of the fields differ, ignoring case (else the structs that hold them are taken whole);
     - no struct names a field after it: `struct(i.price)` has a field `price`, `struct(i)` one called `i`.
 
