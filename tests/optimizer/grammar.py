@@ -158,7 +158,7 @@ class Grammar:
     def _array(self, depth: int, kinds: Sequence[str] = tuple(ELEMENTS)) -> tuple[str, str]:
         kind = self.chance.choice(kinds)
         known = self._known(ELEMENTS[kind]) if ELEMENTS[kind] in KINDS else []
-        if known and self.chance.random() < 0.2:
+        if known and self.chance.random() < 0.4:
             return f"array({', '.join(self.chance.choices(known, k=2))})", ELEMENTS[kind]
         plain = self.chance.random() < 0.3
         return self.chance.choice(self._leaves(kind)) if plain else self.value(kind, depth), ELEMENTS[kind]
