@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +97,61 @@ def database(spark: SparkSession) -> Iterator[str]:
 def ansi(spark: SparkSession) -> Callable[[bool], None]:
     """Sets `spark.sql.ansi.enabled` for the rest of the test: `ansi(False)` is how dbt-spark runs."""
     return lambda on: spark.conf.set("spark.sql.ansi.enabled", str(on).lower())
+
+
+class Ports:
+    """Ports of this machine on which tests have servers listen."""
+
+    def free(self) -> int:
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            return int(found.getsockname()[1])
+
+    def wait(self, port: int, seconds: int = 60) -> None:
+        for _ in range(seconds * 2):
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            time.sleep(0.5)
+        raise TimeoutError(f"nothing listens at {port}")
+
+
+@pytest.fixture(scope="session")
+def ports() -> Ports:
+    return Ports()
+
+
+@pytest.fixture(scope="session")
+def thrift(tmp_path_factory: pytest.TempPathFactory, ports: Ports) -> Iterator[str]:
+    """The address of a Thrift server in a process of its own, with a metastore in its memory and files on this disk."""
+    pyspark, _ = pytest.importorskip("pyspark"), pytest.importorskip("pyhive.hive")
+    home, port = tmp_path_factory.mktemp("thrift"), ports.free()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:thrift;create=true",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+    }
+    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    hive = ["--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
+    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    command = [submit, "org.apache.spark.deploy.SparkSubmit", "--class", server, *confs, "spark-internal", *hive]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (home / "server.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        ports.wait(port, 180)
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 @pytest.fixture(scope="session")

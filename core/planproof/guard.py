@@ -19,11 +19,12 @@ from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, examine
 from planproof.publish.functions import Functions, broken
 from planproof.publish.incremental import Delta, overflowed
+from planproof.publish.journal import publishes
 from planproof.publish.materialization import Job, Materialization
 from planproof.publish.memory import Memory
 from planproof.publish.names import Names, Refused, quoted
 from planproof.publish.publication import Publication, database_root
-from planproof.publish.recover import entries, locked, recover, recover_table, roots
+from planproof.publish.recover import locked, recover, recover_table, roots
 from planproof.publish.stored import audit_stored
 from planproof.publish.strategies import STRATEGIES, settle
 from planproof.publish.table import Table
@@ -87,7 +88,8 @@ class Guard:
         except SparkFailure:
             return ()
         except AnalysisError:  # Spark refuses Python functions in lambdas; our own plan knows them.
-            return self.functions.columns(model.sql, self.memory.catalog(), self.session.conf)
+            conf = self.session.conf
+            return self.functions.columns(model.sql, self.memory.catalog(conf), conf)
 
     def _check(self, draft: Draft) -> Report:
         self._examined(draft)
@@ -102,33 +104,37 @@ class Guard:
         root = self.root or home
         with self._lock(draft, names, root):
             target = self.session.table(quoted(names.target))
-            before = self.memory.evidence(quoted(names.target))
+            before = self.memory.evidence(quoted(names.target), target)
             job = Job(self.session, names, draft.model, draft, examined, target, root, home)
             way = materialization(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
-                return draft.report("rejected")
-            draft.strategy = publication.entry.strategy
-            return self._settled(job, way, publication, before)
+                outcome = "rejected"
+            else:
+                draft.strategy = publication.entry.strategy
+                outcome = self._settled(job, way, publication, before)
+        return draft.report(outcome)
 
     def _examined(self, draft: Draft) -> Examined | None:
-        return examine(draft, self.session, self.memory.catalog(), self.functions)
+        conf = self.session.conf
+        return examine(draft, self.session, self.memory.catalog(conf), self.functions, conf)
 
-    def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> Report:
+    def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> str:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
+        Returns the outcome.
 
         A process that dies instead leaves the journal entry behind, which `recover` settles.
         """
         try:
             if not self._carry_out(job, way, publication):
-                return job.draft.report("rejected")
+                return "rejected"
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             if not self._brought_back(job.draft, publication, error) or not isinstance(error, Exception):
                 raise
             message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
             job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
         self._remember(job, way.written(job, publication), before)
-        return job.draft.report("published")
+        return "published"
 
     def _brought_back(self, draft: Draft, publication: Publication, error: BaseException) -> bool:
         """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
@@ -148,8 +154,8 @@ class Guard:
     def _remember(self, job: Job, written: PhysicalSchema, before: Mapping[str, str]) -> None:
         """What follows a publish. The target has changed by now: nothing that fails here makes that undone."""
         try:
-            look(job, written)
-            self.memory.learn(job, before)
+            now = look(job, written)
+            self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.details["traceback"] = traceback.format_exc()
@@ -206,8 +212,17 @@ class Guard:
         try:
             yield
         finally:
+            self._release(draft, held, root, names.slug)
+
+    def _release(self, draft: Draft, held: lock.Lock, root: str, slug: str) -> None:
+        """Gives the lock back. What became of the target is known by now, and a failure here does not change it."""
+        try:
             # An entry that is left means that the table is half way: its lock keeps others out until it is recovered.
-            held.release(keep=bool(entries(store, root, names.slug)))
+            held.release(keep=bool(publishes(held.store, root, slug)))
+        except SparkFailure as failure:
+            held.release(keep=True)
+            message = f"the lock {held.location} could not be removed: {failure}; the next publish or recovery does it"
+            draft.add([Finding(Verdict.WARNING, "PP604", "catalog", message=message)])
 
     def _reported(self, model: Model, work: Callable[[Draft], Report]) -> Report:
         """What `work` reports; every way in which it could not be done becomes a report too."""

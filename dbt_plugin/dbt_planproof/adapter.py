@@ -48,6 +48,11 @@ class Gated:
         self.planproof.let_through()
         return super().rename_relation(from_relation, to_relation)  # type: ignore[misc]
 
+    def cleanup_connections(self) -> None:
+        # The last that dbt does with its adapter, however the invocation went.
+        self.planproof.record.flush()
+        super().cleanup_connections()  # type: ignore[misc]
+
     def drop_now(self, relation: Any) -> None:
         """dbt's own drop, for one that was deferred."""
         super().drop_relation(relation)  # type: ignore[misc]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
-import planproof.session
 from dbt_planproof import log, statements
 from dbt_planproof.message import changes, failure, remarks, suggestions
+from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.scope import is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.statements import Statement
@@ -28,7 +28,6 @@ from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
-    from planproof.session.classic import ClassicSession
     from planproof.session.protocol import Session
 
 _HARMLESS = ("read", "about")
@@ -43,8 +42,8 @@ class Stopped(DbtRuntimeError):
 class Run:
     """One node while dbt materializes it, on one thread.
 
-    `unguarded` says why dbt writes it itself: then only what the contract says is checked. `deferred` are drops, `held`
-    schema changes that dbt asked for and that wait for the audit.
+    `unguarded` says why dbt writes it itself: then only what the contract says is checked. `readable`: its files can be
+    read here. `deferred` are drops, `held` schema changes that dbt asked for and that wait for the audit.
     """
 
     model: Model
@@ -52,6 +51,7 @@ class Run:
     target: tuple[str, str]
     compiled: str
     unguarded: str | None = None
+    readable: bool = True
     deferred: list[Any] = field(default_factory=list)
     held: list[tuple[str, Statement]] = field(default_factory=list)
     delta: Statement | None = None
@@ -68,6 +68,7 @@ class Gate:
         self.local = threading.local()
         self.lock = threading.RLock()
         self.made: list[Guard] = []
+        self.reach = Reach(adapter)
         self.record = Record(str(getattr(adapter.config, "project_name", "")))
 
     # --- dbt's side -------------------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ class Gate:
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
         run, self.local.run = getattr(self.local, "run", None), None
-        if run is not None and run.unguarded and run.checked and run.model.contract is not None:
+        if run is not None and run.unguarded and run.readable and run.checked and run.model.contract is not None:
             self._audit(run)
 
     def defer_drop(self, relation: Any) -> bool:
@@ -154,7 +155,7 @@ class Gate:
             self._say_unguarded(
                 run.node["name"], "the statement in which dbt writes it is not one that planproof understands"
             )
-        elif run.compiled in sql and run.model.contract is not None and not run.checked:
+        if run.compiled in sql and run.model.contract is not None and not run.checked:
             self._check(run, run.compiled)
         self.let_through()
         self._forget(sql)
@@ -164,32 +165,37 @@ class Gate:
     def _run(self, node: Any) -> Run | None:
         if not is_written(node, _command()):
             return None
-        method = self.adapter.config.credentials.method
-        if not is_reachable(method):
-            self._remarked(node.name, f"dbt reaches Spark by {method}")
+        if not is_reachable(self.reach.method):
+            self._remarked(node.name, f"dbt reaches Spark by {self.reach.method}")
+            return None
+        mute = self.reach.refusal()
+        if mute is not None:
+            self._say_unguarded(node.name, mute)
             return None
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        if reason is None:
-            existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
-            reason = stored_elsewhere(existing, node, self._is_full_refresh(node))
+        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+        distance = self.reach.distance(node, existing)
+        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node)) or distance
         if reason is not None:
             self._say_unguarded(node.name, reason)
         if node.resource_type != "model" or node.language != "sql" or not node.compiled_code:
             return None
         try:
-            return self._begun(node, _names(relation), reason)
+            run = self._begun(node, _names(relation), reason)
         except ProjectError as error:
             if reason is None:
                 raise
             log.warn(f"planproof does not check {node.name}: {error}")
             return None
+        run.readable = distance is None
+        return run
 
     def _begun(self, node: Any, target: tuple[str, str], reason: str | None) -> Run:
         form = node.to_dict()
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
-        conf = self._session().conf if promises else None
+        conf = self.reach.session().conf if promises else None
         model = model_of(_plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return Run(model, form, target, node.compiled_code.strip(), reason)
 
@@ -263,11 +269,9 @@ class Gate:
         """Whether a CREATE TABLE without USING makes a Parquet table in this session."""
         if "using" in clauses:
             return True
-        conf = self._session().spark.conf
-        return (
-            conf.get("spark.sql.sources.default", "parquet") == "parquet"
-            and conf.get("spark.sql.legacy.createHiveTableByDefault", "false") == "false"
-        )
+        return self.reach.setting("spark.sql.sources.default") in ("parquet", None) and self.reach.setting(
+            "spark.sql.legacy.createHiveTableByDefault"
+        ) in ("false", None)
 
     # --- what the guard says ----------------------------------------------------------------------------------------
 
@@ -278,7 +282,8 @@ class Gate:
 
     def _check(self, run: Run, sql: str) -> None:
         run.checked = True
-        model = replace(run.model, sql=sql)
+        # The publish that follows says what could be rewritten.
+        model = replace(run.model, sql=sql, settings=replace(run.model.settings, rewrite="off"))
         report = self._asked(run, model, lambda guard: guard.check(model))
         run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
@@ -349,13 +354,16 @@ class Gate:
         return self.record.add(report, target, _command())
 
     def _guard(self) -> Guard:
-        with self.lock:
-            if not self.made:
-                self.made.append(make_guard(self._session()))
-            return self.made[0]
-
-    def _session(self) -> ClassicSession:
-        return planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
+        if self.reach.is_here:
+            with self.lock:
+                if not self.made:
+                    self.made.append(make_guard(self.reach.session()))
+                return self.made[0]
+        # A connection to a Thrift server is its thread's own, and lives as long as its node.
+        session, found = self.reach.session(), getattr(self.local, "guard", None)
+        if found is None or found.session is not session:
+            found = self.local.guard = make_guard(session)
+        return found
 
 
 def make_guard(session: Session) -> Guard:

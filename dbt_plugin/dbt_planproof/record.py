@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 
+from dbt_planproof import log
 from planproof.report.model import Report
 from planproof.report.run import run_report
 
+PAUSE = 2.0
+"""At most once in so many seconds is the file written for what went well: in a large project each time costs more."""
+
 
 class Record:
-    """Collects reports from dbt's threads and keeps `<target>/planproof/report.json` whole at every moment."""
+    """Collects reports from dbt's threads in `<target>/planproof/report.json`.
+
+    The file is whole at every moment, and says at once what was stopped; what else is new waits for a while, or for
+    `flush`.
+    """
 
     def __init__(self, project: str = "") -> None:
         self._lock = threading.Lock()
         self._reports: list[Report] = []
         self._started, self._project = datetime.now(timezone.utc), project
         self._remarks: dict[str, None] = {}
+        self._waiting: tuple[Path, str] | None = None
+        self._written = float("-inf")
 
     def add(self, report: Report, target: Path, command: str) -> Path:
         """Adds a report and returns the file, a `RunReport` as `planproof run` writes one; `command` is dbt's."""
         with self._lock:
             self._reports.append(report)
-            return self._write(target, command)
+            return self._changed(target, command, urgent=report.outcome != "published")
 
     def remark(self, text: str, target: Path, command: str) -> bool:
         """Adds a line about the whole invocation; False where it stands there already."""
@@ -32,14 +43,27 @@ class Record:
             if text in self._remarks:
                 return False
             self._remarks[text] = None
-            self._write(target, command)
+            self._changed(target, command)
             return True
 
-    def _write(self, target: Path, command: str) -> Path:
+    def flush(self) -> None:
+        """Writes what still waits."""
+        with self._lock:
+            if self._waiting is not None:
+                self._changed(*self._waiting, urgent=True)
+
+    def _changed(self, target: Path, command: str, urgent: bool = False) -> Path:
         path = target / "planproof" / "report.json"
+        if not urgent and time.monotonic() - self._written < PAUSE:
+            self._waiting = (target, command)
+            return path
         form = run_report(f"dbt {command}", self._reports, self._started, project=self._project, remarks=self._remarks)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text(form.to_json(indent=1), "utf-8")
-        os.replace(draft, path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}.tmp")
+            draft.write_text(form.to_json(indent=1), "utf-8")
+            os.replace(draft, path)
+        except OSError as error:  # No model is worse for it.
+            log.warn(f"planproof cannot write its report: {error}")
+        self._waiting, self._written = None, time.monotonic()
         return path

@@ -8,6 +8,7 @@ from typing import Any
 from dbt_planproof import log
 
 COMMANDS = ("run", "build", "retry", "seed", "snapshot")
+METHODS = ("session", "thrift")
 STORED = ("model", "seed", "snapshot")
 MATERIALIZATIONS = ("table", "view", "incremental")
 STRATEGIES = ("append", "insert_overwrite", "microbatch")
@@ -21,9 +22,10 @@ def is_written(node: Any, command: str) -> bool:
 
 def is_reachable(method: str) -> bool:
     """Whether the guard can reach Spark in the way in which dbt does; said once where it cannot."""
-    if method != "session":
-        log.warn_once(f"planproof does not guard this run: it reaches Spark by `method: session`, not by {method}")
-    return method == "session"
+    if method in METHODS:
+        return True
+    log.warn_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {method}")
+    return False
 
 
 def unguarded(node: Any) -> str | None:
@@ -51,9 +53,13 @@ def stored_elsewhere(existing: Any, node: Any, full_refresh: bool) -> str | None
         return None
     if existing.is_delta or existing.is_iceberg or existing.is_hudi:
         return "its table keeps a log of its own (Delta, Iceberg or Hudi)"
-    provider = _PROVIDER.search(existing.information or "")
+    information = existing.information or ""
+    provider = _PROVIDER.search(information)
     if node.config.materialized != "incremental" or not existing.is_table or provider is None:
         return None
-    if provider[1].lower() == "parquet" or full_refresh:
+    if full_refresh:
         return None
+    if provider[1].lower() == "parquet":
+        untracked = "\nPartition Columns:" in information and "\nPartition Provider: Catalog" not in information
+        return "the catalog does not hold its table's partitions; MSCK REPAIR TABLE adds them" if untracked else None
     return f"it adds rows to a table of the format {provider[1]}"

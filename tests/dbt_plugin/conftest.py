@@ -71,8 +71,59 @@ class Dbt:
         self.spark.catalog.refreshTable(f"{self.schema}.{name}")
         return sorted((tuple(r) for r in self.spark.table(f"{self.schema}.{name}").collect()), key=str)
 
+    def state(self, name: str) -> tuple[str, list[str]]:
+        """Columns and rows of a relation of the project."""
+        self.spark.catalog.refreshTable(f"{self.schema}.{name}")
+        found = self.spark.table(f"{self.schema}.{name}")
+        return found.schema.simpleString(), sorted(map(str, found.collect()))
+
     def exists(self, name: str) -> bool:
         return self.spark.catalog.tableExists(f"{self.schema}.{name}")
+
+
+class ThriftDbt(Dbt):
+    """The same on a Thrift server, which is asked through a connection of its own."""
+
+    def __init__(self, root: Path, connection: Any) -> None:
+        self.root, self.connection = root, connection
+        self.schema = f"p{next(_numbers)}_{os.getpid()}"
+        self.ask(f"create database {self.schema}")
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        cursor = self.connection.cursor()
+        try:
+            cursor.execute(sql)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        finally:
+            cursor.close()
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        return sorted(self.ask(f"select * from {self.schema}.{name}"), key=str)
+
+    def state(self, name: str) -> tuple[str, list[str]]:
+        self.ask(f"refresh table {self.schema}.{name}")
+        return str(self.ask(f"describe {self.schema}.{name}")), sorted(map(str, self.rows(name)))
+
+    def exists(self, name: str) -> bool:
+        return (name,) in [row[1:2] for row in self.ask(f"show tables in {self.schema}")]
+
+
+PROJECT = """
+    name: shop
+    version: "1.0"
+    profile: shop
+    flags: {send_anonymous_usage_stats: false, use_colors: false}
+    """
+PROFILE = """
+    shop:
+      target: dev
+      outputs:
+        dev: {type: spark, schema: SCHEMA, threads: 2, server_side_parameters: {spark.sql.shuffle.partitions: "2"}, WAY}
+    """
+
+
+def _files(schema: str, way: str) -> dict[str, str]:
+    return {"dbt_project.yml": PROJECT, "profiles.yml": PROFILE.replace("SCHEMA", schema).replace("WAY", way)}
 
 
 @pytest.fixture(scope="module")
@@ -80,29 +131,19 @@ def dbt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """An empty project: tests write models to it. Its profile is `method: session`, two threads."""
     root = tmp_path_factory.mktemp("project")
     project = Dbt(root, spark)
-    project.write(
-        {
-            "dbt_project.yml": """
-                name: shop
-                version: "1.0"
-                profile: shop
-                flags: {send_anonymous_usage_stats: false, use_colors: false}
-                """,
-            "profiles.yml": f"""
-                shop:
-                  target: dev
-                  outputs:
-                    dev:
-                      type: spark
-                      method: session
-                      host: NA
-                      schema: {project.schema}
-                      threads: 2
-                      server_side_parameters:
-                        spark.sql.shuffle.partitions: "2"
-                """,
-        }
-    )
+    project.write(_files(project.schema, "method: session, host: NA"))
     yield project
     spark.catalog.setCurrentDatabase("default")
     spark.sql(f"drop database if exists {project.schema} cascade")
+
+
+@pytest.fixture(scope="module")
+def thrift_dbt(thrift: str, tmp_path_factory: pytest.TempPathFactory) -> ThriftDbt:
+    """An empty project whose profile is `method: thrift`, two threads."""
+    from pyhive import hive
+
+    host, port = thrift.split(":")
+    project = ThriftDbt(tmp_path_factory.mktemp("project"), hive.connect(host, int(port)))
+    way = f"method: thrift, host: {host}, port: {port}, user: dbt, poll_interval: 0"
+    project.write(_files(project.schema, way))
+    return project

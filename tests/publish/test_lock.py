@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from planproof.publish import lock
-from planproof.publish.journal import Entry, Journal, Move, PartitionSwap, Prior
+from planproof.publish.journal import Entry, Journal, Move, PartitionSwap, Prior, folder, publishes, read
 from planproof.publish.owner import Owner
+from planproof.session import SparkFailure
 from planproof.session.store import LocalStore, RoutedStore
 
 
@@ -138,8 +139,21 @@ def test_release_leaves_the_lock_of_another(tmp_path: Path) -> None:
     assert store.exists(held.location)
 
 
-def test_a_journal_entry_survives_its_file(tmp_path: Path) -> None:
-    entry = Entry(
+def test_a_lock_that_cannot_be_made_leaves_no_run_behind(tmp_path: Path) -> None:
+    class Full(LocalStore):
+        def create(self, location: str, text: str) -> bool:
+            super().create(location, text)
+            raise SparkFailure("No space left on device")
+
+    with pytest.raises(SparkFailure):
+        lock.acquire(Full(), str(tmp_path), "t", "first", "s.t")
+    with pytest.raises(lock.Locked) as refused:
+        lock.acquire(LocalStore(), str(tmp_path), "t", "second", "s.t")
+    assert refused.value.is_dead, "the next publish takes it over"
+
+
+def entry_below(root: Path) -> Entry:
+    return Entry(
         "s.t",
         "`s`.`t`",
         "`s`.`x`",
@@ -149,7 +163,7 @@ def test_a_journal_entry_survives_its_file(tmp_path: Path) -> None:
         1,
         Owner("h", 1, "r_1", "12"),
         "t",
-        str(tmp_path),
+        str(root),
         "/w/t",
         "/w/x",
         True,
@@ -157,13 +171,40 @@ def test_a_journal_entry_survives_its_file(tmp_path: Path) -> None:
         moves=(Move("a", "b"),),
         partitions=(PartitionSwap("d=1", None, "/n"),),
     )
+
+
+def test_a_journal_entry_survives_its_file(tmp_path: Path) -> None:
+    entry = entry_below(tmp_path)
     journal = Journal(LocalStore(), entry)
-    journal.step("files")
-    text = LocalStore().read(journal.location)
-    assert text is not None
-    assert Entry.from_json(text) == replace(entry, step="files")
+    for step in ("stage", "files"):
+        journal.step(step)
+    assert publishes(LocalStore(), str(tmp_path)) == ["t.r_1"]
+    found = read(LocalStore(), str(tmp_path), "t.r_1")
+    assert found is not None
+    assert found.entry == replace(entry, step="files")
+    found.step("undo")
+    assert LocalStore().names(folder(str(tmp_path))) == ["t.r_1.3.json"]
     journal.close()
-    assert LocalStore().read(journal.location) is None
+    assert publishes(LocalStore(), str(tmp_path)) == []
+    assert read(LocalStore(), str(tmp_path), "t.r_1") is None
+
+
+def test_an_entry_that_was_half_written_is_as_if_its_step_had_not_begun(tmp_path: Path) -> None:
+    """On an object store nothing replaces a file at once: each step gets its own, and a whole one is always there."""
+    journal = Journal(LocalStore(), entry_below(tmp_path))
+    journal.step("files")
+    torn = tmp_path / ".planproof/journal/t.r_1.2.json"
+    torn.write_text(Path(journal.location).read_text()[:40])
+    found = read(LocalStore(), str(tmp_path), "t.r_1")
+    assert found is not None
+    assert found.entry.step == "files"
+    Path(journal.location).unlink()
+    with pytest.raises(ValueError, match=r"delimiter|Expecting|Unterminated"):
+        read(LocalStore(), str(tmp_path), "t.r_1")
+    found.step("undo")
+    again = read(LocalStore(), str(tmp_path), "t.r_1")
+    assert again is not None
+    assert again.entry.step == "undo"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": 1}'])
@@ -173,8 +214,6 @@ def test_what_is_no_entry_is_refused(text: str) -> None:
 
 
 def test_a_move_takes_the_checksum_along_and_never_overwrites(tmp_path: Path) -> None:
-    from planproof.session import SparkFailure
-
     store = RoutedStore(None)
     (tmp_path / "a").write_text("1")
     (tmp_path / ".a.crc").write_text("c")

@@ -158,7 +158,7 @@ class World:
         going = publication(
             session, names, target, self.case.strategy, self.root, dict(model.options), columns=self.case.columns
         )
-        going.step("stage", statement=statement_of(going.entry.target, model, model.sql))
+        going.step("stage", statement=statement_of(going.entry.target, model, model.sql, target))
         if self.case.is_delta:
             assert target is not None
             stage.fill(going, model, target, model.sql, session.planes(model.sql).analyzed.names)

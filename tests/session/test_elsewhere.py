@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,13 +35,13 @@ def told(where: str, home: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(tmp_path_factory: pytest.TempPathFactory, ports: Any) -> Iterator[str]:
     """A standalone master with one worker, and its address."""
     import pyspark
 
     home = tmp_path_factory.mktemp("cluster")
     spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    port = _free_port()
+    port = ports.free()
     address = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
     ui = ["--webui-port", "0", "--host", "127.0.0.1"]
@@ -58,61 +56,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             started.append(
                 subprocess.Popen([str(spark_class), *command], env=ENVIRONMENT, stdout=log, stderr=subprocess.STDOUT)
             )
-            _wait_for(port)
+            ports.wait(port)
         yield address
     finally:
         for process in reversed(started):
             process.terminate()
             process.wait(30)
-
-
-@pytest.fixture(scope="module")
-def thrift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Thrift server with a metastore of its own, and its address."""
-    import pyspark
-
-    home = tmp_path_factory.mktemp("thrift")
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    port = _free_port()
-    settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(home / "warehouse"),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:thrift;create=true",
-        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
-        "spark.hadoop.hive.metastore.schema.verification": "false",
-    }
-    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    hive = ["--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
-    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-    command = [str(submit), "org.apache.spark.deploy.SparkSubmit", "--class", server, *confs, "spark-internal", *hive]
-    with (home / "server.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=home, env=ENVIRONMENT, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        _wait_for(port, 180)
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def _wait_for(port: int, seconds: int = 60) -> None:
-    for _ in range(seconds * 2):
-        with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.5)
-    raise TimeoutError(f"nothing listens at {port}")
 
 
 @pytest.fixture(scope="module", params=["connect", "standalone", "thrift"])

@@ -302,8 +302,9 @@ def _constrained(job: Job, staging: str) -> str:
     return f"({kept} UNION ALL SELECT {columns} FROM {staging})"
 
 
-def look(job: Job, written: PhysicalSchema) -> None:
-    """The catalog's plane: the relation as it is registered now, against what was written.
+def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
+    """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
+    show it.
 
     The target has changed by now: what Spark does not answer here makes no publish undone.
     """
@@ -316,10 +317,11 @@ def look(job: Job, written: PhysicalSchema) -> None:
         draft.unreadable("catalog", str(error))
         message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"
         draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
-        return
+        return None
     if now is None:
         draft.unreadable("catalog", "the catalog does not show the relation")
-        return
+        return None
     draft.read("catalog", now.schema)
     if now.kind == "table" and draft.strategy in ("rename", "location"):
         draft.add(registered.check(now.schema, written, now.partition_by))
+    return now

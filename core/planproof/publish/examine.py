@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from planproof.catalog import Catalog
 from planproof.claims import spark
 from planproof.claims.model import Facts, dotted
+from planproof.conf import Conf
 from planproof.contract import Model
 from planproof.hazards import concerns
 from planproof.invariants import contract as contract_terms
@@ -44,11 +45,11 @@ class Examined(NamedTuple):
         return self.planes.declared or self.planes.analyzed
 
 
-def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functions) -> Examined | None:
-    """Reads the planes and compares them; None where Spark rejects the query."""
+def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functions, conf: Conf) -> Examined | None:
+    """Reads the planes and compares them; None where Spark rejects the query. `conf` are the settings in force."""
     model = draft.model
     _read_contract(draft)
-    plan, refusal = _logical(draft, session, catalog, functions)
+    plan, refusal = _logical(draft, catalog, functions, conf)
     try:
         text = _runnable(draft, plan, catalog, functions)
     except CannotLower as reason:
@@ -64,7 +65,7 @@ def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functio
     evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
     examined = Examined(planes, evidence, _locator(model, plan), sql, plan.checks if plan is not None else ())
     _physical(draft, planes, session.capabilities.reason)
-    _sink(draft, session, examined)
+    _sink(draft, examined, conf)
     judge(draft, examined, None, "analyzed")
     return examined
 
@@ -88,11 +89,11 @@ def _read_contract(draft: Draft) -> None:
 
 
 def _logical(
-    draft: Draft, session: Session, catalog: Catalog, functions: Functions
+    draft: Draft, catalog: Catalog, functions: Functions, conf: Conf
 ) -> tuple[Any | None, AnalysisError | None]:
     """Our own plan of the query, or None with what was said about it."""
     try:
-        plan = _plan()(draft.model.sql, catalog, conf=session.conf, registry=functions.registry)
+        plan = _plan()(draft.model.sql, catalog, conf=conf, registry=functions.registry)
     except Unknown as unknown:
         reason = f"planproof does not know {unknown.construct}"
         draft.add([Finding(Verdict.WARNING, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
@@ -300,11 +301,11 @@ def judge_loosened(draft: Draft, planes: SparkPlanes, facts: Facts | None) -> No
     draft.replace("PP204", [f for f in physical.check(planes, facts) if f.code == "PP204"])
 
 
-def _sink(draft: Draft, session: Session, examined: Examined) -> None:
+def _sink(draft: Draft, examined: Examined, conf: Conf) -> None:
     """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
     model = draft.model
     format = "view" if model.materialized == "view" else model.file_format
-    findings = sink.check(examined.planes.analyzed, format, session.conf.case_sensitive)
+    findings = sink.check(examined.planes.analyzed, format, conf.case_sensitive)
     draft.add(_placed(findings, examined.locate))
     draft.enforced("D1", f"names of the analyzed plane; a {format} with duplicates is refused before it runs")
 

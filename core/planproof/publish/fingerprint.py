@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 
-from planproof.publish.partition import places
+from planproof.publish.partition import names, places
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import local
 
@@ -23,7 +23,7 @@ def fingerprint(session: Session, relation: str, stored: StoredTable | None = No
     if stored is None or stored.kind == "temporary view":
         return None
     try:
-        lines = list(_view(session, relation) if stored.kind == "view" else _files(session, relation))
+        lines = list(_view(session, relation) if stored.kind == "view" else _files(session, relation, stored))
     except (SparkFailure, OSError):
         return None
     return hashlib.sha256("\n".join([stored.kind, str(stored.schema), *lines]).encode()).hexdigest()
@@ -33,11 +33,10 @@ def _view(session: Session, relation: str) -> Iterator[str]:
     yield str(session.rows(f"SHOW CREATE TABLE {relation}")[0][0])
 
 
-def _files(session: Session, relation: str) -> Iterator[str]:
-    found = places(session, relation)
-    if len(found) > MOST_PARTITIONS:
-        raise SparkFailure(f"{relation} has {len(found)} partitions")
-    for place in found:
+def _files(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:
+    if stored.partition_by and len(names(session, relation)) > MOST_PARTITIONS:
+        raise SparkFailure(f"{relation} has more than {MOST_PARTITIONS} partitions")
+    for place in places(session, relation, stored):
         path = local(place.location)
         if path is None:
             raise SparkFailure(f"{place.location} is not on this machine")

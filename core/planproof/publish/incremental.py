@@ -19,6 +19,7 @@ from planproof.publish.table import plain, refuse_foreign
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
 from planproof.types import same_type, without_lengths
 
@@ -113,6 +114,11 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
         raise Refused(
             f"{job.model.name} is stored as {target.format}; planproof adds to parquet tables, "
             "run it with full_refresh=True"
+        )
+    if target.partition_by and not target.tracked:
+        raise Refused(
+            f"the catalog does not hold the partitions of {job.model.name}: the session sets {MANAGED_PARTITIONS} "
+            "to false, or the table was written so. Set it to true, and run MSCK REPAIR TABLE or with full_refresh=True"
         )
     wanted, found = [c.lower() for c in job.model.partition_by], [c.lower() for c in target.partition_by]
     # Rows are added by name, whatever the partitions; only what is overwritten depends on them.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from planproof.publish.names import STATE, join
 from planproof.publish.owner import Owner
+from planproof.session.protocol import SparkFailure
 from planproof.session.store import Store
 
 
@@ -84,21 +86,65 @@ class Entry:
             raise ValueError(f"not a journal entry: {error!r}") from error
 
 
+_NAME = re.compile(r"(?P<publish>[^.]+\.[^.]+)\.(?P<number>\d+)\.json")
+
+
 def folder(root: str) -> str:
     return join(root, STATE, "journal")
 
 
-class Journal:
-    """The entry of one publish, and the file that it lives in."""
+def publishes(store: Store, root: str, slug: str | None = None) -> list[str]:
+    """The publishes that have entries below `root`, of one table where `slug` is given."""
+    found = {match["publish"] for name in store.names(folder(root)) if (match := _NAME.fullmatch(name))}
+    return sorted(p for p in found if slug is None or p.startswith(f"{slug}."))
 
-    def __init__(self, store: Store, entry: Entry) -> None:
-        self.store, self.entry = store, entry
-        self.location = join(folder(entry.root), f"{entry.slug}.{entry.run}_{entry.attempt}.json")
+
+def read(store: Store, root: str, publish: str) -> Journal | None:
+    """A publish's journal at its last whole entry; None where there is none. Raises ValueError where none is whole."""
+    error: ValueError | None = None
+    numbers = _numbers(store, root, publish)
+    for number in reversed(numbers):
+        text = store.read(join(folder(root), f"{publish}.{number}.json"))
+        try:
+            if text is not None:
+                return Journal(store, Entry.from_json(text), numbers[-1])
+        except ValueError as refusal:  # The writer died within it, before the step began.
+            error = refusal
+    if error is not None:
+        raise error
+    return None
+
+
+def _numbers(store: Store, root: str, publish: str) -> list[int]:
+    found = (_NAME.fullmatch(name) for name in store.names(folder(root)))
+    return sorted(int(match["number"]) for match in found if match and match["publish"] == publish)
+
+
+class Journal:
+    """The entry of one publish, and the file that it lives in.
+
+    Every step gets a file of its own, and the one before is deleted then: not every file system can replace a file so
+    that one of the two is always there.
+    """
+
+    def __init__(self, store: Store, entry: Entry, number: int = 0) -> None:
+        self.store, self.entry, self.number = store, entry, number
+        self.publish = f"{entry.slug}.{entry.run}_{entry.attempt}"
+
+    @property
+    def location(self) -> str:
+        return join(folder(self.entry.root), f"{self.publish}.{self.number}.json")
 
     def step(self, name: str, **changes: Any) -> None:
         """Writes that step `name` begins now."""
-        self.entry = replace(self.entry, step=name, **changes)
-        self.store.write(self.location, self.entry.to_json())
+        entry, before = replace(self.entry, step=name, **changes), self.location
+        self.number += 1
+        if not self.store.create(self.location, entry.to_json()):
+            raise SparkFailure(f"{self.location} exists: another process settles this publish")
+        self.entry = entry
+        self.store.delete(before)
 
     def close(self) -> None:
-        self.store.delete(self.location)
+        """Deletes every entry, the last one last."""
+        for number in _numbers(self.store, self.entry.root, self.publish):
+            self.store.delete(join(folder(self.entry.root), f"{self.publish}.{number}.json"))

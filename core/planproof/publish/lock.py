@@ -52,8 +52,13 @@ def acquire(store: Store, root: str, slug: str, run: str, table: str) -> Lock:
     """The table's lock for `run`. Raises `Locked` where another run holds it."""
     owner, location = Owner.here(run), path(root, slug)
     begin(run)
-    if store.create(location, json.dumps(owner.form())):
-        return Lock(store, location, owner)
+    try:
+        if store.create(location, json.dumps(owner.form())):
+            return Lock(store, location, owner)
+    except BaseException:
+        # Should the file stand there all the same, it is a dead owner's.
+        end(run)
+        raise
     end(run)
     raise Locked(table, holder(store, location))
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 from planproof.catalog import Catalog, Relation, split_name
 from planproof.claims.model import dotted
+from planproof.conf import Conf
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job
 from planproof.publish.names import quoted
 from planproof.report.model import Verdict
 from planproof.schema import LogicalSchema
-from planproof.session.protocol import Session
+from planproof.session.protocol import Session, StoredTable
 
 Key = tuple[str, ...]
 
@@ -39,11 +40,11 @@ class Memory:
         self._session, self._given = session, given
         self._known: dict[Key, _Known] = {}
 
-    def catalog(self) -> Catalog:
+    def catalog(self, conf: Conf | None = None) -> Catalog:
         """Spark's catalog as it is now, below the one that the user gave."""
         from planproof.session.sources import live_catalog
 
-        live = live_catalog(self._session)
+        live = live_catalog(self._session, conf)
 
         def ask(parts: tuple[str, ...]) -> Relation | None:
             found = self._given.find(parts) if self._given is not None else None
@@ -52,9 +53,9 @@ class Memory:
 
         return Catalog(source=ask, namespace=live.namespace, catalog=live.catalog)
 
-    def learn(self, job: Job, before: Mapping[str, str]) -> None:
-        """Remembers the contract's NOT NULL columns of a relation that was just published; `before` is its evidence
-        before that."""
+    def learn(self, job: Job, before: Mapping[str, str], now: StoredTable | None) -> None:
+        """Remembers the contract's NOT NULL columns of a relation that was just published and stands there `now`;
+        `before` is its evidence before that."""
         key, proved = self._key(job.names.target), _proved(job)
         kind = "view" if job.draft.strategy == "view" else "table"
         if job.draft.strategy in ("append", "partitions"):
@@ -63,7 +64,7 @@ class Memory:
         text = job.model.sql.lower() if kind == "view" else ""
         self._known.pop(key, None)
         if proved:
-            self._known[key] = _Known(kind, proved, self._state(key, text), text)
+            self._known[key] = _Known(kind, proved, self._state(key, text, stored=now), text)
 
     def drop(self, target: tuple[str, ...]) -> None:
         """Drops what is known of one relation; a view that names it is not fresh any more."""
@@ -75,22 +76,25 @@ class Memory:
         for key in [key for key in list(self._known) if key[-1] in text]:
             self.drop(key)
 
-    def evidence(self, name: str) -> Mapping[str, str]:
-        """Why columns of a published relation hold no null, by name; nothing where others have written it since."""
-        return self._fresh(self._key(split_name(name)), ())
+    def evidence(self, name: str, stored: StoredTable | None = None) -> Mapping[str, str]:
+        """Why columns of a published relation hold no null, by name; nothing where others have written it since.
 
-    def _fresh(self, key: Key, asked: tuple[Key, ...]) -> Mapping[str, str]:
+        `stored` is the relation as it stands there now, where that is known.
+        """
+        return self._fresh(self._key(split_name(name)), (), stored)
+
+    def _fresh(self, key: Key, asked: tuple[Key, ...], stored: StoredTable | None = None) -> Mapping[str, str]:
         known = self._known.get(key)
         if known is None or known.state is None:
             return {}
-        if known.state != self._state(key, known.text, asked):
+        if known.state != self._state(key, known.text, asked, stored):
             self._known.pop(key, None)
             return {}
         return known.columns
 
-    def _state(self, key: Key, text: str, asked: tuple[Key, ...] = ()) -> str | None:
+    def _state(self, key: Key, text: str, asked: tuple[Key, ...] = (), stored: StoredTable | None = None) -> str | None:
         """The relation's fingerprint; a view's with those of the known relations that its text names."""
-        own = fingerprint(self._session, quoted(key))
+        own = fingerprint(self._session, quoted(key), stored)
         if own is None or not text:
             return own
         asked = (*asked, key)

@@ -90,6 +90,11 @@ class Names:
             catalog, *parts = parts
         if catalog.lower() != "spark_catalog":
             raise Refused(f"{name} is in the catalog {catalog}; planproof publishes to Spark's own, spark_catalog")
+        if namespace[0].lower() != "spark_catalog":
+            raise Refused(
+                f"{name}: the session's current catalog is {namespace[0]}, where a name of two parts is another "
+                "relation; say USE spark_catalog first"
+            )
         if not parts[-1].strip(".") or "/" in parts[-1] or any("\0" in part for part in parts):
             raise Refused(f"{name!r}: a relation's name becomes a folder's; give it one without `/`")
         if any("${" in part for part in parts):

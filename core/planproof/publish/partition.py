@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from planproof.publish.journal import PartitionSwap
-from planproof.publish.names import literal, quoted
-from planproof.session.protocol import Session
+from planproof.publish.names import Refused, literal, quoted
+from planproof.session.protocol import Session, StoredTable
+from planproof.session.settings import RAW_LITERALS
 from planproof.session.store import decoded, local
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -55,29 +57,55 @@ def spec(partition: str) -> str:
     )
 
 
+def refuse_unspeakable(session: Session, partitions: Iterable[str]) -> None:
+    """Raises `Refused` for a partition that no PARTITION clause of this session can name."""
+    if any("\\" in str(value) or "'" in str(value) for name in partitions for _, value in values(name)):
+        rows = session.rows(f"SET {RAW_LITERALS}")
+        if str(rows[0][1]).lower() == "true":
+            raise Refused(f"a partition's value holds a backslash or a quote: set {RAW_LITERALS} to false")
+
+
 def names(session: Session, table: str) -> list[str]:
-    """The table's partitions; none for an unpartitioned table."""
+    """The partitions that the catalog holds of a table."""
     stored = session.table(table)
-    if stored is None or not stored.partition_by:
+    if stored is None or not stored.partition_by or not stored.tracked:
         return []
     return [str(row[0]) for row in session.rows(f"SHOW PARTITIONS {table}")]
 
 
 def location_of(session: Session, table: str, partition: str) -> str:
     rows = session.rows(f"DESCRIBE TABLE EXTENDED {table} PARTITION ({spec(partition)})")
-    # The partition's own location comes before the table's.
-    return next(str(row[1]) for row in rows if row[0] == "Location")
+    # Columns come first, and one of them may be named so; then the partition, then the table.
+    start = max(i for i, row in enumerate(rows) if row[0] == "# Detailed Partition Information")
+    return next(str(row[1]) for row in rows[start:] if row[0] == "Location")
 
 
-def places(session: Session, table: str) -> list[PartitionPlace]:
-    """Each partition of a table with its location; the table itself, where it is unpartitioned."""
-    stored = session.table(table)
+def places(
+    session: Session, table: str, stored: StoredTable | None = None, among: Iterable[str] | None = None
+) -> list[PartitionPlace]:
+    """Each partition of a table with its location, of those `among` the given ones only; the table itself, where it
+    has no partition that the catalog holds."""
+    stored = stored or session.table(table)
     if stored is None:
         return []
-    if stored.partition_by:
-        found = session.partitions(table)
-        if found is not None:
-            return [PartitionPlace(name, decoded(location)) for name, location in found]
-        # One statement per partition: a route that has no other way.
-        return [PartitionPlace(name, location_of(session, table, name)) for name in names(session, table)]
-    return [PartitionPlace("", decoded(stored.location))] if stored.location else []
+    if not stored.partition_by or not stored.tracked:
+        return [PartitionPlace("", decoded(stored.location))] if stored.location else []
+    asked = None if among is None else list(among)
+    found = session.partitions(table, None if asked is None else [_held(name) for name in asked])
+    if found is not None:
+        return [PartitionPlace(name, decoded(location)) for name, location in found]
+    # One statement per partition: a route that has no other way.
+    known = names(session, table)
+    wanted = known if asked is None else [name for name in known if name in set(asked)]
+    return [PartitionPlace(name, location_of(session, table, name)) for name in wanted]
+
+
+def locations(session: Session, table: str) -> list[str]:
+    """Where the partitions of a table lie."""
+    found = session.partition_locations(table)
+    return list(found) if found is not None else [place.location for place in places(session, table)]
+
+
+def _held(partition: str) -> dict[str, str]:
+    """A partition's values as the catalog holds them."""
+    return {column: NULL if value is None else value for column, value in values(partition)}

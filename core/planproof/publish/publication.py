@@ -34,10 +34,9 @@ from planproof.session.store import Store, decoded, store_of
 class Publication:
     """What the strategies work on. Everything that undoing needs stands in `entry`."""
 
-    def __init__(self, session: Session, store: Store, entry: Entry) -> None:
-        self.session, self.store = session, store
+    def __init__(self, session: Session, store: Store, journal: Journal) -> None:
+        self.session, self.store, self.journal = session, store, journal
         self.final: PhysicalSchema | None = None
-        self.journal = Journal(store, entry)
 
     @property
     def entry(self) -> Entry:
@@ -71,9 +70,9 @@ class Publication:
     def drop(self, name: str, kind: str = "table") -> None:
         self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
 
-    def delete_unused(self, location: str) -> None:
-        """Deletes a directory, unless the target's data lie there."""
-        current = self.location(self.entry.target)
+    def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
+        """Deletes a directory, unless the target's data lie there; `now` is the target, where it was just looked at."""
+        current = decoded(now.location) if now and now.location else self.location(self.entry.target)
         if current is None or not within(current, location):
             self.store.delete(location)
 
@@ -152,12 +151,11 @@ def column_list(columns: Iterable[tuple[str, str]]) -> str:
 def database_root(session: Session, database: tuple[str, ...]) -> str:
     """The location of a database. Raises `Refused` where it does not exist, or its catalog gives it none."""
     try:
-        rows = session.rows(f"DESCRIBE DATABASE EXTENDED {quoted(database)}")
+        found = session.database(quoted(database))
     except AnalysisError as error:
         raise Refused(
             f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
         ) from error
-    found = next((str(r[1]) for r in rows if r[0] == "Location" and r[1]), None)
     if found is None:
         raise Refused(f"the database {'.'.join(database)} has no location; planproof publishes to Spark's own catalog")
     # A namespace's location is printed as a URI, a table's and a partition's as a path.
@@ -226,7 +224,7 @@ def publication(
     store = store_of(session)
     if managed:
         _refuse_occupied(store, entry)
-    return Publication(session, store, _placed(store, entry, names.table, location_root))
+    return Publication(session, store, Journal(store, _placed(store, entry, names.table, location_root)))
 
 
 def _refuse_occupied(store: Store, entry: Entry) -> None:

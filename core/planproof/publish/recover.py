@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from planproof.origin import AnalysisError
 from planproof.publish import lock
-from planproof.publish.journal import Entry, folder
+from planproof.publish.journal import Entry, folder, publishes, read
 from planproof.publish.names import STATE, join
 from planproof.publish.publication import Publication, database_root
 from planproof.publish.strategies import settle
@@ -22,7 +22,7 @@ def recover(session: Session, store: Store, roots: Iterable[str], force: bool = 
     """
     reports: list[Report] = []
     for root in dict.fromkeys(roots):
-        reports += [_one(session, store, join(folder(root), name), force) for name in entries(store, root)]
+        reports += [_one(session, store, root, publish, force) for publish in publishes(store, root)]
         _unlock(store, root, force)
         _tidy(store, root)
     return reports
@@ -30,16 +30,10 @@ def recover(session: Session, store: Store, roots: Iterable[str], force: bool = 
 
 def recover_table(session: Session, store: Store, root: str, slug: str) -> list[Report]:
     """The same for one table, whose lock's holder is known to be dead."""
-    reports = [_one(session, store, join(folder(root), name), False) for name in entries(store, root, slug)]
+    reports = [_one(session, store, root, publish, False) for publish in publishes(store, root, slug)]
     if not any(r.outcome == "failed" for r in reports):
         _release(store, root, slug, slug, False)
     return reports
-
-
-def entries(store: Store, root: str, slug: str | None = None) -> list[str]:
-    """The names of the journal entries below `root`, of one table where `slug` is given."""
-    names = [name for name in store.names(folder(root)) if name.endswith(".json")]
-    return names if slug is None else [name for name in names if name.startswith(f"{slug}.")]
 
 
 def roots(session: Session, root: str | None) -> list[str]:
@@ -59,15 +53,18 @@ def roots(session: Session, root: str | None) -> list[str]:
     return found
 
 
-def _one(session: Session, store: Store, location: str, force: bool) -> Report:
+def _one(session: Session, store: Store, root: str, publish: str, force: bool) -> Report:
     try:
-        entry = Entry.from_json(store.read(location) or "")
+        journal = read(store, root, publish)
     except ValueError as error:
-        said = f"{location}: {error}; look at the table it names, then delete the file"
+        said = f"{join(folder(root), publish)}.*.json: {error}; look at the table it names, then delete these files"
         return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP601", "catalog", message=said),), error=said)
+    if journal is None:
+        return Report(publish.partition(".")[0], "skipped", error="settled by another process")
+    entry = journal.entry
     try:
         with lock.inherited(store, entry.root, entry.slug, entry.owner, entry.model, force):
-            return _inherited(session, store, location, entry)
+            return _inherited(session, store, root, publish, entry)
     except lock.Locked as refusal:
         return Report(entry.model, "failed", (locked(str(refusal)),), error=str(refusal), strategy=entry.strategy)
     except (SparkFailure, AnalysisError) as failure:
@@ -75,12 +72,12 @@ def _one(session: Session, store: Store, location: str, force: bool) -> Report:
         return Report(entry.model, "failed", (), error=said, strategy=entry.strategy)
 
 
-def _inherited(session: Session, store: Store, location: str, entry: Entry) -> Report:
-    text = store.read(location)
-    if text is None:
+def _inherited(session: Session, store: Store, root: str, publish: str, entry: Entry) -> Report:
+    journal = read(store, root, publish)
+    if journal is None:
         return _settled(entry, None)
-    entry = Entry.from_json(text)
-    finished = settle(Publication(session, store, entry))
+    entry = journal.entry
+    finished = settle(Publication(session, store, journal))
     held = lock.holder(store, lock.path(entry.root, entry.slug))
     if held is not None and held.run == entry.owner.run:
         store.delete(lock.path(entry.root, entry.slug))
@@ -107,7 +104,7 @@ def _unlock(store: Store, root: str, force: bool) -> None:
     """Removes locks that no publish stands behind: killed before their first step."""
     for name in store.names(join(root, STATE, "locks")):
         slug = name.removesuffix(".json")
-        if name.endswith(".json") and not entries(store, root, slug):
+        if name.endswith(".json") and not publishes(store, root, slug):
             _release(store, root, slug, slug, force)
 
 
@@ -116,7 +113,7 @@ def _tidy(store: Store, root: str) -> None:
     claims = join(root, STATE, "claims")
     for name in store.names(claims):
         slug, location = name.partition(".")[0], join(claims, name)
-        if entries(store, root, slug) or store.exists(lock.path(root, slug)):
+        if publishes(store, root, slug) or store.exists(lock.path(root, slug)):
             continue
         held = lock.holder(store, location)
         if held is not None and held.is_dead:

@@ -92,8 +92,13 @@ def described(model: Model, target: StoredTable | None) -> tuple[str | None, dic
     own = {str(k): str(v) for k, v in (model.options.get("tblproperties") or {}).items()}
     if target is None or target.kind != "table":
         return model.comment, own
-    kept = {k: v for k, v in target.properties.items() if not k.startswith(_OWN_PROPERTIES) and k != "EXTERNAL"}
+    kept = own_properties(target)
     return (model.comment if model.comment is not None else target.comment), {**kept, **own}
+
+
+def own_properties(target: StoredTable) -> dict[str, str]:
+    """The properties that people gave to a relation."""
+    return {k: v for k, v in target.properties.items() if not k.startswith(_OWN_PROPERTIES) and k != "EXTERNAL"}
 
 
 def describe(session: Session, model: Model, target: StoredTable, name: str) -> None:

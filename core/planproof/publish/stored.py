@@ -96,7 +96,7 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
 def _partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:
     """A partition's files lie where the catalog says, which need not be below the table's location."""
     paths: list[str] = []
-    for place in places(session, relation):
+    for place in places(session, relation, table):
         paths += session.files(place.local)
     draft.add(_unseen(session, table, paths))
     return read_paths(draft, paths, None, table.partition_by, session, table.schema)

@@ -59,6 +59,9 @@ def _strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model)
         return "rename"
     if target.partition_by or model.partition_by or model.options.get("buckets"):
         return "rename"
+    if target.bucketed:
+        # The catalog would say of files without buckets that they have some.
+        return "rename"
     if model.options.get("options"):
         # Options stay in the catalog as they were; a new location cannot change them.
         return "rename"

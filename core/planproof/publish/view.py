@@ -23,7 +23,7 @@ class View:
         return publication(job.session, job.names, target, "view", job.root, dict(job.model.options), job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
-        statement = statement_of(publication.entry.target, job.model, job.examined.sql)
+        statement = statement_of(publication.entry.target, job.model, job.examined.sql, job.target)
         publication.journal.entry = replace(publication.entry, statement=statement)
         return statement
 

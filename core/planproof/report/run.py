@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import Any
 
 from planproof.report.model import Report, Verdict, worst
@@ -101,7 +103,8 @@ def run_report(
     return RunReport(tuple(reports), command, project, began, round(seconds, 3), versions(), tuple(remarks))
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """The installed versions of what a result depends on."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -109,4 +112,4 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return MappingProxyType(found)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from planproof.catalog import split_name
@@ -26,6 +28,7 @@ _ASSUMED = 64 * 1024
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
+_LOCATION = re.compile(r"^\tLocation: (.*)$", re.M)
 
 
 class ClassicSession(FrameSession):
@@ -40,6 +43,15 @@ class ClassicSession(FrameSession):
     def __repr__(self) -> str:
         return f"ClassicSession(Spark {self.spark.version})"
 
+    @cached_property
+    def _state(self) -> Any:
+        """Spark's own holder of the session's parser, catalog and settings; one for the session's whole life."""
+        return self._java.sessionState()
+
+    @cached_property
+    def _catalog(self) -> Any:
+        return self._state.catalog()
+
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities("classic", optimized=True, executed=True, batches=True, files=True)
@@ -47,7 +59,7 @@ class ClassicSession(FrameSession):
     @property
     def namespace(self) -> tuple[str, ...]:
         with translated():
-            names = self._java.sessionState().catalogManager()
+            names = self._state.catalogManager()
             return (str(names.currentCatalog().name()), *map(str, names.currentNamespace()))
 
     def planes(self, sql: str) -> SparkPlanes:
@@ -76,7 +88,7 @@ class ClassicSession(FrameSession):
     def _analyze(self, sql: str) -> Any:
         """A QueryExecution that was analyzed and will run no command, whatever the text says."""
         SparkSession._get_j_spark_session_class(self._jvm).setActiveSession(self._java)
-        state = self._java.sessionState()
+        state = self._state
         plan = state.sqlParser().parsePlan(sql)
         self._refuse(plan, _SCRIPT)
         skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
@@ -132,32 +144,44 @@ class ClassicSession(FrameSession):
             raise
 
     def _session_catalog_holds(self, parts: tuple[str, ...]) -> bool:
-        manager = self._java.sessionState().catalogManager()
+        manager = self._state.catalogManager()
         if len(parts) > 2 or (len(parts) == 2 and manager.isCatalogRegistered(parts[0])):
             return parts[0].lower() == "spark_catalog"
         return str(manager.currentCatalog().name()) == "spark_catalog"
 
+    def database(self, name: str) -> str | None:
+        parts = split_name(name)
+        if len(parts) > 1 or not self._session_catalog_holds((*parts, "")):
+            return super().database(name)
+        with translated():
+            return str(self._catalog.getDatabaseMetadata(parts[0]).locationUri().toString())
+
     def _catalog_table(self, name: str) -> StoredTable:
         """A table or view of the session catalog: a V1 table, a view, a temporary view."""
-        state = self._java.sessionState()
         identifier = self._identifier(name)
-        entry = state.catalog().getTempViewOrPermanentTableMetadata(identifier)
+        entry = self._catalog.getTempViewOrPermanentTableMetadata(identifier)
         kind = str(entry.tableType().name())
-        temporary = bool(state.catalog().isTempView(identifier))
+        temporary = kind == "VIEW" and bool(self._catalog.isTempView(identifier))
         location = option(entry.storage().locationUri())
         provider = option(entry.provider())
         comment = option(entry.comment())
         is_table = kind in ("MANAGED", "EXTERNAL")
+        registered = declared_schema(entry.schema().json())
+        # Files are read as nullable throughout (DataSource.resolveRelation), whatever the catalog remembers.
+        of_files = is_table and str(provider).lower() == "parquet"
+        seen = registered.as_nullable() if of_files else self._seen_schema(name)
         return StoredTable(
             name,
             "table" if is_table else "temporary view" if temporary else "view",
-            self._seen_schema(name) or declared_schema(entry.schema().json()),
+            seen or registered,
             tuple(map(str, items(entry.partitionColumnNames()))),
             str(provider).lower() if is_table and provider else None,
             str(location.toString()) if is_table and location is not None else None,
             kind == "MANAGED",
             {str(pair._1()): str(pair._2()) for pair in items(entry.properties().toSeq())},
             None if comment is None else str(comment),
+            bool(entry.bucketSpec().isDefined()),
+            bool(entry.tracksPartitionsInCatalog() and self._state.conf().manageFilesourcePartitions()),
         )
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:
@@ -168,14 +192,19 @@ class ClassicSession(FrameSession):
         except (AnalysisError, SparkFailure):
             return None
 
-    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+    def partitions(
+        self, name: str, among: Sequence[Mapping[str, str]] | None = None
+    ) -> Sequence[tuple[str, str]] | None:
         if not self._session_catalog_holds(split_name(name)):
             return None
         with translated():
-            catalog, identifier = self._java.sessionState().catalog(), self._identifier(name)
+            catalog, identifier = self._catalog, self._identifier(name)
             columns = catalog.getTableMetadata(identifier).partitionSchema()
             spelt = getattr(self._jvm, "org.apache.spark.sql.execution.datasources.PartitioningUtils").getPathFragment
-            found = items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
+            if among is None:
+                found = items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
+            else:
+                found = [p for spec in among for p in self._partition(identifier, spec)]
             try:
                 return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
             except PySparkException:  # A directory whose value is none of its column's type, which reads as null.
@@ -186,9 +215,27 @@ class ClassicSession(FrameSession):
         names = list(columns.fieldNames())
         return "/".join(str(parts.getPartitionPathString(name, spec.apply(name))) for name in names)
 
+    def _partition(self, identifier: Any, spec: Mapping[str, str]) -> Iterator[Any]:
+        """One partition, or none: listing by a part of the values would take them as a pattern."""
+        values = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(spec))
+        try:
+            yield self._catalog.getPartition(identifier, values)
+        except AnalysisException as error:
+            if error.getCondition() != "PARTITIONS_NOT_FOUND":
+                raise
+
+    def partition_locations(self, name: str) -> Sequence[str] | None:
+        if not self._session_catalog_holds(split_name(name)):
+            return None
+        with translated():
+            found = self._catalog.listPartitions(self._identifier(name), self._jvm.scala.Option.empty())
+            # Each partition's text, for thousands of them: a call for each of their parts takes seconds.
+            locations = _LOCATION.findall(str(found.mkString("\n")))
+            return locations if len(locations) == found.size() else None
+
     def _identifier(self, name: str) -> Any:
         within = [p.replace("`", "``") for p in split_name(name)][-2:]
-        return self._java.sessionState().sqlParser().parseTableIdentifier("`" + "`.`".join(within) + "`")
+        return self._state.sqlParser().parseTableIdentifier("`" + "`.`".join(within) + "`")
 
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)
@@ -215,7 +262,7 @@ class ClassicSession(FrameSession):
     def _opened(self, location: str) -> tuple[Any, Any]:
         """A file system as Spark's own client opens it, and the path in it."""
         path = self._jvm.org.apache.hadoop.fs.Path(location)
-        return path.getFileSystem(self._java.sessionState().newHadoopConf()), path
+        return path.getFileSystem(self._state.newHadoopConf()), path
 
     def footer(self, path: str) -> bytes:
         with translated():

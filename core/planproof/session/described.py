@@ -50,6 +50,8 @@ def relation(name: str, text: str) -> StoredTable:
         kind == "MANAGED",
         {str(k): str(v) for k, v in (form.get("table_properties") or {}).items()},
         form.get("comment"),
+        "num_buckets" in form,
+        str(form.get("partition_provider")).lower() == "catalog",
     )
 
 

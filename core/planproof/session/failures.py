@@ -82,7 +82,7 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
             condition, outside = _java_condition(java), _is_outside(java)
             if analysing and condition and not outside:
                 raise AnalysisError(condition, cleaned(message, condition)) from None
-            raise SparkFailure(cleaned(message, condition), condition, outside) from error
+            raise SparkFailure(_with_cause(cleaned(message, condition), java), condition, outside) from error
         except (Py4JError, ConnectionError) as error:
             raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
         except Exception as error:
@@ -110,7 +110,7 @@ def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | Spar
     message = cleaned(_message(error), condition)
     # A file that is gone, a refused access and a metastore that cannot be reached come as AnalysisExceptions too.
     if _speaks_of_outside(condition, error.getSqlState()) or (java is not None and _is_outside(java)):
-        return SparkFailure(message, condition, transient=True)
+        return SparkFailure(_with_cause(message, java), condition, transient=True)
     contexts = [c for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
     own = [c for c in contexts if not c.objectType()]
     if contexts and not own:
@@ -141,7 +141,17 @@ def _message(error: PySparkException) -> str:
 def _failure(error: PySparkException) -> SparkFailure:
     condition = error.getCondition()
     java = getattr(error, "_origin", None)
-    return SparkFailure(cleaned(_message(error), condition), condition, java is not None and _is_outside(java))
+    outside = java is not None and _is_outside(java)
+    return SparkFailure(_with_cause(cleaned(_message(error), condition), java), condition, outside)
+
+
+def _with_cause(message: str, java: Any) -> str:
+    """The message with what lies at the bottom of the chain of causes: "Task failed" alone says nothing."""
+    chain = list(_causes(java))
+    lines = cleaned(str(chain[-1].getMessage() or "")).splitlines() if chain else []
+    if not lines or lines[0] in message:
+        return message
+    return f"{message.rstrip('.')}. Its cause: {chain[-1].getClass().getSimpleName()}: {lines[0][:500]}"
 
 
 def _causes(java: Any) -> Iterator[Any]:

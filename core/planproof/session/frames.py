@@ -16,7 +16,7 @@ from planproof.session import python_functions
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.settings import CONF_KEYS
+from planproof.session.settings import CONF_KEYS, MANAGED_PARTITIONS
 
 
 def quoted(name: str) -> str:
@@ -100,11 +100,16 @@ class FrameSession:
             # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
+    def database(self, name: str) -> str | None:
+        described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(name)}")
+        return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
+
     def described(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
         lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(name)}").collect()]
         heads = [str(line[0]) for line in lines]
-        details = {str(line[0]): str(line[1]) for line in lines[len(schema) :]}
+        start = max((i for i, head in enumerate(heads) if head.startswith("# Detailed ")), default=len(schema))
+        details = {str(line[0]): str(line[1]) for line in lines[start:]}
         partitions: list[str] = []
         if "# Partition Information" in heads:
             for head in heads[heads.index("# Partition Information") + 2 :]:
@@ -123,9 +128,19 @@ class FrameSession:
             details.get("Type") == "MANAGED",
             properties,
             details.get("Comment"),
+            "Num Buckets" in details,
+            details.get("Partition Provider") == "Catalog" and self._manages_partitions(),
         )
 
-    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+    def _manages_partitions(self) -> bool:
+        return str(self.spark.conf.get(MANAGED_PARTITIONS, "true")).lower() == "true"
+
+    def partitions(
+        self, name: str, among: Sequence[Mapping[str, str]] | None = None
+    ) -> Sequence[tuple[str, str]] | None:
+        return None
+
+    def partition_locations(self, name: str) -> Sequence[str] | None:
         return None
 
     def files(self, location: str) -> Sequence[str]:

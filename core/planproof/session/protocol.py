@@ -47,7 +47,9 @@ class SparkPlanes:
 @dataclass(frozen=True, slots=True)
 class StoredTable:
     """A relation as the catalog registers it. `kind` is `table`, `view` or `temporary view`; `location` is a URI,
-    None for a view. `schema` has the flags that a query sees, and char and varchar lengths."""
+    None for a view. `schema` has the flags that a query sees, and char and varchar lengths. `tracked`: the catalog
+    holds the partitions, and this session lets it (`spark.sql.hive.manageFilesourcePartitions`).
+    """
 
     name: str
     kind: str
@@ -58,6 +60,8 @@ class StoredTable:
     managed: bool
     properties: dict[str, str]
     comment: str | None = None
+    bucketed: bool = False
+    tracked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +130,19 @@ class Session(Protocol):
     def table(self, name: str) -> StoredTable | None:
         """The registered relation, or None."""
 
-    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
-        """Each partition of a table as Spark spells it (`d=2024-01-01/n=1`) with its location, a URI; None where this
-        route cannot list them at once."""
+    def database(self, name: str) -> str | None:
+        """A database's location, a URI; None where its catalog gives it none. Raises `AnalysisError` where there is no
+        such database."""
+
+    def partitions(
+        self, name: str, among: Sequence[Mapping[str, str]] | None = None
+    ) -> Sequence[tuple[str, str]] | None:
+        """Each partition of a table as Spark spells it (`d=2024-01-01/n=1`) with its location, a URI; of those `among`
+        the given ones (column and value as the catalog holds them) only. None where this route cannot list them at
+        once."""
+
+    def partition_locations(self, name: str) -> Sequence[str] | None:
+        """The locations of all partitions of a table, decoded, by one call; None where this route has none."""
 
     def files(self, location: str) -> Sequence[str]:
         """The data files under a location, sorted; names that begin with `_` or `.` are left out."""

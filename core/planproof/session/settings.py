@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+MANAGED_PARTITIONS = "spark.sql.hive.manageFilesourcePartitions"
+"""Where it is false, Spark neither registers partitions of Parquet tables nor lists them."""
+RAW_LITERALS = "spark.sql.parser.escapedStringLiterals"
+"""Where it is true, a backslash in a string literal stands for itself."""
+
 CONF_KEYS = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
@@ -13,7 +18,7 @@ CONF_KEYS = (
     "spark.sql.decimalOperations.allowPrecisionLoss",
     "spark.sql.preserveCharVarcharTypeInfo",
     "spark.sql.legacy.literal.pickMinimumPrecision",
-    "spark.sql.parser.escapedStringLiterals",
+    RAW_LITERALS,
     "spark.sql.groupByAliases",
     "spark.sql.ansi.doubleQuotedIdentifiers",
     "spark.sql.function.concatBinaryAsString",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from planproof.catalog import Catalog, Relation
+from planproof.conf import Conf
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.session.protocol import Session
 from planproof.types import without_lengths
 
 
-def live_catalog(session: Session) -> Catalog:
+def live_catalog(session: Session, conf: Conf | None = None) -> Catalog:
     """A catalog that asks Spark, once per name, for tables, views and temporary views.
 
     Fields carry Spark's own flags. A temporary view's NOT NULL is no evidence: Python data may feed it. Names are
     resolved by Spark in its current catalog and database; make a new catalog after `USE`.
     """
     catalog, *namespace = session.namespace
-    lengths_kept = session.conf.preserve_char_varchar
+    lengths_kept = (conf or session.conf).preserve_char_varchar
 
     def ask(parts: tuple[str, ...]) -> Relation | None:
         name = ".".join("`" + part.replace("`", "``") + "`" for part in parts)

@@ -22,7 +22,7 @@ from planproof.schema import PhysicalSchema
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.settings import CLAIMING, CONF_KEYS
+from planproof.session.settings import CLAIMING, CONF_KEYS, MANAGED_PARTITIONS
 from planproof.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
@@ -33,6 +33,9 @@ _RUNNING = re.compile(
     r"ABORTED|ARITHMETIC|DIVIDE_BY_ZERO|CAST_|FAILED_|JOB|INTERNAL|OVERFLOW|USER_RAISED|INVALID_ARRAY"
 )
 """Conditions of a query that ran. All others come from the analyzer, as far as a text can tell."""
+
+_DEFAULTS: dict[tuple[str, str], str | None] = {}
+"""By Spark's version and the setting's name."""
 
 
 class ThriftSession:
@@ -53,7 +56,8 @@ class ThriftSession:
     def conf(self) -> Conf:
         found = self._settings()
         version = ".".join(self._version.split(".")[:2])
-        conf = Conf().with_settings({key: value for key in CONF_KEYS if (value := self._setting(key)) is not None})
+        known = {key: found.get(key) or self._default(key, version) for key in CONF_KEYS}
+        conf = Conf().with_settings({key: value for key, value in known.items() if value is not None})
         provider = found.get("spark.sql.sources.default") or conf.create_table_provider
         return replace(conf, create_table_provider=provider, spark=version)
 
@@ -64,6 +68,12 @@ class ThriftSession:
 
     def _settings(self) -> dict[str, str]:
         return {str(key): str(value) for key, value, *_ in self.rows("SET")}
+
+    def _default(self, key: str, version: str) -> str | None:
+        """What a setting is where nobody set it: a statement for each would be sent with every question."""
+        if (version, key) not in _DEFAULTS:
+            _DEFAULTS[version, key] = self._setting(key)
+        return _DEFAULTS[version, key]
 
     def _setting(self, key: str) -> str | None:
         ((_, value, *_),) = self.rows(f"SET {key}")
@@ -145,17 +155,29 @@ class ThriftSession:
         text = "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN EXTENDED {sql.strip().removesuffix(';')}"))
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
+    def database(self, name: str) -> str | None:
+        described = self.rows(f"DESCRIBE DATABASE EXTENDED {_quoted(name)}")
+        return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
+
     def table(self, name: str) -> StoredTable | None:
-        dotted = ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
+        dotted = _quoted(name)
         try:
             ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
         except AnalysisError as error:
             if error.condition in _NOT_THERE:
                 return None
             raise
-        return relation(name, str(text))
+        found = relation(name, str(text))
+        if not found.partition_by:
+            return found
+        return replace(found, tracked=found.tracked and self._setting(MANAGED_PARTITIONS) in ("true", None))
 
-    def partitions(self, name: str) -> Sequence[tuple[str, str]] | None:
+    def partitions(
+        self, name: str, among: Sequence[Mapping[str, str]] | None = None
+    ) -> Sequence[tuple[str, str]] | None:
+        return None
+
+    def partition_locations(self, name: str) -> Sequence[str] | None:
         return None
 
     def files(self, location: str) -> Sequence[str]:
@@ -187,6 +209,10 @@ class ThriftSession:
 
     def stop(self) -> None:
         self.connection.close()
+
+
+def _quoted(name: str) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
 
 
 def _translated(error: Exception) -> SparkFailure | AnalysisError:

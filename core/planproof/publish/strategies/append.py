@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from planproof.publish.journal import Move
 from planproof.publish.names import join, literal
-from planproof.publish.partition import PartitionPlace, location_of, names, places, spec
+from planproof.publish.partition import PartitionPlace, names, places, refuse_unspeakable, spec
 from planproof.publish.publication import Publication
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import local
 
 
 class Append:
@@ -50,7 +52,9 @@ class Append:
         root = publication.location(entry.target)
         assert root is not None
         staged = places(publication.session, entry.staging)
-        known = {p.partition: p.location for p in places(publication.session, entry.target)}
+        asked = [place.partition for place in staged]
+        refuse_unspeakable(publication.session, asked)
+        known = {p.partition: p.location for p in places(publication.session, entry.target, among=asked)}
         moves: list[Move] = []
         new: list[PartitionPlace] = []
         for place in staged:
@@ -62,6 +66,12 @@ class Append:
                 new.append(PartitionPlace(place.partition, target))
             for file in publication.session.files(place.local):
                 moves.append(Move(file, join(target, file.rpartition("/")[2])))
+        lost = set(publication.session.files(local(entry.stage_location) or entry.stage_location))
+        lost -= {move.source for move in moves}
+        if lost:
+            raise SparkFailure(
+                f"{sorted(lost)[0]} was staged for {entry.model} and lies in no partition of the staging"
+            )
         return tuple(moves), new
 
     def _register(self, publication: Publication) -> None:
@@ -80,10 +90,10 @@ class Append:
     def _measure(self, publication: Publication) -> None:
         """Has Spark forget the size that the table had: a stale one makes it broadcast tables that have grown."""
         table, root = publication.entry.target, publication.location(publication.entry.target)
-        found = names(publication.session, table)
-        if found:
-            place = literal(location_of(publication.session, table, found[0]))
-            publication.run(f"ALTER TABLE {table} PARTITION ({spec(found[0])}) SET LOCATION {place}")
-        elif root is not None:
+        any_one = names(publication.session, table)[:1]
+        for first in places(publication.session, table, among=any_one) if any_one else ():
+            place = literal(first.location)
+            publication.run(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {place}")
+        if root is not None and not any_one:
             publication.set_location(table, root)
         publication.run(f"REFRESH TABLE {table}")

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from planproof.publish.journal import PartitionSwap
 from planproof.publish.names import literal, parent, within
-from planproof.publish.partition import places, spec
+from planproof.publish.partition import locations, places, refuse_unspeakable, spec
 from planproof.publish.publication import Publication
+from planproof.session.protocol import SparkFailure
 
 
 class Partitions:
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
-        known = {p.partition: p.location for p in places(publication.session, entry.target)}
-        swaps = tuple(
-            PartitionSwap(place.partition, known.get(place.partition), place.location)
-            for place in places(publication.session, entry.staging)
-        )
+        staged = places(publication.session, entry.staging)
+        asked = [place.partition for place in staged]
+        refuse_unspeakable(publication.session, asked)
+        known = {p.partition: p.location for p in places(publication.session, entry.target, among=asked)}
+        swaps = tuple(PartitionSwap(p.partition, known.get(p.partition), p.location) for p in staged)
         publication.step("partitions", partitions=swaps)
         for swap in swaps:
             self._point(publication, swap, swap.new)
+        if not all(self._switched(publication)):
+            raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
         publication.add_columns()
         publication.step("clean")
         self.finish(publication)
@@ -43,7 +46,8 @@ class Partitions:
 
     def _switched(self, publication: Publication) -> list[bool]:
         entry = publication.entry
-        known = {p.partition: p.location for p in places(publication.session, entry.target)}
+        asked = [swap.partition for swap in entry.partitions]
+        known = {p.partition: p.location for p in places(publication.session, entry.target, among=asked)}
         return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
 
     def _point(self, publication: Publication, swap: PartitionSwap, location: str) -> None:
@@ -57,9 +61,19 @@ class Partitions:
         entry = publication.entry
         publication.drop(entry.staging)
         publication.run(f"REFRESH TABLE {entry.target}")
+        kept = locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
         for swap in entry.partitions:
-            if swap.old is not None and not within(swap.old, swap.new):
+            if swap.old is None or any(within(location, swap.old) for location in kept):
+                continue
+            if self._is_ours(publication, swap.old):
                 self._delete(publication, swap.old)
+
+    def _is_ours(self, publication: Publication, location: str) -> bool:
+        """Of an external table, as of one that other tables may read too, only what planproof itself had written."""
+        prior = publication.entry.prior
+        return publication.is_version(location) or (
+            prior is not None and prior.managed and prior.location is not None and within(location, prior.location)
+        )
 
     def _delete(self, publication: Publication, location: str) -> None:
         """Deletes a replaced partition's directory, and its version directory once that holds nothing more."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from planproof.catalog import split_name
 from planproof.publish.names import join, literal, parent, within
-from planproof.publish.partition import location_of, names, spec
+from planproof.publish.partition import names, places, spec
 from planproof.publish.publication import Publication
+from planproof.session.protocol import StoredTable
+from planproof.session.store import decoded
 
 
 class Rename:
@@ -33,13 +35,14 @@ class Rename:
 
     def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
-        repoint(publication, entry.target)
+        now = publication.stored(entry.target)
+        repoint(publication, entry.target, now)
         if prior is None:
             return
         publication.drop(entry.away, prior.kind)
         # A managed table's data go with it; of an external table's, only what planproof itself had written.
         if prior.location is not None and (prior.managed or publication.is_version(prior.location)):
-            publication.delete_unused(prior.location)
+            publication.delete_unused(prior.location, now)
             publication.sweep(prior.location)
 
     def undo(self, publication: Publication) -> None:
@@ -65,7 +68,8 @@ class Rename:
         """A rename that died in the metastore may have moved a managed table's directory and not its name."""
         entry, prior, store = publication.entry, publication.entry.prior, publication.store
         staged_is_away = not entry.external and not store.exists(entry.stage_location)
-        if staged_is_away and publication.stored(entry.staging) is not None and store.exists(entry.native):
+        name_is_free = publication.stored(entry.target) is None
+        if staged_is_away and name_is_free and publication.stored(entry.staging) and store.exists(entry.native):
             store.move(entry.native, entry.stage_location)
         old = join(parent(entry.native), split_name(entry.away)[-1])
         if prior is not None and prior.managed and prior.location is not None and not store.exists(prior.location):
@@ -74,13 +78,14 @@ class Rename:
                 store.move(old, prior.location)
 
 
-def repoint(publication: Publication, table: str) -> None:
+def repoint(publication: Publication, table: str, now: StoredTable | None) -> None:
     """Lets partitions follow their table's directory: Hive's metastore does it, Spark's in-memory catalog does not."""
-    session, root = publication.session, publication.location(table)
-    found = names(session, table)
-    if root is None or not found or publication.store.exists(location_of(session, table, found[0])):
+    if now is None or not now.partition_by or not now.location:
         return
-    for partition in found:
-        place = join(root, partition)
-        if publication.store.exists(place):
-            publication.run(f"ALTER TABLE {table} PARTITION ({spec(partition)}) SET LOCATION {literal(place)}")
+    any_one = names(publication.session, table)[:1]
+    if all(publication.store.exists(p.location) for p in places(publication.session, table, now, any_one)):
+        return
+    for old in places(publication.session, table, now):
+        new = join(decoded(now.location), old.partition)
+        if publication.store.exists(new):
+            publication.run(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")

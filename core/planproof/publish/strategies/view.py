@@ -1,4 +1,8 @@
-"""CREATE OR REPLACE VIEW: one metastore call. A table of the same name steps aside first and is dropped last."""
+"""A view gets its query by one call. A table of the same name steps aside first and is dropped last.
+
+ALTER VIEW AS is one call to the metastore; CREATE OR REPLACE VIEW drops the view and creates it (CreateViewCommand), so
+that other sessions see a gap. The latter is for a new view, and for one whose columns, comment or properties change.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from planproof.contract import Model
 from planproof.origin import AnalysisError
 from planproof.publish.names import literal, quoted
 from planproof.publish.publication import Publication
-from planproof.publish.stage import pairs, query
-from planproof.session.protocol import SparkFailure
+from planproof.publish.stage import own_properties, pairs, query
+from planproof.session.protocol import SparkFailure, StoredTable
 
 
 class View:
@@ -64,7 +68,10 @@ class View:
             publication.sweep(prior.location)
 
 
-def statement_of(name: str, model: Model, sql: str) -> str:
+def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:
+    """What gives the model's query to the view that stands there as `target`, or to a new one."""
+    if target is not None and _keeps_all_but_its_query(target, model):
+        return f"ALTER VIEW {name} AS\n{query(sql)}"
     clauses = [f"CREATE OR REPLACE VIEW {name}{_columns(model.options.get('columns') or ())}"]
     if model.comment is not None:
         clauses.append(f"COMMENT {literal(model.comment)}")
@@ -72,6 +79,13 @@ def statement_of(name: str, model: Model, sql: str) -> str:
     if properties:
         clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
     return "\n".join([*clauses, "AS", query(sql)])
+
+
+def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:
+    if target.kind != "view" or model.options.get("columns"):
+        return False
+    properties = {str(k): str(v) for k, v in (model.options.get("tblproperties") or {}).items()}
+    return (target.comment or None) == (model.comment or None) and own_properties(target) == properties
 
 
 def _columns(columns: Iterable[tuple[str, str | None]]) -> str:

@@ -1,0 +1,117 @@
+"""How the gate reaches the Spark that dbt uses: the session of this process, or dbt's connection to a Thrift server."""
+
+from __future__ import annotations
+
+import re
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import planproof.session
+from planproof.origin import AnalysisError
+from planproof.publish.names import Refused, join, parent, quoted
+from planproof.publish.publication import database_root
+from planproof.session.protocol import Session, SparkFailure
+from planproof.session.store import decoded, local, store_of
+
+if TYPE_CHECKING:
+    from planproof.session.classic import ClassicSession
+    from planproof.session.thrift import ThriftSession
+
+OLDEST = (4, 0)
+"""The first Spark that describes a relation as JSON, without which flags cannot be read over Thrift."""
+_LOCATION = re.compile(r"^Location: *(\S.*)$", re.M)
+
+
+class Reach:
+    """One for each dbt invocation. Over Thrift every thread of dbt has a connection, and so a session, of its own."""
+
+    def __init__(self, adapter: Any) -> None:
+        self.adapter, self.local = adapter, threading.local()
+        self.lock = threading.Lock()
+        self.shared: dict[str, str | None] = {}
+
+    @property
+    def method(self) -> str:
+        return str(getattr(self.adapter.config.credentials.method, "value", self.adapter.config.credentials.method))
+
+    @property
+    def is_here(self) -> bool:
+        """Whether Spark's driver is in this process."""
+        return self.method == "session"
+
+    def session(self) -> Session:
+        """planproof's session over the one that dbt's statements on this thread run in. Raises `SparkFailure`."""
+        return self._embedded() if self.is_here else self._thrift()
+
+    def _embedded(self) -> ClassicSession:
+        return planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
+
+    def _thrift(self) -> ThriftSession:
+        from planproof.session.thrift import ThriftSession
+
+        connection = self.adapter.connections.get_thread_connection().handle.handle
+        found: ThriftSession | None = getattr(self.local, "session", None)
+        if found is None or found.connection is not connection:
+            found = self.local.session = ThriftSession(connection)
+        return found
+
+    def setting(self, key: str) -> str | None:
+        """A setting of Spark's, None where it has no value."""
+        if self.is_here:
+            found = self._embedded().spark.conf.get(key, None)
+            return None if found is None else str(found)
+        ((_, value, *_),) = self.session().rows(f"SET {key}")
+        return None if value == "<undefined>" else str(value)
+
+    def refusal(self) -> str | None:
+        """Why nothing can be asked this way, None where it can."""
+        if self.is_here:
+            return None
+        try:
+            spark = self.session().conf.spark
+        except (SparkFailure, AnalysisError) as error:
+            return f"its Thrift server does not answer: {error}"
+        if tuple(int(part) for part in spark.split(".")) < OLDEST:
+            return f"its Spark is {spark}; over Thrift planproof reads Spark 4.0 and later"
+        return None
+
+    def distance(self, node: Any, existing: Any) -> str | None:
+        """Why the node's files are out of reach, None where they are not.
+
+        Staged files are read and moved from this machine. That Spark, beyond this process, sees the same ones is proved
+        by a file that is written here and read there.
+        """
+        if self.is_here:
+            return None
+        session = self.session()
+        try:
+            roots = [database_root(session, (node.schema,))]
+        except Refused as refusal:
+            return str(refusal)
+        location = _LOCATION.search(getattr(existing, "information", None) or "")
+        roots += [root for root in (node.config.get("location_root"),) if root]
+        roots += [parent(decoded(location[1]))] if location and existing.is_table else []
+        return next((why for root in roots if (why := self._distance(session, root))), None)
+
+    def _distance(self, session: Session, root: str) -> str | None:
+        with self.lock:
+            if root not in self.shared:
+                self.shared[root] = _distance(session, root)
+            return self.shared[root]
+
+
+def _distance(session: Session, root: str) -> str | None:
+    """Why the files below `root` are not shared with Spark, None where they are."""
+    if local(root) is None:
+        return f"its files lie at {root}, which planproof reaches over a session only, not over Thrift"
+    store, nonce = store_of(session), uuid.uuid4().hex
+    folder = join(root, f".planproof_{nonce}")
+    try:
+        store.write(join(folder, "probe"), nonce)
+        rows: list[Any] = session.rows(f"SELECT value FROM text.{quoted((join(folder, 'probe'),))}")
+    except (SparkFailure, AnalysisError) as error:
+        return f"the Thrift server and this machine do not share {root}: {error}"
+    finally:
+        store.delete(folder)
+    return None if rows == [(nonce,)] else f"the Thrift server and this machine do not share {root}"

@@ -1,0 +1,90 @@
+"""`dbt build` over Thrift: guarded where the server and this machine share files, and left to dbt where they do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+from dbt_planproof.reach import _distance
+from planproof.origin import AnalysisError
+
+MODELS = {
+    "models/t.sql": "{{ config(file_format='parquet') }} select 1 as id, '{{ var('n') }}' as n, {{ var('bad') }} as b",
+    "models/i.sql": """
+        {{ config(materialized='incremental', file_format='parquet', on_schema_change='append_new_columns') }}
+        select {{ var('n') }} as id {% if is_incremental() %}, 'x' as more {% endif %}
+        """,
+    "models/p.sql": """
+        {{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by='d',
+                  file_format='parquet') }}
+        select {{ var('n') }} as id, 'x' as d
+        """,
+    "models/v.sql": "{{ config(materialized='view') }} select id from {{ ref('t') }}",
+    "models/models.yml": """
+        models:
+          - name: t
+            config: {contract: {enforced: true}}
+            columns:
+              - {name: id, data_type: int, constraints: [{type: not_null}]}
+              - {name: n, data_type: string}
+              - {name: b, data_type: int, constraints: [{type: not_null}]}
+        """,
+}
+
+
+class Elsewhere:
+    """A session whose Spark does not see what is written here."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return list(self.answer)
+
+
+@pytest.mark.parametrize("answer", [AnalysisError("PATH_NOT_FOUND", "there is no such path"), [], [("another",)]])
+def test_a_server_that_does_not_see_this_disk_is_told_apart(answer: Any, tmp_path: Path) -> None:
+    assert "do not share" in str(_distance(Elsewhere(answer), str(tmp_path)))  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+    assert "over a session only" in str(_distance(Elsewhere([]), "s3://bucket/shop"))  # type: ignore[arg-type]
+
+
+@pytest.mark.conformance
+def test_models_are_staged_audited_and_published(thrift_dbt: Any) -> None:
+    dbt = thrift_dbt
+    dbt.write(MODELS)
+
+    def build(n: int, bad: str) -> Any:
+        return dbt.run("build", "--vars", json.dumps({"n": n, "bad": bad}))
+
+    assert build(1, "7").success, dbt.results
+    assert {name: r["strategy"] for name, r in dbt.reports.items()} == {
+        "t": "rename",
+        "i": "rename",
+        "p": "rename",
+        "v": "view",
+    }
+    assert build(2, "8").success, dbt.results
+    strategies = {name: r["strategy"] for name, r in dbt.reports.items()}
+    assert strategies == {"t": "location", "i": "append", "p": "partitions", "v": "view"}
+    assert [dbt.rows(name) for name in "tipv"] == [[(1, "2", 8)], [(1, None), (2, "x")], [(2, "x")], [(1,)]]
+    before = {name: dbt.state(name) for name in "tv"}
+    assert not build(3, "if(id = 1, null, 1)").success
+    assert (dbt.statuses["t"], dbt.statuses["v"]) == ("error", "skipped")
+    assert "PP50" in dbt.results["t"]["message"]
+    assert {name: dbt.state(name) for name in "tv"} == before
+    assert [row[1] for row in dbt.ask(f"show tables in {dbt.schema}")] == ["i", "p", "t", "v"]
+
+
+@pytest.mark.conformance
+def test_a_place_that_is_out_of_reach_is_left_to_dbt(thrift_dbt: Any) -> None:
+    thrift_dbt.write({"models/far.sql": "{{ config(location_root='s3a://nowhere/shop') }} select 1 as id"})
+    thrift_dbt.run("run", "--select", "far")
+    assert "planproof does not guard far: its files lie at s3a://nowhere/shop" in thrift_dbt.log

@@ -1,0 +1,205 @@
+"""Tables that are not as planproof would have made them: a publish of one costs no row of it, and none of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model, Report
+from planproof.publish.names import Names, Refused
+from planproof.session.settings import MANAGED_PARTITIONS
+
+DELTA = {"materialized": "incremental"}
+OVERWRITE = {**DELTA, "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
+PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
+
+
+BUCKETS = """
+create table {t} using parquet clustered by (id) into 3 buckets as select cast(id as int) id from range(9)
+"""
+
+
+class Shop:
+    """A database of one test, and a guard."""
+
+    def __init__(self, spark: Any, database: str) -> None:
+        self.spark, self.database, self.guard = spark, database, Guard(spark)
+        self.t = f"{database}.t"
+
+    def sql(self, text: str) -> None:
+        self.spark.sql(text.replace("{t}", self.t))
+
+    def publish(self, sql: str, table: str = "t", **more: Any) -> Report:
+        return self.guard.publish(Model(f"{self.database}.{table}", sql, **more))
+
+    def published(self, sql: str, **more: Any) -> Report:
+        report = self.publish(sql, **more)
+        assert report.outcome == "published", report.error or report.findings
+        return report
+
+    def rows(self, table: str = "t", columns: str = "*") -> list[tuple[Any, ...]]:
+        found = self.spark.newSession().sql(f"select {columns} from {self.database}.{table}").collect()
+        return sorted((tuple(row) for row in found), key=str)
+
+
+@pytest.fixture
+def shop(spark: Any, database: str) -> Shop:
+    return Shop(spark, database)
+
+
+def test_a_bucketed_table_becomes_one_without_buckets(shop: Shop) -> None:
+    """Spark refuses files without a bucket's number where the catalog says that there are buckets."""
+    shop.sql(
+        "create table {t} using parquet clustered by (id) into 3 buckets as select cast(id as int) id from range(9)"
+    )
+    shop.published("select cast(id as int) id from range(4)")
+    assert shop.rows(columns="id, count(*) over (partition by id)") == [(0, 1), (1, 1), (2, 1), (3, 1)]
+
+
+def test_a_bucketed_table_gets_rows_and_stays_bucketed(shop: Shop) -> None:
+    shop.sql(
+        "create table {t} using parquet clustered by (id) into 3 buckets as select cast(id as int) id from range(9)"
+    )
+    shop.published("select cast(id as int) id from range(4)", **DELTA)
+    shop.published("select cast(id as int) id from range(5)", **DELTA, incremental_strategy="insert_overwrite")
+    found = shop.spark.newSession().sql(f"select count(*) from {shop.t} a join {shop.t} b on a.id = b.id").collect()
+    assert found == [(5,)]
+
+
+@pytest.mark.parametrize("more", [DELTA, OVERWRITE, {"partition_by": ["d"]}], ids=["append", "overwrite", "table"])
+def test_partitions_that_this_session_does_not_manage(shop: Shop, more: dict[str, Any]) -> None:
+    shop.sql(PARTS)
+    shop.spark.conf.set(MANAGED_PARTITIONS, "false")
+    report = shop.publish("select * from values (3, 'x'), (4, 'z') as v(id, d)", **more)
+    shop.spark.conf.set(MANAGED_PARTITIONS, "true")
+    if more.get("materialized"):
+        assert (report.outcome, report.findings[-1].code) == ("failed", "PP601")
+        assert MANAGED_PARTITIONS in (report.error or "")
+        assert shop.rows() == [(1, "x"), (2, "y")]
+    else:
+        assert report.outcome == "published", report.error
+        shop.sql("msck repair table {t}")
+        assert shop.rows() == [(3, "x"), (4, "z")]
+    assert shop.guard.recover() == []
+
+
+def test_partitions_that_the_catalog_never_held(shop: Shop) -> None:
+    shop.spark.conf.set(MANAGED_PARTITIONS, "false")
+    shop.sql(PARTS)
+    shop.spark.conf.set(MANAGED_PARTITIONS, "true")
+    assert shop.publish("select 3 as id, 'x' as d", **DELTA).outcome == "failed"
+    assert shop.rows() == [(1, "x"), (2, "y")]
+    shop.published("select 3 as id, 'x' as d", partition_by=["d"])
+    shop.published("select 4 as id, 'x' as d", **DELTA)
+    assert shop.rows() == [(3, "x"), (4, "x")]
+
+
+def test_columns_may_be_named_as_what_spark_says_of_a_table(shop: Shop) -> None:
+    names = ("Location", "Type", "Provider", "# Detailed Partition Information", "Comment")
+    columns = ", ".join(f"{{0}} as `{name}`" for name in names)
+    shop.published(f"select {columns.format(1)}, 'x' as d", partition_by=["d"])
+    shop.published(f"select {columns.format(2)}, 'x' as d", **DELTA)
+    assert shop.rows(columns="Location, Type, Comment, d") == [(1, 1, 1, "x"), (2, 2, 2, "x")]
+    shop.published(f"select {columns.format(3)}, 'x' as d", **OVERWRITE)
+    assert shop.rows(columns="Location, d") == [(3, "x")]
+
+
+def test_a_partition_in_the_folder_of_another_one_stays(shop: Shop, tmp_path: Path) -> None:
+    shop.sql(f"create table {{t}} (id int, d string) using parquet partitioned by (d) location '{tmp_path}/t'")
+    shop.sql("insert into {t} values (1, 'x'), (2, 'y')")
+    shop.sql(f"alter table {{t}} add partition (d = 'same') location '{tmp_path}/t/d=x'")
+    shop.sql(f"alter table {{t}} add partition (d = 'below') location '{tmp_path}/t/d=x/below'")
+    shop.sql("insert into {t} partition (d = 'below') values (9)")
+    shop.published("select 5 as id, 'x' as d", **OVERWRITE)
+    assert shop.rows() == [(1, "same"), (2, "y"), (5, "x"), (9, "below")]
+
+
+def test_a_folder_that_two_tables_read_stays(shop: Shop, tmp_path: Path) -> None:
+    for name in ("t", "other"):
+        shop.sql(
+            f"create table {shop.database}.{name} (id int, d string) using parquet partitioned by (d) "
+            f"location '{tmp_path}/t'"
+        )
+    shop.sql("insert into {t} values (1, 'x'), (2, 'y')")
+    shop.sql(f"msck repair table {shop.database}.other")
+    shop.published("select 5 as id, 'x' as d", **OVERWRITE)
+    shop.published("select 6 as id, 'z' as d", **DELTA)
+    assert shop.rows() == [(2, "y"), (5, "x"), (6, "z")]
+    shop.published("select 7 as id, 'q' as d", partition_by=["d"])
+    assert (shop.rows(), shop.rows("other")) == ([(7, "q")], [(1, "x"), (2, "y")])
+
+
+def test_foreign_files_in_an_external_tables_folder_stay(shop: Shop, tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    shop.sql(f"create table {{t}} using parquet location '{folder}' as select 1 as id")
+    (folder / "_theirs").mkdir()
+    (folder / "_theirs" / "README").write_text("ours")
+    before = sorted(p.name for p in folder.iterdir())
+    for sql, more in (("select 2 as id", {}), ("select 3L as id", {}), ("select 4L as id", DELTA)):
+        shop.published(sql, **more)
+    shop.published("select 5 as id", materialized="view")
+    assert shop.rows() == [(5,)]
+    assert sorted(p.name for p in folder.iterdir()) == before
+    assert (folder / "_theirs" / "README").read_text() == "ours"
+
+
+def test_a_cached_relation_shows_the_new_rows(shop: Shop) -> None:
+    for sql, more, expected in (
+        ("select 2 as id", {}, [(2,)]),
+        ("select 3L as id", {}, [(3,)]),
+        ("select 4L as id", DELTA, [(3,), (4,)]),
+        ("select 5 as id", {"materialized": "view"}, [(5,)]),
+        ("select 6 as id", {"materialized": "view"}, [(6,)]),
+    ):
+        if expected == [(2,)]:
+            shop.sql("create table {t} using parquet as select 1 as id")
+        shop.sql("cache table {t}")
+        shop.published(sql, **more)
+        assert sorted(shop.spark.table(shop.t).collect()) == expected
+
+
+def test_tables_views_and_back_again(shop: Shop, session: Any) -> None:
+    from planproof.publish.publication import database_root
+
+    view, bucketed = {"materialized": "view"}, {"options": {"clustered_by": "id", "buckets": 2}}
+    stories = [view, {}, view, {"partition_by": ["d"]}, view, bucketed, {}, view]
+    for number, more in enumerate(stories):
+        columns = "id, 'x' as d" if "partition_by" in more else "id"
+        # The name's case is not part of it.
+        shop.published(f"select {number} as {columns}", table="T" if number % 2 else "t", **more)
+        assert shop.rows(columns="max(id)") == [(number,)]
+        assert [row[1] for row in shop.spark.sql(f"show tables in {shop.database}").collect()] == ["t"]
+    root = Path(database_root(session, (shop.database,)).removeprefix("file:"))
+    assert [p.name for p in root.glob("__planproof_*")] == []
+
+
+def test_a_model_may_read_the_table_that_it_replaces(shop: Shop) -> None:
+    shop.published("select 1 as id")
+    for sql, more in (
+        ("select id + 1 as id from {t}", {}),
+        ("select cast(id + 1 as bigint) as id from {t}", {}),
+        ("select id + 10 as id from {t}", DELTA),
+        ("select id + 100 as id from {t}", {**DELTA, "incremental_strategy": "insert_overwrite"}),
+    ):
+        shop.published(sql.replace("{t}", shop.t), **more)
+    assert shop.rows() == [(103,), (113,)]
+
+
+def test_a_value_that_this_session_cannot_spell_is_refused_before_anything_moves(shop: Shop) -> None:
+    shop.published("select 1 as id, 'b\\\\s' as d", partition_by=["d"])
+    shop.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    for more in (DELTA, OVERWRITE):
+        report = shop.publish("select 2 as id, 'b\\s' as d", **more)
+        assert (report.outcome, report.findings[-1].code) == ("failed", "PP601"), report
+        assert "escapedStringLiterals" in (report.error or "")
+    shop.published("select 3 as id, 'b\\s' as d", partition_by=["d"])
+    assert shop.rows() == [(3, "b\\s")]
+    assert shop.guard.recover() == []
+
+
+def test_the_current_catalog_must_be_sparks_own() -> None:
+    """A name of two parts is looked up in the current catalog, wherever the model says that it stands."""
+    with pytest.raises(Refused, match="current catalog is other"):
+        Names.of("spark_catalog.shop.orders", ("other", "shop"), "r", 1)
