@@ -14,7 +14,7 @@ from dbt_planproof.reach import _distance
 from planproof.origin import AnalysisError
 
 MODELS = {
-    "models/t.sql": "{{ config(file_format='parquet') }} select 1 as id, '{{ var('n') }}' as n, {{ var('bad') }} as b",
+    "models/t.sql": "{{ config(materialized='table') }} select 1 as id, '{{ var('n') }}' as n, {{ var('bad') }} as b",
     "models/i.sql": """
         {{ config(materialized='incremental', file_format='parquet', on_schema_change='append_new_columns') }}
         select {{ var('n') }} as id {% if is_incremental() %}, 'x' as more {% endif %}
@@ -85,6 +85,8 @@ def test_models_are_staged_audited_and_published(thrift_dbt: Any) -> None:
 
 @pytest.mark.conformance
 def test_a_place_that_is_out_of_reach_is_left_to_dbt(thrift_dbt: Any) -> None:
-    thrift_dbt.write({"models/far.sql": "{{ config(location_root='s3a://nowhere/shop') }} select 1 as id"})
+    thrift_dbt.write(
+        {"models/far.sql": "{{ config(materialized='table', location_root='s3a://nowhere/shop') }} select 1 as id"}
+    )
     thrift_dbt.run("run", "--select", "far")
     assert "planproof does not guard far: its files lie at s3a://nowhere/shop" in thrift_dbt.log
