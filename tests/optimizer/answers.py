@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 RAISED = "raised"
@@ -35,6 +36,9 @@ def answers(spark: Any, expressions: Sequence[str], table: str, risky: bool = Fa
             return ask(spark, expressions, table)
         except PySparkException as error:
             failed = condition(error)
+        except Py4JJavaError:
+            # A type that Spark itself cannot write down: a string of no one collation.
+            failed = "INTERNAL_ERROR"
     return failed
 
 
