@@ -14,7 +14,10 @@ from dbt_planproof.reach import _distance
 from planproof.origin import AnalysisError
 
 MODELS = {
-    "models/t.sql": "{{ config(materialized='table') }} select 1 as id, '{{ var('n') }}' as n, {{ var('bad') }} as b",
+    "models/t.sql": """
+        {{ config(materialized='table', file_format='parquet') }}
+        select 1 as id, '{{ var('n') }}' as n, {{ var('bad') }} as b
+        """,
     "models/i.sql": """
         {{ config(materialized='incremental', file_format='parquet', on_schema_change='append_new_columns') }}
         select {{ var('n') }} as id {% if is_incremental() %}, 'x' as more {% endif %}
