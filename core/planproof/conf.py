@@ -48,7 +48,7 @@ class Conf:
 
     def with_setting(self, key: str, value: str) -> Conf:
         """The conf after `SET key=value`; a key that changes no schema leaves it as it is."""
-        name = SETTINGS.get(key.lower())
+        name = _FIELDS.get(key.lower())
         if name is None:
             return self
         current = getattr(self, name)
@@ -58,7 +58,7 @@ class Conf:
 
     def reset(self, key: str) -> Conf:
         """The conf after `RESET key`."""
-        name = SETTINGS.get(key.lower())
+        name = _FIELDS.get(key.lower())
         changed: dict[str, Any] = {name: getattr(Conf(), name)} if name else {}
         return replace(self, **changed)
 
@@ -71,34 +71,41 @@ class Conf:
 
 SETTINGS = {
     "spark.sql.ansi.enabled": "ansi",
-    "spark.sql.session.timezone": "time_zone",
-    "spark.sql.timestamptype": "timestamp_type",
-    "spark.sql.casesensitive": "case_sensitive",
-    "spark.sql.legacy.sizeofnull": "size_of_null",
-    "spark.sql.decimaloperations.allowprecisionloss": "allow_precision_loss",
-    "spark.sql.preservecharvarchartypeinfo": "preserve_char_varchar",
-    "spark.sql.legacy.literal.pickminimumprecision": "literal_pick_minimum_precision",
-    "spark.sql.parser.escapedstringliterals": "escaped_string_literals",
-    "spark.sql.groupbyaliases": "group_by_aliases",
-    "spark.sql.ansi.doublequotedidentifiers": "double_quoted_identifiers",
-    "spark.sql.function.concatbinaryasstring": "concat_binary_as_string",
-    "spark.sql.function.eltoutputasstring": "elt_output_as_string",
+    "spark.sql.session.timeZone": "time_zone",
+    "spark.sql.timestampType": "timestamp_type",
+    "spark.sql.caseSensitive": "case_sensitive",
+    "spark.sql.legacy.sizeOfNull": "size_of_null",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "allow_precision_loss",
+    "spark.sql.preserveCharVarcharTypeInfo": "preserve_char_varchar",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "literal_pick_minimum_precision",
+    "spark.sql.parser.escapedStringLiterals": "escaped_string_literals",
+    "spark.sql.groupByAliases": "group_by_aliases",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "double_quoted_identifiers",
+    "spark.sql.function.concatBinaryAsString": "concat_binary_as_string",
+    "spark.sql.function.eltOutputAsString": "elt_output_as_string",
     "spark.sql.legacy.interval.enabled": "legacy_interval",
-    "spark.sql.parser.quotedregexcolumnnames": "regex_column_names",
-    "spark.sql.orderbyordinal": "order_by_ordinal",
-    "spark.sql.prioritizeordinalresolutioninsort.enabled": "ordinals_first",
-    "spark.sql.groupbyordinal": "group_by_ordinal",
-    "spark.sql.legacy.parser.havingwithoutgroupbyaswhere": "having_as_where",
-    "spark.sql.timestampnanostypes.enabled": "timestamp_nanos",
+    "spark.sql.parser.quotedRegexColumnNames": "regex_column_names",
+    "spark.sql.orderByOrdinal": "order_by_ordinal",
+    "spark.sql.prioritizeOrdinalResolutionInSort.enabled": "ordinals_first",
+    "spark.sql.groupByOrdinal": "group_by_ordinal",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "having_as_where",
+    "spark.sql.timestampNanosTypes.enabled": "timestamp_nanos",
     "spark.sql.pyspark.worker.logging.enabled": "python_logging",
-    "spark.sql.timetype.enabled": "time_type",
-    "spark.sql.legacy.followthreevaluedlogicinarrayexists": "three_valued_exists",
-    "spark.sql.legacy.identifierclause": "legacy_identifier_clause",
-    "spark.sql.legacy.bangequalsnot": "bang_equals_not",
-    "spark.sql.legacy.cteprecedencepolicy": "cte_precedence",
-    "spark.sql.legacy.allowparameterlesscount": "parameterless_count",
-    "spark.sql.legacy.allowstarwithsingletableidentifierincount": "count_of_table_star",
-    "spark.sql.legacy.raiseerrorwithouterrorclass": "legacy_raise_error",
-    "spark.sql.lateralcolumnalias.enableimplicitresolution": "lateral_column_alias",
+    "spark.sql.timeType.enabled": "time_type",
+    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "three_valued_exists",
+    "spark.sql.legacy.identifierClause": "legacy_identifier_clause",
+    "spark.sql.legacy.bangEqualsNot": "bang_equals_not",
+    "spark.sql.legacy.ctePrecedencePolicy": "cte_precedence",
+    "spark.sql.legacy.allowParameterlessCount": "parameterless_count",
+    "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount": "count_of_table_star",
+    "spark.sql.legacy.raiseErrorWithoutErrorClass": "legacy_raise_error",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": "lateral_column_alias",
 }
-"""Spark's setting, in lower case, to the field of `Conf` that it sets."""
+"""Spark's settings in its own spelling, in which alone a session answers, each to the field of `Conf` that it sets."""
+
+_FIELDS = {key.lower(): name for key, name in SETTINGS.items()}
+
+
+def holds(key: str) -> bool:
+    """Whether `Conf` follows the setting; the key in any case, as SET takes it."""
+    return key.lower() in _FIELDS

@@ -8,7 +8,6 @@ import planproof.session
 from planproof.conf import SETTINGS, Conf
 from planproof.origin import AnalysisError
 from planproof.session import SparkFailure
-from planproof.session.settings import CONF_KEYS
 from planproof.types import LONG, STRING, Array, Struct, Varchar
 
 
@@ -21,8 +20,9 @@ def test_open_refuses_what_is_no_session():
         planproof.session.open(object())
 
 
-def test_every_setting_of_conf_is_read_in_sparks_spelling():
-    assert {key.lower() for key in CONF_KEYS} == set(SETTINGS)
+@pytest.mark.parametrize("key", SETTINGS)
+def test_a_setting_of_conf_stands_in_sparks_spelling(spark, key):
+    assert spark.conf.isModifiable(key)
 
 
 def test_conf_follows_the_session(session, ansi):
@@ -354,3 +354,12 @@ def test_flags_of_a_view_are_evidence_and_those_of_a_temporary_view_are_not(spar
         assert (temporary.nullable, temporary.evidence) == (False, None)
     finally:
         spark.catalog.dropTempView("tv")
+
+
+def test_what_a_profile_says_of_the_jvm_does_not_stand_in_the_way_of_what_was_before(session, spark):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    with session.unchanged():
+        given = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "7"}
+        type(spark).builder.config(map=given).getOrCreate()
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before

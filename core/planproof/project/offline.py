@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.catalog import Catalog, split_name
-from planproof.conf import SETTINGS, Conf
+from planproof.conf import Conf, holds
 from planproof.contract import Contract
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
@@ -204,7 +204,7 @@ class OfflineCheck:
         conf = self.conf
         for text in (*self.project.operations, *node.hooks(), *header.split(";")):
             match = _SET.match(text)
-            if match is None or match[1].lower() not in SETTINGS:
+            if match is None or not holds(match[1]):
                 continue
             if "{{" in match[2] or "{%" in match[2]:
                 raise Unknown(f"the value of {match[1]}, which a hook sets from a template")

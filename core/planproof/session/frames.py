@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.catalog import split_name
-from planproof.conf import Conf
+from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
+from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session import python_functions
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.settings import CONF_KEYS, MANAGED_PARTITIONS
+from planproof.session.settings import MANAGED_PARTITIONS
 
 
 def quoted(name: str) -> str:
@@ -36,7 +37,7 @@ class FrameSession:
     @property
     def conf(self) -> Conf:
         with translated():
-            found = {key: self.spark.conf.get(key, None) for key in CONF_KEYS}
+            found = {key: self.spark.conf.get(key, None) for key in SETTINGS}
             provider = self.spark.conf.get("spark.sql.sources.default", None)
         version = ".".join(self.spark.version.split(".")[:2])
         conf = Conf().with_settings({k: v for k, v in found.items() if v is not None})
@@ -73,15 +74,25 @@ class FrameSession:
         try:
             yield
         finally:
+            self._reset(before)
             with translated():
-                after = dict(self.spark.conf.getAll)
-                for key in after.keys() - before.keys():
-                    self.spark.conf.unset(key)
-                for key, value in before.items():
-                    if after.get(key) != value:
-                        self.spark.conf.set(key, value)
                 if self.namespace != namespace:
                     self.spark.sql(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
+
+    def _reset(self, before: Mapping[str, str]) -> None:
+        with translated():
+            after = dict(self.spark.conf.getAll)
+        for key in {key for key, _ in before.items() ^ after.items()}:
+            try:
+                with translated():
+                    if key in before:
+                        self.spark.conf.set(key, before[key])
+                    else:
+                        self.spark.conf.unset(key)
+            except AnalysisError as error:
+                # A dbt profile may name settings of the JVM, which a running session notes and does not follow.
+                if not error.condition.startswith("CANNOT_MODIFY"):
+                    raise
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with translated(sql):

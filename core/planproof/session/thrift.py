@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.catalog import split_name
-from planproof.conf import Conf
+from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
@@ -22,7 +22,7 @@ from planproof.schema import PhysicalSchema
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.settings import CLAIMING, CONF_KEYS, MANAGED_PARTITIONS
+from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS
 from planproof.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
@@ -56,7 +56,7 @@ class ThriftSession:
     def conf(self) -> Conf:
         found = self._settings()
         version = ".".join(self._version.split(".")[:2])
-        known = {key: found.get(key) or self._default(key, version) for key in CONF_KEYS}
+        known = {key: found.get(key) or self._default(key, version) for key in SETTINGS}
         conf = Conf().with_settings({key: value for key, value in known.items() if value is not None})
         provider = found.get("spark.sql.sources.default") or conf.create_table_provider
         return replace(conf, create_table_provider=provider, spark=version)
