@@ -10,7 +10,7 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.claims import batches, files
 from planproof.claims.model import Facts, Path, dotted
 from planproof.claims.paths import places
-from planproof.invariants import counting, drift, physical, registered, stored
+from planproof.invariants import counting, drift, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken, checks
@@ -34,7 +34,6 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     session shows the optimizer's): a file may then promise more.
     """
     entry, draft = publication.entry, job.draft
-    _executed(draft, publication, planned)
     staging = publication.stored(entry.staging)
     assert staging is not None
     facts = _entered(job, read_files(draft, job.session, staging, planned))
@@ -50,15 +49,6 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
         decide_hazards(draft, job.session, job.examined)
     settled = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
-
-
-def _executed(draft: Draft, publication: Publication, planned: PhysicalSchema) -> None:
-    """I7 for the plan that ran: Adaptive Query Execution's final one, where the session shows it."""
-    if publication.final is None:
-        return
-    draft.read("executed", publication.final)
-    draft.add(physical.written(planned, publication.final))
-    draft.enforced("I7", "optimized plan against the analyzed one, and the final plan of the write against both")
 
 
 def _entered(job: Job, facts: Facts | None) -> Facts | None:

@@ -26,7 +26,6 @@ from planproof.publish.names import (
     within,
 )
 from planproof.publish.owner import Owner
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
@@ -36,7 +35,6 @@ class Publication:
 
     def __init__(self, session: Session, store: Store, journal: Journal) -> None:
         self.session, self.store, self.journal = session, store, journal
-        self.final: PhysicalSchema | None = None
 
     @property
     def entry(self) -> Entry:
@@ -47,11 +45,6 @@ class Publication:
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         return self.session.rows(sql)
-
-    def write(self, sql: str) -> None:
-        """Runs the statement that stages rows; `final` is then the schema of the plan that wrote them, where Spark
-        tells it."""
-        self.final = self.session.write(sql, self.entry.stage_location)
 
     def stored(self, name: str) -> StoredTable | None:
         return self.session.table(name)

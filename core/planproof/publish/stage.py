@@ -47,7 +47,7 @@ def create(publication: Publication, model: Model, sql: str, target: StoredTable
     if properties:
         clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
     statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", query(sql)])
-    publication.write(statement)
+    publication.run(statement)
     return statement
 
 
@@ -68,7 +68,7 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
         kept = [name for name in produced if name.lower() in known]
         text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"
     statement = f"INSERT INTO {entry.staging} BY NAME\n{text}"
-    publication.write(statement)
+    publication.run(statement)
     return statement
 
 

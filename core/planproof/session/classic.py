@@ -117,13 +117,6 @@ class ClassicSession(FrameSession):
         text = analyzed.toString()
         return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and reads_python(analyzed))
 
-    def write(self, sql: str, location: str) -> PhysicalSchema | None:
-        from planproof.session.writing import written
-
-        with written(self, location) as plans:
-            self.rows(sql)
-        return plans[0] if plans else None
-
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
         with translated(sql, analysing=True):

@@ -98,10 +98,6 @@ class FrameSession:
         with translated(sql):
             return [tuple(row) for row in self.spark.sql(sql).collect()]
 
-    def write(self, sql: str, location: str) -> PhysicalSchema | None:
-        self.rows(sql)
-        return None
-
     def batches(self, sql: str, limit: int | None = None) -> Any:
         try:
             with translated(sql):

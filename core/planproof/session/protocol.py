@@ -120,10 +120,6 @@ class Session(Protocol):
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. Raises `SparkFailure`."""
 
-    def write(self, sql: str, location: str) -> PhysicalSchema | None:
-        """Runs a statement that writes a query's rows to `location`. The schema of the plan that wrote them, as it ran
-        (AQE's final one); None where this route does not show it. Raises `SparkFailure`."""
-
     def batches(self, sql: str, limit: int | None = None) -> Any:
         """The result as a pyarrow Table, fully validated by the caller."""
 

@@ -18,7 +18,6 @@ from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
-from planproof.schema import PhysicalSchema
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -123,10 +122,6 @@ class ThriftSession:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(sql)
-
-    def write(self, sql: str, location: str) -> PhysicalSchema | None:
-        self._run(sql)
-        return None
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         cursor = self.connection.cursor()
