@@ -117,6 +117,10 @@ DAY = datetime.date(2024, 1, 2)
         ("p=2024-01-01 12%3A00%3A00", pa.array([NOON]), "warning", "2024-01-01 12:00:00"),
         ("p=x", pa.array([[1]]), "warning", "nothing"),
         ("other=1", pa.array(["x"]), None, None),
+        ("p=x", pa.array([], pa.string()), None, None),
+        (f"p={'x' * 70}", pa.array(["x" * 70]), None, None),
+        (f"p={'x' * 70}", pa.array(["x" * 64, "x" * 63 + "y"]), "warning", f"{'x' * 40}... to {'x' * 40}..."),
+        (f"p={'x' * 70}", pa.array(["z" * 64]), "violated", f"{'z' * 40}..."),
     ],
 )
 def test_a_paths_value_against_the_files(tmp_path: Any, folder: str, held: Any, verdict: str, found: str) -> None:

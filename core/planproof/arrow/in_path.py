@@ -14,6 +14,8 @@ from urllib.parse import unquote
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _SHOWN = 40
+_CUT = 64
+"""Bytes to which the Rust writer (delta-rs, Polars, DataFusion) cuts the least and the greatest text in statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,15 @@ def in_path(path: str, columns: Sequence[str], chunks: Callable[[str], Sequence[
         key, equals, text = part.partition("=")
         name = known.get(unquote(key).lower()) if equals else None
         if name is not None:
-            agrees, stored = _compared(unquote(text), chunks(name) or ())
+            held = chunks(name)
+            agrees, stored = (None, "nothing") if held is None else _compared(unquote(text), held)
             yield InPath(name, unquote(text), agrees, stored)
 
 
 def _compared(text: str, chunks: Sequence[Any]) -> tuple[bool | None, str]:
     """Whether every value is the path's, and what the values are."""
     nulls, rows, lows, highs = 0, 0, [], []
-    for chunk in chunks:
+    for chunk in filter(lambda c: c.num_values, chunks):
         statistics = chunk.statistics if chunk.is_stats_set else None
         if statistics is None or not statistics.has_null_count:
             return None, "values without statistics"
@@ -51,13 +54,25 @@ def _compared(text: str, chunks: Sequence[Any]) -> tuple[bool | None, str]:
             highs.append(statistics.max)
         elif statistics.null_count < chunk.num_values:
             return None, "values without statistics"
+    if not rows:
+        return True, "nothing"
     if not lows:
-        return (text == _NULL or None) if rows else None, "nulls" if rows else "nothing"
+        return text == _NULL or None, "nulls"
     low, high = min(lows), max(highs)
     shown = _text(low) if low == high else f"{_text(low)} to {_text(high)}"
+    if _is_cut(low, text) and _is_cut(high, text):
+        return None, shown
     if low != high or nulls or text == _NULL:
         return False, f"{shown} and nulls" if nulls else shown
     return _is(low, text), shown
+
+
+def _is_cut(value: Any, text: str) -> bool:
+    """Whether this may be the beginning of a longer text: of the greatest one, a writer counts the last byte up."""
+    given = value.encode() if isinstance(value, str) else value
+    return (
+        isinstance(given, bytes) and len(given) == _CUT < len(text.encode()) and text.encode()[: _CUT - 1] == given[:-1]
+    )
 
 
 def _is(value: Any, text: str) -> bool | None:
