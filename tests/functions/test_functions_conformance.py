@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import texts
 from asked import Kept, Spark, view_schema
 from sweep import KNOWN, compared, compared_texts, known, selected

@@ -5,17 +5,13 @@ The cases are data, in tests/cases/incidents.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import stored_files
+import yaml
 
 from planproof import Contract, Guard, Model, Report, Settings, Verdict
 from planproof.session.store import local

@@ -319,7 +319,6 @@ def _moment(log: str, words: str) -> float:
 
 
 def _opened_in_a_browser(airflow: Airflow, dag: str, run: str, folder: Path) -> None:
-    sys.path.insert(0, str(Path(__file__).parent))
     from browser import EXECUTABLE, Browser
 
     report = airflow.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/xcomEntries/planproof_report")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import rows
 
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
@@ -18,9 +18,6 @@ from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.plan.builder import scan
 from planproof.plan.nodes import Join, Plan, Project
 from planproof.types import INT, LONG, Array
-
-sys.path.insert(0, str(Path(__file__).parent))
-import rows
 
 CONF = Conf()
 SOURCES = {"t": [("a", "int", False), ("b", "int", True)], "u": [("a", "int", False), ("c", "string", True)]}

@@ -5,20 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import answer
 
 from planproof.analysis.setup import apply
 from planproof.api import Rewriting, optimize, plan
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
-
-sys.path.insert(0, str(Path(__file__).parent))
-from answers import answer
 
 ORACLE = Path(os.environ.get("ORACLE", "")) / "queries.jsonl.gz"
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import generator
 import pytest
+import rows as data
+from answers import answer
 
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.optimizer.rules import RULES
-
-sys.path.insert(0, str(Path(__file__).parent))
-import generator
-import rows as data
-from answers import answer
 
 CASES = Path(__file__).parents[1] / "cases" / "rewrites.sql"
 NAMES = {rule.__name__ for rule in RULES}

@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import generator
 import pytest
+import rows
 
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.rules import RULES
-
-sys.path.insert(0, str(Path(__file__).parent))
-import generator
-import rows
 
 MUTANTS = [(rule, condition) for rule in RULES for condition in sys.modules[rule.__module__].CONDITIONS]
 TRIES, EXPRESSIONS = 40, 500
