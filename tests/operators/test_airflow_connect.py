@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.conformance]
-for module in ("airflow", "grpc", "grpc_status", "pandas", "zstandard"):
-    pytest.importorskip(module)
+pytest.importorskip("grpc")
+pytest.importorskip("grpc_status")
+pytest.importorskip("pandas")
+pytest.importorskip("zstandard")
 
 STORY = """
 import json, sys, threading, time

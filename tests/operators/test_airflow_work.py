@@ -72,21 +72,19 @@ def test_a_cancel_reaches_the_running_job(spark, session) -> None:
         return session.rows("select sum(hash(a.id, b.id)) from range(3000000) a cross join range(3000000) b")
 
     work: SparkWork[list] = SparkWork(endless)
-    cancelled: list[float] = []
+    ended: list[bool] = []
 
     def cancel() -> None:
         while not spark.sparkContext.statusTracker().getActiveJobsIds():
             time.sleep(0.05)
-        started = time.monotonic()
-        assert work.cancel()
-        cancelled.append(time.monotonic() - started)
+        ended.append(work.cancel(60))
 
     thread = threading.Thread(target=cancel)
     thread.start()
     with pytest.raises(WorkCancelled):
         work.run()
     thread.join()
-    assert cancelled[0] < 5
+    assert ended == [True]
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     assert session.rows("select 1") == [(1,)]
 

@@ -67,8 +67,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, ports: Any) -> Iterator[st
 @pytest.fixture(scope="module", params=["connect", "standalone", "thrift"])
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if request.param == "connect":
-        for module in ("grpc", "grpc_status", "pandas", "zstandard"):
-            pytest.importorskip(module)
+        pytest.importorskip("grpc")
+        pytest.importorskip("grpc_status")
+        pytest.importorskip("pandas")
+        pytest.importorskip("zstandard")
         where = "connect"
     elif request.param == "thrift":
         pytest.importorskip("pyhive.hive")
