@@ -41,7 +41,12 @@ BITES = [
     ("PP126", "select cast(price as tinyint) p from big", False, "p"),
     ("PP126", "select cast(sum(id) as int) n from big", False, "n"),
     ("PP126", "select cast(x as int) n from big", False, "n"),
+    ("PP126", "select int(coalesce(id, 0)) n from big", False, "n"),
+    ("PP126", "select cast(case when code = 'a' then id end as int) n from big", False, "n"),
+    ("PP126", "select cast(max(id) as int) n from big", False, "n"),
+    ("PP126", "select cast(lag(id) over (order by x) as int) n from big", False, "n"),
     ("PP127", "select cast(a / b as int) q from t", True, "q"),
+    ("PP127", "select int(a / b) n from t", False, "n"),
     ("PP127", "with x as (select a / b as q from t) select cast(q as bigint) q from x", False, "q"),
     ("PP128", "select at from times union all select local_at from times", True, "local_at"),
     ("PP128", "select day from times where at > local_at", True, "local_at"),
@@ -103,6 +108,7 @@ HEALTHY = [
     "select coalesce(a, '0') n, coalesce(c, '0') c, if(a > 1, 1, '2') m from t",
     "select round(x) r, cast(round(x) as int) n, cast(x as decimal(12,2)) d from big",
     "select at from times where at between timestamp_ntz'2020-01-01 00:00:00' and at",
+    "select cast(if(id > 5, 1L, 2L) as int) n, cast(coalesce(cast(code as bigint), 0L) as int) m from big",
     "select a + 1 as n, a * b as product, -a as negated, a % 2 as odd from t",
 ]
 

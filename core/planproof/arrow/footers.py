@@ -29,6 +29,8 @@ raise) when it is asked for such a column."""
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
 _SPARK_VERSION = b"org.apache.spark.version"
+_PAGE_BY_PAGE = {"buffer_size": 64 * 1024, "pre_buffer": False}
+"""How a file is opened of which only beginnings are wanted; pyarrow reads whole column chunks otherwise."""
 
 
 class FooterError(ValueError):
@@ -289,7 +291,7 @@ def row_groups(
     given = 0
     for path in paths:
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, **({} if rows is None else _PAGE_BY_PAGE)) as file:
                 count = file.num_row_groups
                 wanted = range(count) if limit is None else sorted({0, count - 1} & set(range(count)))
                 for number in wanted:

@@ -13,8 +13,8 @@ from planproof.types import is_integral
 
 
 def integer_division(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for column, expr in lineage.expressions:
-        if isinstance(expr, Cast) and expr.written and is_integral(expr.type):
+    for column, expr in lineage.casts(conf):
+        if is_integral(expr.type):
             quotient = lineage.definition(expr.child)
             if isinstance(quotient, Call) and quotient.function.name == "/" and _of_integers(quotient):
                 name = pretty(quotient)

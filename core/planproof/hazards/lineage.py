@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planproof.expr.nodes import Alias, Column, Exists, Expr, InSubquery, ScalarSubquery
+from planproof.conf import Conf
+from planproof.expr.nodes import Alias, Call, Cast, Column, Exists, Expr, InSubquery, ScalarSubquery
+from planproof.functions.families.casts import TABLE
 from planproof.plan.nodes import Aggregate, Named, Plan, Project, Scan, SetOperation
+
+_CASTS = frozenset(function.name for _, function in TABLE)
 
 
 def plans(root: Plan) -> Iterator[Plan]:
@@ -35,6 +39,15 @@ class Lineage:
             for top in node.expressions:
                 name = top.name if isinstance(top, Alias) else None
                 yield from ((name, expr) for expr in top.walk())
+
+    def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
+        """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""
+        for column, expr in self.expressions:
+            if isinstance(expr, Cast) and expr.written:
+                yield column, expr
+            elif isinstance(expr, Call) and expr.function.name in _CASTS:
+                mode = "ansi" if conf.ansi else "legacy"
+                yield column, Cast(expr.args[0], expr.type, mode, expr.nullable, True, expr.span)
 
     def _note(self, node: Plan) -> None:
         if isinstance(node, Scan):

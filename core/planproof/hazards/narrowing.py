@@ -22,15 +22,21 @@ _WIDTH = (BYTE, SHORT, INT, LONG)
 _DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
 """Whole digits that always fit."""
 _LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
-_GROWS = ("+", "-", "*", "sum", "try_sum")
+_GROWS = ("+", "-", "*", "sum", "try_sum", "abs")
+_HANDS_ON = (
+    *("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif"),
+    *("max", "min", "any_value", "first", "first_value", "last", "last_value", "lag", "lead"),
+)
+"""Functions that give one of their arguments as it is."""
 
 
 def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    """Only over a source's column, a sum or arithmetic on one: a count, a length or a part of a date is small."""
+    """Only over a source's column, what hands one on, a sum or arithmetic on one: a count, a length or a part of a date
+    is small."""
     if conf.ansi:
         return
-    for column, expr in lineage.expressions:
-        if isinstance(expr, Cast) and expr.written and expr.mode == "legacy" and _wraps(expr, lineage):
+    for column, expr in lineage.casts(conf):
+        if expr.mode == "legacy" and _wraps(expr, lineage):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
@@ -55,8 +61,13 @@ def _may_be_large(expr: Expr, lineage: Lineage) -> bool:
     found = lineage.definition(expr)
     if isinstance(found, Column):
         return lineage.source(found) is not None
-    if isinstance(found, Call) and found.function.name in _GROWS:
-        return any(_may_be_large(a, lineage) for a in found.args)
+    if isinstance(found, Window):
+        found = found.call
+    if isinstance(found, Call) and found.function.name in (*_GROWS, *_HANDS_ON):
+        # A condition, or a place to look at, has another type.
+        return any(
+            _may_be_large(a, lineage) for a in found.args if a.type == found.type or found.function.name in _GROWS
+        )
     return isinstance(found, Cast) and not found.written and _may_be_large(found.child, lineage)
 
 
