@@ -13,10 +13,15 @@ from planproof.report.run import RunReport
 
 SCHEMA = """
 models:
-  - name: mart
-    config: {contract: {enforced: true}}
+  - name: stg
+    config: {persist_docs: {relation: true, columns: true}}
+    description: What came in
     columns:
-      - {name: id, data_type: bigint, constraints: [{type: not_null}]}
+      - {name: total, description: "Ada's total"}
+  - name: mart
+    config: {contract: {enforced: true}, persist_docs: {columns: true}}
+    columns:
+      - {name: id, data_type: bigint, constraints: [{type: not_null}], description: dbt gives it to no Parquet table}
       - {name: total, data_type: int, constraints: [{type: not_null}]}
 """
 MODELS = {
@@ -54,6 +59,8 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     assert healthy.exit_code == 0, healthy.output
     assert "4 models · 4 published" in healthy.stdout
     assert spark.table(f"{database}.log").count() == 2
+    comments = {c.name: c.description for c in spark.catalog.listColumns(f"{database}.stg")}
+    assert comments == {"id": None, "total": "Ada's total"}
     manifest = str(shutil.copy(project / "target" / "manifest.json", project / "older.json"))
 
     broken = invoke(project, "run", "--vars", "{broken: true}", "--json", "--html", str(project / "out.html"))

@@ -169,10 +169,8 @@ def test_what_dbt_alone_would_do_is_listed(dbt_manifest):
     config = {
         "post-hook": [{"sql": "grant select on x to y"}, {"sql": "analyze table x"}],
         "grants": {"select": ["bob"]},
-        "persist_docs": {"relation": True, "columns": True},
         "sql_header": "set x = 1;",
     }
-    documented = {"id": {"data_type": "int", "description": "an id"}}
-    manifest = dbt_manifest({"a": {"sql": "select 1 as id", "config": config, "columns": documented}})
-    with pytest.raises(ProjectError, match=r"a: only dbt does .*2 hooks, sql_header, grants, persist_docs of columns"):
+    manifest = dbt_manifest({"a": {"sql": "select 1 as id", "config": config}})
+    with pytest.raises(ProjectError, match=r"a: only dbt does .*2 hooks, sql_header, grants"):
         runnable(selected(read_project(manifest)), fresh=True)

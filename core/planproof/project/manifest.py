@@ -82,17 +82,23 @@ class ProjectNode:
         skipped = self.left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None
 
+    def column_comments(self) -> dict[str, str]:
+        """The comments that `persist_docs` asks for; dbt-spark gives them to the columns of a view, never of a Parquet
+        table."""
+        persist = (self.raw.get("config") or {}).get("persist_docs")
+        if self.materialized != "view" or not isinstance(persist, Mapping) or not persist.get("columns"):
+            return {}
+        columns = self.raw.get("columns") or {}
+        return {name: str(column["description"]) for name, column in columns.items() if column.get("description")}
+
     def left_to_dbt(self) -> tuple[str, ...]:
         """What the model's config asks of dbt beside its table, and the guard does not do."""
         config = self.raw.get("config") or {}
-        persist = config.get("persist_docs") or {}
-        documented = any(column.get("description") for column in (self.raw.get("columns") or {}).values())
         hooks = self.hooks()
         found = {
             f"{len(hooks)} hook{'' if len(hooks) == 1 else 's'}": bool(hooks),
             "sql_header": bool(config.get("sql_header")),
             "grants": bool(config.get("grants")),
-            "persist_docs of columns": isinstance(persist, Mapping) and bool(persist.get("columns")) and documented,
         }
         return tuple(what for what, asked in found.items() if asked)
 

@@ -90,7 +90,9 @@ def run_project(
         if starting is not None:
             starting(node)
         model = models[node.unique_id]
-        report = _published(guard, in_contract_order(model, guard if session is not None else None), full_refresh)
+        if session is not None:
+            model = commented(in_contract_order(model, guard), node, guard)
+        report = _published(guard, model, full_refresh)
         return _told(report, node, model, project, session)
 
     with ThreadPoolExecutor(threads, "planproof") if threads > 1 else _CallingThread() as pool:
@@ -153,12 +155,12 @@ class _Loop:
             finished(report)
 
 
-def in_contract_order(model: Model, guard: Publisher | None) -> Model:
+def in_contract_order(model: Model, guard: Publisher) -> Model:
     """The model whose query yields the contract's columns in the contract's order.
 
     dbt wraps a contracted table's query so (`get_select_subquery`); where the order agrees the text stays as it is.
     """
-    if model.contract is None or guard is None or model.materialized not in ("table", "incremental"):
+    if model.contract is None or model.materialized not in ("table", "incremental"):
         return model
     wanted = [f.name for f in model.contract.schema]
     names = [name.lower() for name in guard.columns(model)]
@@ -169,6 +171,13 @@ def in_contract_order(model: Model, guard: Publisher | None) -> Model:
 
     columns = ", ".join(map(_quoted, wanted))
     return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")
+
+
+def commented(model: Model, node: ProjectNode, guard: Publisher) -> Model:
+    """The view with the comments of its columns, where `persist_docs` asks for them."""
+    comments = node.column_comments()
+    columns = [(name, comments.get(name)) for name in guard.columns(model)] if comments else []
+    return replace(model, options={**model.options, "columns": columns}) if columns else model
 
 
 def _published(guard: Publisher, model: Model, full_refresh: bool) -> Report:

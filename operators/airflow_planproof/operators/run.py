@@ -23,7 +23,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     The project is compiled in the target when the task starts (`dbt compile`), and the compiled models run in DAG
     order. A model that breaks its contract leaves its table as it was; its children are skipped, other models run. The
     task then fails with `PlanproofViolation`, which Airflow does not retry. What Spark could not do is retried. A model
-    that asks for what only dbt does (hooks, grants, comments of columns) is refused before anything runs.
+    that asks for what only dbt does (hooks, grants, a sql_header) is refused before anything runs, and named with it.
 
     :param project_dir: the dbt project.
     :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
