@@ -9,6 +9,8 @@ from typing import Any
 
 from planproof.project.errors import ProjectError
 
+_TRIES = 3
+
 
 class CompileFailed(ProjectError):
     """`dbt compile` did not succeed; the message is dbt's."""
@@ -28,14 +30,6 @@ def compile_project(
     With dbt-spark's session method the SparkSession that dbt used goes on running, under the profile's settings. Raises
     `CompileFailed`. dbt keeps its state in globals: one call at a time.
     """
-    from dbt.cli.main import dbtRunner
-
-    written: list[str] = []
-
-    def note(event: Any) -> None:
-        if event.info.name == "ArtifactWritten" and event.data.artifact_type == "WritableManifest":
-            written.append(event.data.artifact_path)
-
     args = ["compile", "--quiet", "--project-dir", str(project_dir)]
     args += ["--profiles-dir", str(profiles_dir)] if profiles_dir else []
     args += ["--target", target] if target else []
@@ -43,13 +37,40 @@ def compile_project(
     args += ["--full-refresh"] if full_refresh else []
     args += [word for name in select for word in ("--select", name)]
     args += [word for name in exclude for word in ("--exclude", name)]
+    for _ in range(_TRIES):
+        manifest = own_manifest(*_compiled(args))
+        if manifest is not None:
+            return manifest
+    raise CompileFailed(
+        "other dbt commands write into the same target directory at the same time; give each its own by DBT_TARGET_PATH"
+    )
+
+
+def own_manifest(invocation: str, written: bytes) -> dict[str, Any] | None:
+    """The manifest, where it is the one that this invocation of dbt wrote; None for another's, and for half of one."""
+    try:
+        manifest: dict[str, Any] = json.loads(written)
+    except ValueError:
+        return None
+    return manifest if manifest["metadata"]["invocation_id"] == invocation else None
+
+
+def _compiled(args: list[str]) -> tuple[str, bytes]:
+    """dbt's invocation id, and what stood in manifest.json as soon as dbt had written it."""
+    from dbt.cli.main import dbtRunner
+
+    written: list[tuple[str, bytes]] = []
+
+    def note(event: Any) -> None:
+        if event.info.name == "ArtifactWritten" and event.data.artifact_type == "WritableManifest":
+            written.append((event.info.invocation_id, Path(event.data.artifact_path).read_bytes()))
+
     result = dbtRunner(callbacks=[note]).invoke(args)
     if not result.success:
         raise CompileFailed(_reason(result))
     if not written:
         raise CompileFailed("dbt compile wrote no manifest.json; is `write_json: false` set in the project's flags?")
-    manifest: dict[str, Any] = json.loads(Path(written[-1]).read_text("utf-8"))
-    return manifest
+    return written[-1]
 
 
 def _reason(result: Any) -> str:

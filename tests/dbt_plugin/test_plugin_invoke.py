@@ -40,6 +40,15 @@ def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any) -> No
     assert "where" not in manifest["nodes"]["model.shop.grown"]["compiled_code"]
 
 
+def test_the_manifest_of_another_dbt_in_the_same_target_is_not_taken() -> None:
+    from dbt_planproof.invoke import own_manifest
+
+    written = b'{"metadata": {"invocation_id": "mine"}, "nodes": {}}'
+    assert own_manifest("mine", written) == {"metadata": {"invocation_id": "mine"}, "nodes": {}}
+    assert own_manifest("another", written) is None
+    assert own_manifest("mine", written[:-9]) is None
+
+
 def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:
     from dbt_planproof.invoke import CompileFailed, compile_project
 
