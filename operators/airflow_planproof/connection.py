@@ -15,6 +15,8 @@ _EXTRAS = {"queue": "spark.yarn.queue", "namespace": "spark.kubernetes.namespace
 _THRIFT = ("hive_cli", "hiveserver2", "hive_metastore", "spark_sql", "spark_jdbc")
 # Spark's own default of spark.redaction.regex, and what environment variables are called.
 _SECRET = re.compile(r"secret|passw|token|credential|(access|api|private)[._-]?key", re.I)
+# What no secret is, as in `spark.security.credentials.hive.enabled=false`: it would be masked wherever it stands.
+_PLAIN = re.compile(r"true|false|\d+(ms|s|m|min|h|d)", re.I)
 
 
 def spark_settings(conn_id: str | None) -> dict[str, str]:
@@ -32,8 +34,8 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
         return {"spark.remote": _remote(connection)}
     if connection.conn_type in _THRIFT:
         raise PlanproofCannotRun(
-            f"connection {conn_id!r} is of type {connection.conn_type!r}: a thrift server shows neither plans nor "
-            "files, and planproof cannot publish through it; give a connection of type 'spark'"
+            f"connection {conn_id!r} is of type {connection.conn_type!r}: a thrift server gives no Spark session; give "
+            "a connection of type 'spark', or run dbt with `method: thrift` by PlanproofDbtOperator"
         )
     if connection.conn_type not in ("spark", "generic"):
         raise PlanproofCannotRun(
@@ -56,7 +58,7 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
 def mask(settings: Mapping[str, Any]) -> None:
     """Has Airflow mask the values that Spark itself would redact by their names, in logs and in the report."""
     for key, value in settings.items():
-        if value and _SECRET.search(key):
+        if value and _SECRET.search(key) and not _PLAIN.fullmatch(str(value)):
             mask_secret(str(value))
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow_planproof import outcome, xcom
-from airflow_planproof.dbt_command import recorded, refuse_unguarded
+from airflow_planproof.dbt_command import guarded_run, recorded, refuse_unguarded
+from airflow_planproof.errors import PlanproofCannotRun
 
 FULL = ("local", "virtualenv", "watcher")
 """Modes in which dbt runs on the worker, whose files Cosmos hands over afterwards."""
@@ -24,6 +25,7 @@ IN_AN_IMAGE = (
     "watcher_kubernetes",
     "watcher_gcp_gke",
 )
+_LACKS = "the virtual environment lacks planproof; add 'planproof' to py_requirements"
 
 
 class GuardedInPart(UserWarning):
@@ -58,8 +60,8 @@ def _say_limits(mode: str, args: Mapping[str, Any]) -> None:
         raise ValueError("guarded(): operator_args switch planproof off by env: {'PLANPROOF': 'off'}")
     if mode not in FULL + IN_AN_IMAGE:
         raise ValueError(f"guarded(): planproof guards nothing in the execution mode {mode!r}; use one of {FULL}")
-    if mode == "virtualenv" and not any("planproof" in str(given) for given in args.get("py_requirements") or ()):
-        raise ValueError("guarded(): the virtual environment lacks planproof; add 'planproof' to py_requirements")
+    if mode == "virtualenv" and not _asks_for_planproof(args.get("py_requirements")):
+        raise ValueError(f"guarded(): {_LACKS}")
     if mode in IN_AN_IMAGE:
         _warn(
             f"in the execution mode {mode!r} models are gated only where planproof is installed in the image; their "
@@ -78,8 +80,15 @@ def _warn(message: str) -> None:
 
 def check_environment(context: Any, operator: Any) -> None:
     """Cosmos calls this before the dbt command. Raises `PlanproofCannotRun` where dbt would run without planproof."""
-    if not hasattr(operator, "py_requirements") and not _in_process(operator.invocation_mode):
+    if hasattr(operator, "py_requirements"):
+        if not _asks_for_planproof(operator.py_requirements):
+            raise PlanproofCannotRun(_LACKS)
+    elif not _in_process(operator.invocation_mode):
         refuse_unguarded(str(operator.dbt_executable_path))
+
+
+def _asks_for_planproof(requirements: Any) -> bool:
+    return any("planproof" in str(given) for given in requirements or ())
 
 
 def _in_process(mode: Any) -> bool:
@@ -93,9 +102,11 @@ def bring_home(fail_on: str | None = None) -> Callable[..., None]:
     """What Cosmos calls after the dbt command, with the directory in which it ran."""
 
     def after(project_dir: str, *, context: Any, **_: Any) -> None:
-        ti = context["ti"]
-        report = recorded(project_dir, ti.start_date, context["task"].env)
+        ti, task = context["ti"], context["task"]
+        report = recorded(project_dir, ti.start_date, task.env)
         if report is None:
+            if guarded_run(task.base_cmd):
+                task.log.warning("planproof: dbt left no report, so that nothing was guarded; see dbt's log for why")
             return
         form = xcom.report_form(report, ti)
         xcom.push(ti, form)

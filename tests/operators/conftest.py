@@ -18,6 +18,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,17 @@ def airflow_home() -> Path:
 def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ran]]:
     """`run_dag(text, **names)` writes a DAG file into the bundle, with `names` defined at its top, and runs its DAG.
 
-    `run_dag(path, dag_id=...)` does so with a file that exists.
+    `run_dag(path, dag_id=...)` does so with a file that exists. With `date` it is the run of that logical date, which
+    replaces an earlier one.
     """
 
-    def run(source: str | Path, dag_id: str = "tested", conf: dict[str, Any] | None = None, **names: Any) -> Ran:
+    def run(
+        source: str | Path,
+        dag_id: str = "tested",
+        conf: dict[str, Any] | None = None,
+        date: datetime | None = None,
+        **names: Any,
+    ) -> Ran:
         if isinstance(source, Path):
             text, file = source.read_text(), DAGS / source.name
         else:
@@ -93,14 +101,15 @@ def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[
         # The text of a timedelta names its module.
         defined = ["import datetime\n"] if names else []
         file.write_text("".join([*defined, *(f"{name} = {value!r}\n" for name, value in names.items()), text]))
-        return _run(file, dag_id, conf, capsys)
+        given = {"run_conf": conf, **({"logical_date" if AIRFLOW_3 else "execution_date": date} if date else {})}
+        return _run(file, dag_id, given, capsys)
 
     yield run
     for file in DAGS.iterdir():
         file.unlink() if file.is_file() else shutil.rmtree(file)
 
 
-def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]) -> Ran:
+def _run(file: Path, dag_id: str, given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> Ran:
     from airflow.settings import Session
     from sqlalchemy import select
 
@@ -109,7 +118,7 @@ def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.Ca
     dag = next(d for d in vars(module).values() if getattr(d, "dag_id", None) == dag_id and hasattr(d, "test"))
     capsys.readouterr()
     with _logged() as lines:
-        run = dag.test(run_conf=conf) if AIRFLOW_3 else _tested_on_airflow_2(dag, conf)
+        run = dag.test(**given) if AIRFLOW_3 else _tested_on_airflow_2(dag, given)
     log = _ANSI.sub("", "".join([*capsys.readouterr(), lines.getvalue()]))
     with Session() as db:
         tasks = run.get_task_instances(session=db)
@@ -131,14 +140,14 @@ def _run(file: Path, dag_id: str, conf: dict[str, Any] | None, capsys: pytest.Ca
     )
 
 
-def _tested_on_airflow_2(dag: Any, conf: dict[str, Any] | None) -> Any:
+def _tested_on_airflow_2(dag: Any, given: dict[str, Any]) -> Any:
     """`dag.test()` there neither registers datasets, nor catches what ends a task by a signal."""
     from airflow.exceptions import AirflowTaskTerminated, AirflowTaskTimeout
     from airflow.models.dagrun import DagRun
 
     dag.sync_to_db()
     try:
-        return dag.test(run_conf=conf)
+        return dag.test(**given)
     except (AirflowTaskTerminated, AirflowTaskTimeout) as error:
         logging.getLogger().error("%s: %s", type(error).__name__, error)
         found = DagRun.find(dag_id=dag.dag_id)

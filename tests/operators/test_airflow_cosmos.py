@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
-from airflow_planproof.cosmos import FULL, IN_AN_IMAGE, GuardedInPart, check_environment, guarded
+from airflow_planproof.cosmos import FULL, IN_AN_IMAGE, GuardedInPart, bring_home, check_environment, guarded
+from airflow_planproof.errors import PlanproofCannotRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,10 +38,13 @@ dag = DbtDag(
     profile_config=ProfileConfig(
         profile_name=PROFILE, target_name=TARGET, profiles_yml_filepath=PROJECT + "/profiles.yml"
     ),
-    execution_config=ExecutionConfig(execution_mode=ExecutionMode(MODE), invocation_mode=InvocationMode.DBT_RUNNER),
+    execution_config=ExecutionConfig(
+        execution_mode=ExecutionMode(MODE),
+        invocation_mode=InvocationMode.SUBPROCESS if MODE == "virtualenv" else InvocationMode.DBT_RUNNER,
+    ),
     render_config=RenderConfig(load_method=LoadMode.DBT_MANIFEST, test_behavior=TestBehavior.NONE),
     operator_args=guarded(
-        {"append_env": True, "install_deps": False}, execution_mode=MODE
+        {"append_env": True, "install_deps": False, **ARGS}, execution_mode=MODE
     ),
 )
 # `dag.test()` runs one task at a time, and a watcher that came before its producer would wait for ever.
@@ -59,9 +67,17 @@ def tried(
 
     def run(mode: str, **variables: str) -> Any:
         with session.unchanged():
-            return run_dag(DAG, PROJECT=str(shop), PROFILE="shop", TARGET="test", VARS=variables, MODE=mode)
+            return run_dag(DAG, PROJECT=str(shop), PROFILE="shop", TARGET="test", VARS=variables, MODE=mode, ARGS={})
 
     return run
+
+
+BROKEN = {
+    "customers": "success",
+    "orders": "success",
+    "customer_orders": "failed",
+    "customer_totals": "upstream_failed",
+}
 
 
 def models(states: dict[str, Any]) -> dict[str, Any]:
@@ -72,12 +88,7 @@ def test_a_broken_model_fails_without_a_retry_and_its_children_do_not_run(
     tried: Callable[..., Any], database: str, spark: SparkSession
 ) -> None:
     ran = tried("local", join="left")
-    assert models(ran.states) == {
-        "customers": "success",
-        "orders": "success",
-        "customer_orders": "failed",
-        "customer_totals": "upstream_failed",
-    }, ran.failures
+    assert models(ran.states) == BROKEN, ran.failures
     assert ran.tries["customer_orders_run"] == 1
     assert "PP505 violated column order_id: promised NOT NULL" in ran.failures
     (report,) = ran.xcoms["customer_orders_run"]["planproof_report"]["reports"]
@@ -103,7 +114,7 @@ def test_the_demo_project(
     (project / "models" / "marts" / "active.sql").write_text("select * from {{ ref('customer_activity') }}")
     monkeypatch.setenv("PLANPROOF_DEMO_SCHEMA", database)
     compile_project(project, project)
-    given = {"PROJECT": str(project), "PROFILE": "tpch_shop", "TARGET": "local", "MODE": "local"}
+    given = {"PROJECT": str(project), "PROFILE": "tpch_shop", "TARGET": "local", "MODE": "local", "ARGS": {}}
     ran = run_dag(DAG, VARS={"customer_join": "left"}, **given)
     states = models(ran.states)
     assert (states.pop("customer_activity"), states.pop("active")) == ("failed", "upstream_failed"), ran.failures
@@ -124,18 +135,52 @@ def test_a_watched_producer_fails_without_a_retry(
         ran = tried("watcher", join="left")
     states = models(ran.states)
     assert states.pop("dbt_producer_watcher") == "failed", ran.failures
-    assert states == {
-        "customers": "success",
-        "orders": "success",
-        "customer_orders": "failed",
-        "customer_totals": "upstream_failed",
-    }
+    assert states == BROKEN
     # The model's own task follows dbt at its first try, and runs the model by itself, under the guard, at its second.
     assert ran.tries["dbt_producer_watcher"] == 1
     assert ran.tries["customer_orders_run"] == 2
     for task in ("dbt_producer_watcher", "customer_orders_run"):
         assert ran.xcoms[task]["planproof_report"]["verdict"] == "violated"
     assert not spark.catalog.tableExists(f"{database}.customer_orders")
+
+
+@pytest.mark.conformance
+def test_a_virtual_environment_of_its_own(
+    run_dag: Callable[..., Any], shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cosmos installs dbt and planproof there, from PyPI and from this tree; the tests' environment lends Spark."""
+    from importlib.metadata import version
+
+    from dbt.cli.main import dbtRunner
+
+    monkeypatch.setenv("SHOP_SCHEMA", "default")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    profiles = yaml.safe_load((shop / "profiles.yml").read_text())
+    profiles["shop"]["outputs"]["test"]["server_side_parameters"] = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": (tmp_path / "warehouse").as_uri(),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path}",
+    }
+    (shop / "profiles.yml").write_text(yaml.safe_dump(profiles))
+    assert dbtRunner().invoke(["parse", "--project-dir", str(shop), "--profiles-dir", str(shop)]).success
+    args = {
+        "py_requirements": [f"planproof @ {DEMO.parents[1].as_uri()}", f"dbt-core=={version('dbt-core')}"],
+        "pip_install_options": ["--no-deps"],
+        "virtualenv_dir": str(tmp_path / "environment"),
+        "env": {"PYTHONPATH": str(Path(yaml.__file__).parents[1])},
+    }
+    given = {"PROJECT": str(shop), "PROFILE": "shop", "TARGET": "test", "MODE": "virtualenv", "ARGS": args}
+    ran = run_dag(DAG, VARS={"join": "left"}, **given)
+    assert models(ran.states) == BROKEN, ran.failures
+    assert ran.tries["customer_orders_run"] == 1
+    assert "PP505 violated column order_id: promised NOT NULL" in ran.failures
+    assert f"{tmp_path}/environment/bin/" in ran.log
+    assert ran.xcoms["customers_run"]["planproof_report"]["verdict"] == "proved"
+    stored = [str(file) for file in (tmp_path / "warehouse").rglob("*.parquet")]
+    assert [file for file in stored if "customers" in file]
+    assert not [file for file in stored if "customer_orders" in file]
 
 
 @pytest.mark.parametrize("mode", FULL)
@@ -161,6 +206,23 @@ def test_each_task_gets_the_guard(shop: Path, airflow_home: Path, monkeypatch: p
     tasks = [task for task in dag.tasks if hasattr(task, "callback")]
     assert len(tasks) >= 4
     assert all(task.callback == args["callback"] and check_environment in task.interceptors for task in tasks)
+
+
+def test_an_unguarded_run_is_refused_or_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from datetime import datetime, timezone
+
+    from cosmos.operators.virtualenv import DbtRunVirtualenvOperator
+
+    profile = cosmos.ProfileConfig("shop", "test", profiles_yml_filepath=str(tmp_path / "profiles.yml"))
+    given = {"task_id": "run", "project_dir": str(tmp_path), "profile_config": profile}
+    task = DbtRunVirtualenvOperator(py_requirements=["dbt-spark"], **given)
+    with pytest.raises(PlanproofCannotRun, match="add 'planproof' to py_requirements"):
+        check_environment({}, task)
+    check_environment({}, DbtRunVirtualenvOperator(py_requirements=["dbt-spark", "planproof==0.1"], **given))
+    ti = SimpleNamespace(start_date=datetime.now(timezone.utc))
+    with caplog.at_level("WARNING"):
+        bring_home()(str(tmp_path), context={"ti": ti, "task": task})
+    assert "dbt left no report" in caplog.text
 
 
 def test_what_the_user_gave_stays() -> None:

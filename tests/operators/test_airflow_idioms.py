@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,8 @@ def tried(
     (tmp_path / "cwd").mkdir()
     monkeypatch.chdir(tmp_path / "cwd")
 
-    def run(text: str, **names: Any) -> Any:
-        ran = run_dag(HEAD + text, PROJECT=str(shop), SCHEMA=database, **{"PARAMS": {}, **names})
+    def run(text: str, date: datetime | None = None, **names: Any) -> Any:
+        ran = run_dag(HEAD + text, date=date, PROJECT=str(shop), SCHEMA=database, **{"PARAMS": {}, **names})
         assert list((tmp_path / "cwd").iterdir()) == []
         return ran
 
@@ -113,6 +114,30 @@ def test_templates(tried: Callable[..., Any], shop: Path, spark: SparkSession, d
     fresh = tried(TEMPLATES, PARAMS={**params, "fresh": "True"})
     assert fresh.states == {"run": "success"}, fresh.failures
     assert spark.table(f"{database}.days").count() == 3
+
+
+DAILY = """
+    PlanproofRunOperator(
+        task_id="run", select="daily", vars={"day": "{{ ds }}", "rows": ROWS}, outlets=[Asset("x-shop://daily")],
+        **place,
+    )
+"""
+
+
+def test_a_day_that_is_run_again_replaces_its_own_rows(
+    tried: Callable[..., Any], shop: Path, spark: SparkSession, database: str
+) -> None:
+    """A backfill is a run per date, and a date that is run again, or cleared, is as if it had been run once."""
+    (shop / "models" / "daily.sql").write_text("""
+        {{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['day']) }}
+        select id, '{{ var("day", "none") }}' as day from range({{ var('rows', 0) }})
+    """)
+    for day, rows in ((2, 3), (1, 2), (2, 4)):
+        ran = tried(DAILY, date=datetime(2026, 1, day, tzinfo=timezone.utc), ROWS=rows)
+        assert ran.states == {"run": "success"}, ran.failures
+        assert len(ran.events) == 1
+    found = spark.table(f"{database}.daily").groupBy("day").count().collect()
+    assert {row.day: row["count"] for row in found} == {"2026-01-01": 2, "2026-01-02": 4}
 
 
 SECRETS = """

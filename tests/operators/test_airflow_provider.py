@@ -145,19 +145,23 @@ def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytes
     from airflow_planproof import PlanproofAuditOperator
     from airflow_planproof.xcom import plain
 
-    conf = {"spark.hadoop.fs.s3a.secret.key": "hunter2-of-s3", "spark.executor.memory": "4g-is-no-secret"}
+    conf = {
+        "spark.hadoop.fs.s3a.secret.key": "hunter2-of-s3",
+        "spark.executor.memory": "4g-is-no-secret",
+        "spark.security.credentials.hive.enabled": "false",
+    }
     task = PlanproofAuditOperator(task_id="t", tables="a", contract=[("id", "int", True)], spark_conf=conf)
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark-connect://ada:hunter2-of-connect@host")
     task.conn_id = "cluster"
     task.spark_settings()
-    said = plain({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret"]})
-    assert said == {"error": ["*** and *** are wrong", "4g-is-no-secret"]}
+    said = plain({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret", "false"]})
+    assert said == {"error": ["*** and *** are wrong", "4g-is-no-secret", "false"]}
 
 
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [
-        ("hiveserver2://host", "a thrift server shows neither plans nor files"),
+        ("hiveserver2://host", "a thrift server gives no Spark session"),
         ("spark://yarn/?deploy-mode=cluster", "deploy mode 'cluster'"),
         ("postgres://db/x", "is of type 'postgres'"),
     ],
