@@ -36,6 +36,7 @@ class Spark:
 
     def __init__(self, spark: Any, schema: dict[str, Any] | None = None) -> None:
         self.spark = spark
+        in_mode(spark, True)
         jvm, session = spark._jvm, spark._jsparkSession
         struct = jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(schema or view_schema()))
         session.createDataFrame(jvm.java.util.ArrayList(), struct).createOrReplaceTempView(VIEW)
@@ -44,8 +45,14 @@ class Spark:
 
     def answers(self, texts: list[str], ansi: bool) -> list[str]:
         """Of each select list its schema as JSON, or `!` and the condition by which Spark refuses it."""
-        self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+        in_mode(self.spark, ansi)
         return list(self._analyses.answers("\n".join(texts)).split("\n"))
+
+
+def in_mode(spark: Any, ansi: bool) -> None:
+    """The settings under which the sweeps ask. A test's end puts back what it found, so each question sets them."""
+    spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    spark.conf.set("spark.sql.timeType.enabled", "true")
 
 
 def state(spark: Any) -> list[Any]:

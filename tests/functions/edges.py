@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from asked import Kept, compiled, state
+from asked import Kept, compiled, in_mode, state
 from cases import Args, matrix, takes_lambda
 from specimens import SPECIMENS, TYPES, spelled
 
@@ -111,7 +111,7 @@ class Run:
         ]
 
 
-_UNBOUNDED = frozenset(("sequence", "repeat", "space", "lpad", "rpad", "array_repeat", "randstr"))
+_UNBOUNDED = frozenset(("sequence", "repeat", "space", "lpad", "rpad", "array_repeat", "randstr", "format_number"))
 """Functions whose results grow with a number: the edges of numbers would fill the memory."""
 
 _NOT_RUN = ("INTERNAL_ERROR", "SparkUnsupportedOperationException")
@@ -123,7 +123,7 @@ class Evaluator:
 
     def __init__(self, spark: Any) -> None:
         self.spark = spark
-        spark.conf.set("spark.sql.ansi.enabled", "true")
+        in_mode(spark, True)
         columns = [c for name in TYPES for c in _columns(name)]
         rows = max(map(len, EDGES.values())) + 1
         one = " UNION ALL ".join(f"SELECT {', '.join(_cell(c, row) for c in columns)}" for row in range(rows))
@@ -135,7 +135,7 @@ class Evaluator:
 
     def answers(self, calls: list[str], ansi: bool) -> list[str]:
         """The outcome of each call."""
-        self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+        in_mode(self.spark, ansi)
         return list(self._evaluations.outcomes("\n".join(calls)).split("\n"))
 
 

@@ -13,7 +13,6 @@ from sweep import KNOWN, compared, compared_texts, known, selected
 
 @pytest.fixture(scope="module")
 def kept(spark: Any) -> Kept:
-    spark.conf.set("spark.sql.timeType.enabled", "true")
     return Kept(spark.version, view_schema(), cache(lambda: Spark(spark)))
 
 

@@ -21,7 +21,6 @@ def _known() -> set[str]:
 
 @pytest.mark.conformance
 def test_edge_values(spark: Any) -> None:
-    spark.conf.set("spark.sql.timeType.enabled", "true")
     kept = Kept(spark.version, EDGES, cache(lambda: Evaluator(spark)))
     found = {name: texts for name, (_, texts) in contradictions(kept).items() if texts}
     unexpected = [text for name, texts in found.items() if name not in _known() for text in texts]

@@ -334,7 +334,9 @@ def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr]
             node,
         )
     variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
-    inner = ctx.within_lambda(LambdaScope(dict(zip(keys, variables)), ctx.lambdas))
+    # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
+    named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
+    inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
     return Lambda(variables, bind(node.args["this"], inner), span(node))
 
 

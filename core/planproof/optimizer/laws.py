@@ -23,6 +23,7 @@ from planproof.expr import (
     Variable,
     Window,
 )
+from planproof.functions.families.casts import CASTS
 from planproof.functions.signature import Category
 from planproof.types import (
     BOOLEAN,
@@ -36,9 +37,14 @@ from planproof.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     Array,
+    DataType,
+    Decimal,
+    Interval,
     String,
     is_numeric,
+    walk,
 )
 from planproof.types.casts import can_up_cast
 
@@ -77,11 +83,22 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
 
 def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
     if isinstance(expr, Cast):
-        return expr.mode == "ansi" and not can_up_cast(expr.child.type, expr.type)
+        return expr.mode != "try" and _cast_raises(expr.child.type, expr.type, expr.mode == "ansi")
     if not isinstance(expr, Call) or _total(expr, filled):
         return False
+    if expr.function.name in CASTS:
+        return _cast_raises(expr.args[0].type, expr.type, conf.ansi)
+    if expr.function.name == "negative" and isinstance(expr.type, Decimal):
+        return True
     raises = expr.function.effects.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
+
+
+def _cast_raises(source: DataType, target: DataType, ansi: bool) -> bool:
+    """Without ANSI what does not fit becomes NULL or wraps, but a value of a variant or an interval still fails."""
+    if can_up_cast(source, target):
+        return False
+    return ansi or any(isinstance(t, Interval) or t == VARIANT for t in (*walk(source), *walk(target)))
 
 
 def _total(call: Call, filled: Expr | None) -> bool:

@@ -142,11 +142,23 @@ class TypeGrammar(Cursor):
             name = self.text[start : self.stop]
             message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
             self.later("DATATYPE_MISSING_SIZE", message, start, self.stop)
+        if kind.startswith("TIMESTAMP"):
+            self._precision(kind, start)
         if kind in ("TIME", "TIMESTAMP"):
             self.skip_all("WITH", "LOCAL", "TIME", "ZONE")
             self.skip_all("WITHOUT", "TIME", "ZONE")
         elif self.kind == "COLLATE":
             self._collation_extent()
+
+    def _precision(self, kind: str, start: int) -> None:
+        """Refuses digits of a second that no timestamp has (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
+        digits = int(self.token(self.i - 2)) if self.kinds[self.i - 1] == ")" else 6
+        if digits in (7, 8, 9) and not self.conf.timestamp_nanos:
+            message = "The feature Nanosecond-precision timestamp types is not enabled."
+            self.later("FEATURE_NOT_ENABLED", message, start, self.stop)
+        elif not 6 <= digits <= 9:
+            message = f"The seconds precision {digits} of {kind} is invalid. Expected an integer in [7, 9], or 6."
+            self.later("INVALID_TIMESTAMP_PRECISION", message, start, self.stop)
 
     def _interval_extent(self) -> None:
         self.advance()

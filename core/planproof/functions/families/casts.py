@@ -55,3 +55,5 @@ TABLE: Table = lines(
     _to("timestamp", TIMESTAMP),
     _to("tinyint", BYTE),
 )
+
+CASTS = frozenset(name for name, _ in TABLE)

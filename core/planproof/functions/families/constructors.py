@@ -9,9 +9,10 @@ from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOf
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import merged
+from planproof.functions.families.rules import key_mismatch
 from planproof.functions.signature import NEVER, PURE, RAISES, Args, Coerce, Many, Mismatch
 from planproof.origin import Unknown
-from planproof.types import VARIANT, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type, walk
+from planproof.types import VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
 from planproof.types.coercion import common
 from planproof.types.kinds import ANY
 
@@ -55,9 +56,7 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
             return Mismatch(
                 f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
             )
-    if any(isinstance(t, Map) or t == VARIANT for k in keys for t in walk(k.type)):
-        return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
-    return None
+    return key_mismatch([k.type for k in keys])
 
 
 def _map_type(args: Args, conf: Conf) -> DataType:

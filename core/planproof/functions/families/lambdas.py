@@ -9,6 +9,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Expr
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import key_mismatch
 from planproof.functions.signature import (
     EITHER,
     FIRST,
@@ -95,6 +96,10 @@ def _same_key_types(args: Args, conf: Conf) -> Mismatch | None:
     if same_type(left.key, right.key):
         return None
     return Mismatch("MAP_ZIP_WITH_DIFF_TYPES", f'the maps have the keys "{left.key.sql}" and "{right.key.sql}".')
+
+
+def _is_key(args: Args, conf: Conf) -> Mismatch | None:
+    return key_mismatch([args[1].type])
 
 
 def _boolean_body(args: Args, conf: Conf) -> Mismatch | None:
@@ -196,6 +201,6 @@ TABLE: Table = lines(
     fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), _zipped_type, _zip_nullable, variables=_zipped, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_filter", _ENTRY, _filtered, FIRST, variables=_entry, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
     fn("transform_values", _ENTRY, _values_transformed, FIRST, variables=_entry, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("transform_keys", _ENTRY, _keys_transformed, FIRST, variables=_entry, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("transform_keys", _ENTRY, _keys_transformed, FIRST, variables=_entry, check=_is_key, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), _maps_zipped, _zip_nullable, variables=_zipped_entries, coerces=_same_keys, check=_same_key_types, coerce=Coerce.EXPECTS, effects=PURE),
 )

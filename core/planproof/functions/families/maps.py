@@ -9,7 +9,7 @@ from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElement
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.operators import merged
-from planproof.functions.families.rules import Pretty, is_foldable
+from planproof.functions.families.rules import Pretty, is_foldable, key_mismatch
 from planproof.functions.signature import (
     ALWAYS,
     EITHER,
@@ -64,9 +64,15 @@ def _entry_fields(args: Args) -> tuple[StructField, StructField] | None:
 
 
 def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
-    if _entry_fields(args) is not None:
-        return None
-    return unexpected(0, args[0], "ARRAY of pair STRUCT")
+    fields = _entry_fields(args)
+    if fields is None:
+        return unexpected(0, args[0], "ARRAY of pair STRUCT")
+    return key_mismatch([fields[0].type])
+
+
+def _key_array_check(args: Args, conf: Conf) -> Mismatch | None:
+    keys = args[0].type
+    return key_mismatch([keys.element]) if isinstance(keys, Array) else None
 
 
 def _map_from_entries(args: Args, conf: Conf) -> DataType:
@@ -220,7 +226,7 @@ def _texts(args: Args, conf: Conf) -> DataType:
 
 
 TABLE: Table = lines(
-    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, check=_key_array_check, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
     fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=_to_common_map, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
     fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),

@@ -16,6 +16,7 @@ from planproof.functions.signature import (
     VOLATILE,
     Args,
     Coerce,
+    Effects,
     Many,
     Mismatch,
     Optional,
@@ -54,6 +55,11 @@ def _drawn(args: Args, conf: Conf) -> DataType:
     if decimals and not {low, high} & {FLOAT, DOUBLE}:
         return max(decimals, key=lambda t: t.precision)
     return max((low, high), key=lambda t: NUMERIC_PRECEDENCE.index(t) if t in NUMERIC_PRECEDENCE else -1)
+
+
+def _is_plain_range(args: Args) -> bool:
+    """Spark calls what is drawn NOT NULL, but a bound that is NULL, or that its decimal cannot hold, draws NULL."""
+    return all(not a.nullable and (is_integral(a.type) or a.type in (FLOAT, DOUBLE)) for a in args[:2])
 
 
 def _length_and_seed(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -149,7 +155,8 @@ TABLE: Table = lines(
         NEVER,
         coerce=Coerce.EXPECTS,
         check=foldable(0, 1, 2),
-        effects=VOLATILE,
+        flag_holds=_is_plain_range,
+        effects=Effects("ansi", True),
     ),
     fn(
         "randstr",

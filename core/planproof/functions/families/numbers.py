@@ -12,7 +12,7 @@ from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import arithmetic_type, same_operands
 from planproof.functions.families.rules import Pretty, accepted, by_name, foldable, implicitly, is_foldable
-from planproof.functions.signature import ALWAYS, ANSI_RAISES, EITHER, PURE, RAISES, Args, Coerce, Mismatch, Optional
+from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import (
     BINARY,
@@ -140,7 +140,7 @@ _FORMATTED = (ANY_STRING, ANY_STRING)
 TABLE: Table = lines(
     fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), effects=RAISES),
     fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), effects=PURE),
-    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, changed="4.0", effects=ANSI_RAISES),
+    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, changed="4.0", effects=RAISES),
     fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, effects=RAISES),
     fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, effects=PURE),
     _trying("try_add", "+", a.arithmetic, a.sum_decimal),

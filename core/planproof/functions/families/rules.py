@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof.functions.bind import different_types, met, unexpected
 from planproof.functions.signature import Args, Check, Coerce, Mismatch, TypeRule
-from planproof.types import STRING, DataType, is_string, same_type
+from planproof.types import STRING, VARIANT, DataType, Map, is_string, same_type, walk
 from planproof.types.coercion import merged_flags
 from planproof.types.kinds import Expected, accepts, is_orderable, spelling
 
@@ -25,6 +25,13 @@ def is_foldable(expr: Expr) -> bool:
         fixed = expr.function.foldable and not expr.function.effects.volatile
         return fixed and all(is_foldable(arg) for arg in expr.args)
     return False
+
+
+def key_mismatch(types: Sequence[DataType]) -> Mismatch | None:
+    """Refuses keys of a map that hold a map or a variant (`TypeUtils.checkForMapKeyType`)."""
+    if any(isinstance(part, Map) or part == VARIANT for key in types for part in walk(key)):
+        return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
+    return None
 
 
 def not_null(*places: int) -> Check:

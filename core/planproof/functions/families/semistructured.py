@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -53,6 +54,11 @@ from planproof.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
 Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
+_TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)\s*[:\s]\s*\w[\w\s,:<>()`]*\Z")
+_OPEN_TYPES = ("INTERVAL", "TIMESTAMP", "TIME", "STRING", "CHAR", "CHARACTER", "VARCHAR")
+"""Words that a type may begin with, and go on after."""
+_HAS_LENGTH = re.compile(r"\b(var)?char", re.IGNORECASE)
+"""Spark reads such a column, and refuses its type by another condition."""
 _STRINGS = Array(STRING, True)
 
 
@@ -94,11 +100,19 @@ def _refused_schema(text: str) -> Mismatch | None:
         return Mismatch("PARSE_EMPTY_STATEMENT", "the schema is empty.", whole=True)
     if text.isidentifier():
         return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{text.upper()}".', whole=True)
-    try:
-        parse_fields(text)
-    except TypeSyntaxError:
-        return None
-    return Mismatch("PARSE_SYNTAX_ERROR", "no colon stands between a column and its type.", whole=True)
+    if _is_no_type(text):
+        return Mismatch("PARSE_SYNTAX_ERROR", f"the schema {text!r} is neither a type nor a list of columns.", whole=True)
+    return None
+
+
+def _is_no_type(text: str) -> bool:
+    """True where a text that is no list of columns cannot be a type either: Spark names the error of reading it as a
+    type (`DataType.fromDDL`), and that is one of syntax where two words stand side by side, or a JSON text begins."""
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        return True
+    first = _TWO_WORDS.match(text)
+    is_type = first is None or first[1].upper() in _OPEN_TYPES
+    return not is_type and not _HAS_LENGTH.search(text)
 
 
 def _parsed(args: Args, conf: Conf) -> DataType:
