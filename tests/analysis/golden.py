@@ -65,6 +65,7 @@ def _fields(schema: Any) -> list[list[Any]]:
 
 
 def _answer(spark: Any, query: str, ansi: bool) -> dict[str, Any]:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException, ParseException
 
     spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
@@ -73,6 +74,8 @@ def _answer(spark: Any, query: str, ansi: bool) -> dict[str, Any]:
         frame = spark.sql(query)
     except (AnalysisException, ParseException) as error:
         return {**answer, "error": error.getCondition()}
+    except Py4JJavaError as error:  # An exception of Spark for which PySpark has no class.
+        return {**answer, "error": error.java_exception.getCondition()}
     output = frame._jdf.queryExecution().analyzed().output()
     attributes = [output.apply(i) for i in range(output.size())]
     qualifiers = [[a.qualifier().apply(i) for i in range(a.qualifier().size())] for a in attributes]

@@ -62,7 +62,17 @@ def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: s
         raise ctx.env.mismatch(mismatch, node) from None
 
 
-def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError:
+def is_of_files(parts: Sequence[str], ctx: Context) -> bool:
+    """Whether a name may mean the struct that file sources offer beside their columns (`FileFormat.METADATA_NAME`).
+
+    A catalog does not tell which tables are files.
+    """
+    return bool(ctx.scope.columns) and any(ctx.key(part) == "_metadata" for part in parts)
+
+
+def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError | Unknown:
+    if is_of_files(parts, ctx):
+        return ctx.env.unknown("the hidden column _metadata of a table's files", node)
     name = ".".join(f"`{p}`" for p in parts)
     candidates = ctx.scope.candidates(parts)
     text = f"A column, variable, or function parameter with name {name} cannot be resolved."

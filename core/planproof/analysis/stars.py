@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planproof.analysis.binding import call, unresolved
+from planproof.analysis.binding import call, is_of_files, unresolved
 from planproof.analysis.context import Context
 from planproof.analysis.scope import Scope, ambiguous, ordinal, resolve
 from planproof.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
@@ -75,6 +75,8 @@ def _qualified(parts: list[str], star: exp.Expr, ctx: Context) -> list[Expr]:
         raise ctx.env.rejected(
             "_LEGACY_ERROR_TEMP_1050", f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`.", star
         )
+    if is_of_files(parts, ctx):
+        raise unresolved(tuple(parts), ctx, star)
     names = ", ".join(c.name for c in ctx.scope.columns)
     raise ctx.env.rejected(
         "CANNOT_RESOLVE_STAR_EXPAND",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -109,10 +110,18 @@ def _is_no_type(text: str) -> bool:
     """True where a text that is no list of columns cannot be a type either: Spark names the error of reading it as a
     type (`DataType.fromDDL`), and that is one of syntax where two words stand side by side, or a JSON text begins."""
     if text.lstrip()[:1] in ("{", "[", '"'):
-        return True
+        return not _is_json(text)
     first = _TWO_WORDS.match(text)
     is_type = first is None or first[1].upper() in _OPEN_TYPES
     return not is_type and not _HAS_LENGTH.search(text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _parsed(args: Args, conf: Conf) -> DataType:
