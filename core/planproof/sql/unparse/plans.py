@@ -132,11 +132,24 @@ def _ordered(plan: p.Ordered) -> str:
         return _select(_kept(plan.output), f"{_from(plan.child)} ORDER BY {keys}")
     block = _block(plan.child)
     # An order over what nobody gives out any more changes no schema.
-    return text(plan.child) if block is None else f"{block} ORDER BY {keys}"
+    return text(plan.child) if block is None else f"{block} ORDER BY {_keys_over(plan)}"
 
 
 def _key(key: x.Sort) -> str:
     return sort(key, _no_ordinal)
+
+
+def _keys_over(plan: p.Ordered) -> str:
+    """Keys of a sort that reads below its child. What grouping sets group by has a name there, which is its text."""
+    child = plan.child
+    while isinstance(child, p.Filter):
+        child = child.child
+    named = child.groups if isinstance(child, p.Aggregate) and child.grouping_sets is not None else ()
+
+    def key(e: x.Expr) -> str:
+        return quoted(text(e)) if e in named and not isinstance(e, x.Column) else _no_ordinal(e)
+
+    return ", ".join(sort(k, key) for k in plan.keys)
 
 
 def _join(plan: p.Join) -> str:
