@@ -16,6 +16,7 @@ from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
 from planproof.hazards import Suspicion, hazards
+from planproof.hazards.suspicion import Range
 from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
 from planproof.report.model import Finding, Rewrite, Verdict
@@ -31,11 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A hazard that data can decide: `sql` counts, in one row, the rows that show it; `what` says what they show."""
+    """A hazard that data can decide: `sql` counts, in one row, the rows that show it; `what` says what they show.
+
+    `harmless` is a range of a source's column within which no row does: statistics may tell, and no count is needed.
+    """
 
     finding: Finding
     sql: str
     what: str
+    harmless: Range | None = None
 
 
 class RegistryMismatch(ValueError):
@@ -130,7 +135,11 @@ def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check
     if is_immediate(sql):
         return ()
     cut = [(s, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
-    return tuple(Check(s.finding, query, s.count.what) for s, query in cut if query is not None and s.count is not None)
+    return tuple(
+        Check(s.finding, query, s.count.what, s.count.harmless)
+        for s, query in cut
+        if query is not None and s.count is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class Run:
     """One node while dbt materializes it, on one thread.
 
     `unguarded` says why dbt writes it itself: then only what the contract says is checked. `readable`: its files can be
-    read here. `deferred` are drops, `held` schema changes that dbt asked for and that wait for the audit.
+    read here. `deferred` are drops, `held` schema changes that dbt asked for and that wait for the audit. `places` are
+    where the bare query writes its columns; `fits`: it has the promised schema, so that nobody asked for them yet.
     """
 
     model: Model
@@ -57,6 +58,7 @@ class Run:
     delta: Statement | None = None
     places: dict[str, Origin] = field(default_factory=dict)
     checked: bool = False
+    fits: bool = False
     done: bool = False
 
 
@@ -124,8 +126,19 @@ class Gate:
     def check_contract(self, sql: str) -> None:
         """Raises `Stopped` where the contract is broken for every possible data."""
         run = self._open()
-        if run is not None and run.model.contract is not None and not run.checked and run.compiled in sql:
+        if run is None or run.model.contract is None or run.checked or run.compiled not in sql:
+            return
+        # What is published is examined in full; here it is dbt's own comparison that must not come first.
+        if run.unguarded is None and self._fits(run):
+            run.checked = run.fits = True
+        else:
             self._check(run, run.compiled)
+
+    def _fits(self, run: Run) -> bool:
+        try:
+            return self._guard().fits(replace(run.model, sql=run.compiled))
+        except Exception:  # The check says what it was.
+            return False
 
     def execute(self, sql: str) -> tuple[AdapterResponse, Any] | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
@@ -282,13 +295,18 @@ class Gate:
 
     def _check(self, run: Run, sql: str) -> None:
         run.checked = True
+        report = self._checked(run, sql)
+        model = run.model
+        violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
+        if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
+            self._stop(run, replace(report, outcome="rejected") if violated else report)
+
+    def _checked(self, run: Run, sql: str) -> Report:
         # The publish that follows says what could be rewritten.
         model = replace(run.model, sql=sql, settings=replace(run.model.settings, rewrite="off"))
         report = self._asked(run, model, lambda guard: guard.check(model))
         run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
-        violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
-        if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
-            self._stop(run, replace(report, outcome="rejected") if violated else report)
+        return report
 
     def _audit(self, run: Run) -> None:
         """What dbt wrote itself against its contract: said, and too late to stop it."""
@@ -341,6 +359,9 @@ class Gate:
             "contract": model.contract is not None,
         }
         placed = relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
+        if run.fits and any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings):
+            run.fits = False
+            self._checked(run, run.compiled)
         # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
         findings = tuple(replace(f, origin=f.origin or run.places.get(f.field or "")) for f in placed.findings)
         return replace(placed, findings=findings)

@@ -12,7 +12,7 @@ from dbt_planproof import log
 from planproof.report.model import Report
 from planproof.report.run import run_report
 
-PAUSE = 2.0
+PAUSE = 10.0
 """At most once in so many seconds is the file written for what went well: in a large project each time costs more."""
 
 

@@ -193,15 +193,10 @@ def _together(a: Footer, b: Footer) -> Footer:
 def read_footer(path: str, tail: bytes | None = None) -> Footer:
     """The footer of one file; nothing else of it is read. `tail`: its last bytes, where pyarrow cannot open the file,
     from the footer's start on. Raises `FooterError`, and `Undecodable` where the footer is encrypted."""
+    metadata = metadata_of(path, tail)
     try:
-        tail = _ending(path) if tail is None else tail
-        if tail[-4:] == _ENCRYPTED or any(mark in tail for mark in _KEYS):
-            raise Undecodable(f"{path}: it is encrypted")
-        metadata = pq.read_metadata(io.BytesIO(_MAGIC + tail))
         arrow = metadata.schema.to_arrow_schema()
-    except FooterError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, ValueError) as error:
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
     tree = _Tree(metadata)
     stated = _stated(metadata.metadata or {})
@@ -225,6 +220,19 @@ def read_footer(path: str, tail: bytes | None = None) -> Footer:
         described=tuple(stated) or None,
         in_path=tuple(in_path(path, [f.name for f in fields], tree.chunks)) if "=" in path else (),
     )
+
+
+def metadata_of(path: str, tail: bytes | None = None) -> Any:
+    """pyarrow's `FileMetaData`, of a file whose columns pyarrow can be asked for. Raises as `read_footer` does."""
+    try:
+        tail = _ending(path) if tail is None else tail
+        if tail[-4:] == _ENCRYPTED or any(mark in tail for mark in _KEYS):
+            raise Undecodable(f"{path}: it is encrypted")
+        return pq.read_metadata(io.BytesIO(_MAGIC + tail))
+    except FooterError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
 
 
 def _ending(path: str) -> bytes:

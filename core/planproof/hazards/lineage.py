@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Alias, Call, Cast, Column, Exists, Expr, InSubquery, ScalarSubquery
 from planproof.functions.families.casts import TABLE
-from planproof.plan.nodes import Aggregate, Named, Plan, Project, Scan, SetOperation
+from planproof.plan.nodes import Aggregate, Named, Plan, Project, Recursion, Scan, SetOperation
 
 _CASTS = frozenset(function.name for _, function in TABLE)
 
@@ -29,6 +29,7 @@ class Lineage:
         self.nodes = tuple(plans(root))
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}
+        self._merged: set[int] = set()
         for node in self.nodes:
             self._note(node)
 
@@ -54,7 +55,11 @@ class Lineage:
             self._scans.update((c.id, node) for c in node.output)
         elif isinstance(node, Project | Aggregate):
             self._made.update((i.id, i.child) for i in node.items if isinstance(i, Alias))
+        elif isinstance(node, Recursion):
+            self._merged.update(c.id for c in node.output)
         elif isinstance(node, Named | SetOperation):
+            if isinstance(node, SetOperation):
+                self._merged.update(c.id for c in node.output)
             below = node.inputs[0] if isinstance(node, SetOperation) else node.child
             self._made.update((o.id, c) for o, c in zip(node.output, below.output) if o.id != c.id)
 
@@ -69,6 +74,19 @@ class Lineage:
                 expr = self._made[expr.id]
             else:
                 return expr
+
+    def stored(self, expr: Expr) -> tuple[Scan, Column] | None:
+        """The column of a source that alone makes this one's values; None where others may come in."""
+        seen: set[int] = set()
+        while isinstance(expr, Column) and expr.id not in self._merged | seen:
+            source = self._scans.get(expr.id)
+            if source is not None:
+                return None if source.recursive else (source, expr)
+            if expr.id not in self._made:
+                return None
+            seen.add(expr.id)
+            expr = self._made[expr.id]
+        return None
 
     def source(self, expr: Expr) -> Scan | None:
         """The source whose own column this is, None for what was computed."""

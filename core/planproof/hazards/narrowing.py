@@ -14,7 +14,7 @@ from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
-from planproof.hazards.suspicion import Count, Suspicion, told, warning
+from planproof.hazards.suspicion import Count, Range, Suspicion, told, warning
 from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
 _FLOATING = (FLOAT, DOUBLE)
@@ -40,7 +40,7 @@ def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
-            yield Suspicion(warning("PP126", column or name, given, used, message), expr.span, _count(expr))
+            yield Suspicion(warning("PP126", column or name, given, used, message), expr.span, _count(expr, lineage))
 
 
 def _wraps(cast: Cast, lineage: Lineage) -> bool:
@@ -71,7 +71,16 @@ def _may_be_large(expr: Expr, lineage: Lineage) -> bool:
     return isinstance(found, Cast) and not found.written and _may_be_large(found.child, lineage)
 
 
-def _count(cast: Cast) -> Count | None:
+def _harmless(cast: Cast, lineage: Lineage) -> Range | None:
+    """The whole numbers that fit, where the value is a source's own column of a wider such type."""
+    found = lineage.stored(cast.child)
+    if found is None or not is_integral(cast.child.type):
+        return None
+    source, column = found
+    return Range(source.relation, column.name, -_LIMIT[cast.type], _LIMIT[cast.type] - 1)
+
+
+def _count(cast: Cast, lineage: Lineage) -> Count | None:
     """None where the value is not one of a row: an aggregate's, a window's, a lambda's."""
     within = getattr(cast.child, "span", None)
     for e in cast.child.walk():
@@ -84,4 +93,5 @@ def _count(cast: Cast) -> Count | None:
     if cast.child.type in _FLOATING:
         limit = _LIMIT[cast.type]
         return Count(within, f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D", "values lie outside of its range")
-    return Count(within, changed("({x})", cast.child.type, cast.type), "values wrap")
+    condition = changed("({x})", cast.child.type, cast.type)
+    return Count(within, condition, "values wrap", harmless=_harmless(cast, lineage))

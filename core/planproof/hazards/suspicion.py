@@ -9,18 +9,29 @@ from planproof.report.model import Finding, Verdict
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """Whole numbers between which every value of a source's column lies, where no row can show the hazard."""
+
+    relation: str
+    column: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """The rows of the model's own sources for which a condition holds.
 
     With `columns`, `span` is an input of a set operation, and the condition is about its columns under the names `c0`,
     `c1`, ... Without, `span` is an expression, and the condition is about it (`{x}`) in the rows of its query block.
-    `what` says what such rows show.
+    `what` says what such rows show. `harmless`, where there is one, may spare the count.
     """
 
     span: Span
     condition: str
     what: str
     columns: int = 0
+    harmless: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)

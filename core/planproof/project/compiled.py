@@ -120,6 +120,8 @@ def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | No
     """
     if "lines" in report.details:
         return report
+    if not any(finding.origin for finding in report.findings):
+        return replace(report, details={**report.details, "lines": {}})
     compiled = str(node.get("compiled_code") or "")
     planned = report.sql or compiled
     start = planned.find(compiled.strip())

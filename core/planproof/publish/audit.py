@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable
+from planproof.arrow.ranges import EMPTY, whole_numbers
+from planproof.catalog import split_name
 from planproof.claims import batches, files
 from planproof.claims.model import Facts, Path, dotted
 from planproof.claims.paths import places
+from planproof.hazards.suspicion import Range
 from planproof.invariants import counting, drift, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
@@ -26,6 +29,9 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
 from planproof.types import Char, String, Varchar
 
+FOOTERS = 200
+"""Of a source with more files than these a count is as cheap as a look at all footers."""
+
 
 def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
     """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting.
@@ -34,16 +40,24 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     session shows the optimizer's): a file may then promise more.
     """
     entry, draft = publication.entry, job.draft
-    staging = publication.stored(entry.staging)
-    assert staging is not None
-    facts = _entered(job, read_files(draft, job.session, staging, planned))
+    partition_by: tuple[str, ...] = ()
+    if publication.unregistered is not None:
+        facts = _below(draft, job.session, entry.stage_location, planned)
+    else:
+        staging = publication.stored(entry.staging)
+        assert staging is not None
+        partition_by = staging.partition_by
+        facts = read_files(draft, job.session, staging, planned)
+    facts = _entered(job, facts)
     if not flags:
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
     if facts is not None:
         draft.rows = facts.rows
-    judge(draft, _as_stored(job.examined, staging.partition_by), facts, "files")
+    judge(draft, _as_stored(job.examined, partition_by), facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     if not draft.violated():
+        if _open(draft) or (job.model.contract and job.model.contract.constraints):
+            publication.register()
         failing = count(draft, job.session, entry.staging)
         draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging, failing))
         decide_hazards(draft, job.session, job.examined)
@@ -133,11 +147,36 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
         at = next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
         if at is None or check.finding.code in draft.settings.allow:
             continue
+        evidence = _harmless(session, check.harmless)
+        if evidence is not None:
+            known = draft.findings[at]
+            message = f"{known.message}; {evidence}"
+            draft.findings[at] = replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
+            continue
         try:
             number = int(session.rows(check.sql)[0][0] or 0)
         except (AnalysisError, SparkFailure):
             continue
         draft.findings[at] = _decided(draft.findings[at], number, check.what)
+
+
+def _harmless(session: Session, harmless: Range | None) -> str | None:
+    """What the footers of a source's files say of a column whose values all lie in a range; None where they do not."""
+    if harmless is None:
+        return None
+    try:
+        table = session.table(quoted(split_name(harmless.relation)))
+        location = decoded(table.location) if table and table.format == "parquet" and table.location else None
+        if table is None or location is None or table.partition_by or local(location) is None:
+            return None
+        paths = session.files(local(location) or location)
+    except (AnalysisError, SparkFailure):
+        return None
+    found = whole_numbers(paths, harmless.column) if len(paths) <= FOOTERS else None
+    if found is None or not (found == EMPTY or harmless.low <= found[0] <= found[1] <= harmless.high):
+        return None
+    values = "it has no value" if found == EMPTY else f"its values lie between {found[0]} and {found[1]}"
+    return f"{values}, by the footers of all {len(paths)} files of {table.name}"
 
 
 def _is_warning_of(finding: Finding, hazard: Finding) -> bool:
@@ -166,16 +205,33 @@ def read_files(draft: Draft, session: Session, table: StoredTable, planned: Phys
 
     None where they cannot be read from here.
     """
-    location = decoded(table.location) if table.location else None
-    paths, reason = _listed(session, location) if location else ((), f"{table.name} has no location")
-    if reason is not None:
-        for plane in ("files", "batches"):
-            draft.unreadable(plane, reason)
-        draft.not_enforced("I5", reason)
-        draft.not_enforced("I2", reason)
+    if table.location is None:
+        _unread(draft, f"{table.name} has no location")
         return None
     registered_as = table.schema if planned is None else None
-    return read_paths(draft, paths, planned, table.partition_by, session, registered_as)
+    return _below(draft, session, decoded(table.location), planned, table.partition_by, registered_as)
+
+
+def _below(
+    draft: Draft,
+    session: Session,
+    location: str,
+    planned: PhysicalSchema | None,
+    partition_by: Sequence[str] = (),
+    registered_as: PhysicalSchema | None = None,
+) -> Facts | None:
+    paths, reason = _listed(session, location)
+    if reason is not None:
+        _unread(draft, reason)
+        return None
+    return read_paths(draft, paths, planned, partition_by, session, registered_as)
+
+
+def _unread(draft: Draft, reason: str) -> None:
+    for plane in ("files", "batches"):
+        draft.unreadable(plane, reason)
+    draft.not_enforced("I5", reason)
+    draft.not_enforced("I2", reason)
 
 
 def _listed(session: Session, location: str) -> tuple[Sequence[str], str | None]:
@@ -260,11 +316,7 @@ def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
 
     The declared checks are counted by the same query; None where one of them cannot be analyzed.
     """
-    open_terms = [
-        f
-        for f in draft.findings
-        if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED and f.field not in draft.uncountable
-    ]
+    open_terms = _open(draft)
     expressions = checks(draft.model)
     if not open_terms and not expressions:
         return []
@@ -276,6 +328,15 @@ def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
     draft.findings = [f for f in draft.findings if f not in open_terms]
     draft.add(decided)
     return failing
+
+
+def _open(draft: Draft) -> list[Finding]:
+    """The terms that nothing has decided yet, and a count can."""
+    return [
+        f
+        for f in draft.findings
+        if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED and f.field not in draft.uncountable
+    ]
 
 
 def _constrained(job: Job, staging: str) -> str:

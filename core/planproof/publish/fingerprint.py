@@ -23,14 +23,19 @@ def fingerprint(session: Session, relation: str, stored: StoredTable | None = No
     if stored is None or stored.kind == "temporary view":
         return None
     try:
-        lines = list(_view(session, relation) if stored.kind == "view" else _files(session, relation, stored))
+        lines = list(_view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored))
     except (SparkFailure, OSError):
         return None
     return hashlib.sha256("\n".join([stored.kind, str(stored.schema), *lines]).encode()).hexdigest()
 
 
-def _view(session: Session, relation: str) -> Iterator[str]:
-    yield str(session.rows(f"SHOW CREATE TABLE {relation}")[0][0])
+def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:
+    if stored.text is None:
+        yield str(session.rows(f"SHOW CREATE TABLE {relation}")[0][0])
+    else:
+        # In the properties stand the database and the settings under which the text means what it means.
+        yield stored.text
+        yield str(sorted(stored.properties.items()))
 
 
 def _files(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:

@@ -44,12 +44,13 @@ class Memory:
         """Spark's catalog as it is now, below the one that the user gave."""
         from planproof.session.sources import live_catalog
 
-        live = live_catalog(self._session, conf)
+        seen: dict[str, StoredTable] = {}
+        live = live_catalog(self._session, conf, seen)
 
         def ask(parts: tuple[str, ...]) -> Relation | None:
             found = self._given.find(parts) if self._given is not None else None
             found = found or live.find(parts)
-            return None if found is None else self._with_evidence(parts, found)
+            return None if found is None else self._with_evidence(parts, found, seen.get(found.name))
 
         return Catalog(source=ask, namespace=live.namespace, catalog=live.catalog)
 
@@ -110,12 +111,12 @@ class Memory:
         full = parts if len(parts) > 1 else (*self._session.namespace[1:], *parts)
         return tuple(p.lower() for p in full[-2:])
 
-    def _with_evidence(self, parts: tuple[str, ...], found: Relation) -> Relation:
+    def _with_evidence(self, parts: tuple[str, ...], found: Relation, stored: StoredTable | None) -> Relation:
         key = self._key(parts)
         kind = self._known[key].kind if key in self._known else ""
         if kind != found.kind or (kind == "view" and self._is_hidden(parts)):
             return found
-        known = self._fresh(key, ())
+        known = self._fresh(key, (), stored)
         fields = tuple(replace(f, evidence=f.evidence or known.get(f.name)) for f in found.schema)
         return replace(found, schema=LogicalSchema(fields)) if known else found
 

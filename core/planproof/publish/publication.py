@@ -26,15 +26,20 @@ from planproof.publish.names import (
     within,
 )
 from planproof.publish.owner import Owner
+from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
 
 class Publication:
-    """What the strategies work on. Everything that undoing needs stands in `entry`."""
+    """What the strategies work on. Everything that undoing needs stands in `entry`.
+
+    `unregistered`: the columns of staged files that no table stands over yet.
+    """
 
     def __init__(self, session: Session, store: Store, journal: Journal) -> None:
         self.session, self.store, self.journal = session, store, journal
+        self.unregistered: PhysicalSchema | None = None
 
     @property
     def entry(self) -> Entry:
@@ -130,9 +135,23 @@ class Publication:
             if self.is_version(location):
                 self.delete_unused(location)
 
+    def register(self) -> None:
+        """Puts the staging table over files that were written without one, for whoever queries them."""
+        if self.unregistered is not None:
+            columns = column_list((f.name, f.type.sql) for f in self.unregistered)
+            place = literal(self.entry.stage_location)
+            # A statement that dies half way may have made the table all the same.
+            self.unregistered = None
+            self.run(f"CREATE TABLE {self.entry.staging} ({columns}) USING parquet LOCATION {place}")
+
+    def drop_staging(self) -> None:
+        """Drops the staging table, where there is one; the files stay, unless they are a managed table's."""
+        if self.unregistered is None:
+            self.drop(self.entry.staging)
+
     def discard(self) -> None:
         """Removes what was staged: its registration and its files."""
-        self.drop(self.entry.staging)
+        self.drop_staging()
         self.delete_unused(self.entry.stage_location)
 
 

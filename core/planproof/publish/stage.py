@@ -8,6 +8,7 @@ from typing import Any
 from planproof.contract import Model
 from planproof.publish.names import literal, quoted
 from planproof.publish.publication import Publication, column_list
+from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, StoredTable
 from planproof.sql.ending import unterminated
 
@@ -29,6 +30,16 @@ def query(sql: str) -> str:
     return unterminated(sql)
 
 
+def write(publication: Publication, sql: str, schema: PhysicalSchema) -> str:
+    """Writes the files of a table whose `schema` stays, without a table over them: a catalog takes its time to make
+    one and to drop it again. Returns the statement."""
+    location = publication.entry.stage_location
+    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{query(sql)}"
+    publication.unregistered = schema
+    publication.run(statement)
+    return statement
+
+
 def create(publication: Publication, model: Model, sql: str, target: StoredTable | None) -> str:
     """Writes the whole table into staging by CREATE TABLE AS; returns the statement."""
     entry = publication.entry
@@ -39,9 +50,6 @@ def create(publication: Publication, model: Model, sql: str, target: StoredTable
     if entry.external:
         clauses.append(f"LOCATION {literal(entry.stage_location)}")
     comment, properties = described(model, target)
-    if entry.strategy == "location":
-        # The staging table is dropped once the target has its files, which a purging DROP would delete.
-        properties.pop("external.table.purge", None)
     if comment is not None:
         clauses.append(f"COMMENT {literal(comment)}")
     if properties:

@@ -24,6 +24,8 @@ class Table:
         return publication(job.session, job.names, job.target, strategy, job.root, options, job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
+        if publication.entry.strategy == "location":
+            return stage.write(publication, job.examined.sql, plain(job.examined.promised))
         return stage.create(publication, job.model, job.examined.sql, job.target)
 
     def audit(self, job: Job, publication: Publication) -> None:

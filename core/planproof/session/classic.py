@@ -12,19 +12,22 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from planproof.catalog import split_name
+from planproof.conf import Conf
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
 from planproof.session.frames import FrameSession, quoted
-from planproof.session.java import items, option
+from planproof.session.java import items, option, pairs
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
+_REMEMBERED = 1000
+"""Catalog entries that are held, each an object in the JVM."""
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
@@ -38,7 +41,9 @@ class ClassicSession(FrameSession):
         self.spark = spark
         self._java: Any = spark._jsparkSession
         self._jvm: Any = spark._jvm
-        self._gateway: Any = spark.sparkContext._gateway
+        self._conf: tuple[str, Conf] | None = None
+        self._classes: dict[str, Any] = {}
+        self._tables: dict[str, tuple[Any, StoredTable]] = {}
 
     def __repr__(self) -> str:
         return f"ClassicSession(Spark {self.spark.version})"
@@ -52,22 +57,56 @@ class ClassicSession(FrameSession):
     def _catalog(self) -> Any:
         return self._state.catalog()
 
+    @cached_property
+    def _manager(self) -> Any:
+        return self._state.catalogManager()
+
+    @cached_property
+    def _parser(self) -> Any:
+        return self._state.sqlParser()
+
+    @cached_property
+    def _settings(self) -> Any:
+        return self._state.conf()
+
+    @cached_property
+    def _activate(self) -> Any:
+        return SparkSession._get_j_spark_session_class(self._jvm).setActiveSession
+
+    @cached_property
+    def _skip(self) -> Any:
+        return getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+
+    @cached_property
+    def _python_udf(self) -> Any:
+        return getattr(self._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
+
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities("classic", optimized=True, executed=True, batches=True, files=True)
 
     @property
+    def conf(self) -> Conf:
+        # Forty settings are forty calls: they are asked for again only where something was set or unset since.
+        with translated():
+            given = str(self._settings.getAllConfs().mkString("\n"))
+        if self._conf is None or self._conf[0] != given:
+            self._conf = given, super().conf
+        return self._conf[1]
+
+    @property
     def namespace(self) -> tuple[str, ...]:
         with translated():
-            names = self._state.catalogManager()
-            return (str(names.currentCatalog().name()), *map(str, names.currentNamespace()))
+            current = str(self._manager.currentCatalog().name())
+            if current == "spark_catalog":
+                return current, str(self._catalog.getCurrentDatabase())
+            return (current, *map(str, self._manager.currentNamespace()))
 
     def planes(self, sql: str) -> SparkPlanes:
         with translated(sql, analysing=True):
             execution = self._analyze(sql)
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
-            relations = tuple(self._relation(a) for a in items(analyzed.output()))
             python_fed = self._is_python_fed(analyzed)
         optimized = executed = None
         unplanned = None
@@ -81,18 +120,18 @@ class ClassicSession(FrameSession):
             if failure.transient:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
-        return SparkPlanes(
-            physical_schema(form), relations, optimized, executed, declared_schema(form), python_fed, unplanned
-        )
+        return SparkPlanes(physical_schema(form), optimized, executed, declared_schema(form), python_fed, unplanned)
+
+    def analyzed(self, sql: str) -> PhysicalSchema:
+        with translated(sql, analysing=True):
+            return declared_schema(self._analyze(sql).analyzed().schema().json())
 
     def _analyze(self, sql: str) -> Any:
         """A QueryExecution that was analyzed and will run no command, whatever the text says."""
-        SparkSession._get_j_spark_session_class(self._jvm).setActiveSession(self._java)
-        state = self._state
-        plan = state.sqlParser().parsePlan(sql)
+        self._activate(self._java)
+        plan = self._parser.parsePlan(sql)
         self._refuse(plan, _SCRIPT)
-        skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
-        execution = state.executePlan(plan, skip)
+        execution = self._state.executePlan(plan, self._skip)
         execution.assertAnalyzed()
         self._refuse(execution.analyzed(), _COMMAND)
         return execution
@@ -102,17 +141,12 @@ class ClassicSession(FrameSession):
             raise AnalysisError("NOT_A_QUERY", f"a model must be a query, and this is a {plan.nodeName()} statement")
 
     def _is(self, plan: Any, kind: str) -> bool:
-        from py4j.java_gateway import is_instance_of
-
-        return bool(is_instance_of(self._gateway, plan, kind))
-
-    def _relation(self, attribute: Any) -> str | None:
-        qualifier = attribute.qualifier()
-        return None if qualifier.isEmpty() else str(qualifier.last())
+        if kind not in self._classes:
+            self._classes[kind] = self._jvm.py4j.reflection.ReflectionUtil.classForName(kind)
+        return bool(self._classes[kind].isInstance(plan))
 
     def _is_python_fed(self, analyzed: Any) -> bool:
-        pattern = getattr(self._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
-        if analyzed.containsPattern(pattern):
+        if analyzed.containsPattern(self._python_udf):
             return True
         text = analyzed.toString()
         return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and reads_python(analyzed))
@@ -137,10 +171,9 @@ class ClassicSession(FrameSession):
             raise
 
     def _session_catalog_holds(self, parts: tuple[str, ...]) -> bool:
-        manager = self._state.catalogManager()
-        if len(parts) > 2 or (len(parts) == 2 and manager.isCatalogRegistered(parts[0])):
+        if len(parts) > 2 or (len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])):
             return parts[0].lower() == "spark_catalog"
-        return str(manager.currentCatalog().name()) == "spark_catalog"
+        return str(self._manager.currentCatalog().name()) == "spark_catalog"
 
     def database(self, name: str) -> str | None:
         parts = split_name(name)
@@ -150,31 +183,46 @@ class ClassicSession(FrameSession):
             return str(self._catalog.getDatabaseMetadata(parts[0]).locationUri().toString())
 
     def _catalog_table(self, name: str) -> StoredTable:
-        """A table or view of the session catalog: a V1 table, a view, a temporary view."""
+        """A table or view of the session catalog: a V1 table, a view, a temporary view.
+
+        An entry that equals the one of the last look is read by one call: nothing of the relation changed.
+        """
         identifier = self._identifier(name)
         entry = self._catalog.getTempViewOrPermanentTableMetadata(identifier)
+        known = self._tables.get(name)
+        if known is not None and bool(entry.equals(known[0])):
+            return known[1]
+        found = self._read_entry(name, identifier, entry)
+        # What a view shows depends on other relations; partitions on a setting.
+        if found.kind == "table" and found.format == "parquet" and not found.partition_by:
+            if len(self._tables) >= _REMEMBERED:
+                self._tables.clear()
+            self._tables[name] = entry, found
+        return found
+
+    def _read_entry(self, name: str, identifier: Any, entry: Any) -> StoredTable:
         kind = str(entry.tableType().name())
         temporary = kind == "VIEW" and bool(self._catalog.isTempView(identifier))
-        location = option(entry.storage().locationUri())
         provider = option(entry.provider())
-        comment = option(entry.comment())
         is_table = kind in ("MANAGED", "EXTERNAL")
         registered = declared_schema(entry.schema().json())
         # Files are read as nullable throughout (DataSource.resolveRelation), whatever the catalog remembers.
         of_files = is_table and str(provider).lower() == "parquet"
         seen = registered.as_nullable() if of_files else self._seen_schema(name)
+        partition_by = tuple(map(str, items(entry.partitionColumnNames())))
         return StoredTable(
             name,
             "table" if is_table else "temporary view" if temporary else "view",
             seen or registered,
-            tuple(map(str, items(entry.partitionColumnNames()))),
-            str(provider).lower() if is_table and provider else None,
-            str(location.toString()) if is_table and location is not None else None,
+            partition_by,
+            provider.lower() if is_table and provider else None,
+            option(entry.storage().locationUri()) if is_table else None,
             kind == "MANAGED",
-            {str(pair._1()): str(pair._2()) for pair in items(entry.properties().toSeq())},
-            None if comment is None else str(comment),
+            pairs(entry.properties()),
+            option(entry.comment()),
             bool(entry.bucketSpec().isDefined()),
-            bool(entry.tracksPartitionsInCatalog() and self._state.conf().manageFilesourcePartitions()),
+            not partition_by or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
+            None if is_table else option(entry.viewText()),
         )
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:
@@ -228,7 +276,7 @@ class ClassicSession(FrameSession):
 
     def _identifier(self, name: str) -> Any:
         within = [p.replace("`", "``") for p in split_name(name)][-2:]
-        return self._state.sqlParser().parseTableIdentifier("`" + "`.`".join(within) + "`")
+        return self._parser.parseTableIdentifier("`" + "`.`".join(within) + "`")
 
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.origin import AnalysisError, Origin, place
+from planproof.schema import PhysicalSchema
 from planproof.session.failures import translated
 from planproof.session.frames import FrameSession, quoted
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -60,9 +61,12 @@ class ConnectSession(FrameSession):
             if failure.transient:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
-        analyzed = physical_schema(form)
-        unknown = (None,) * len(analyzed)
-        return SparkPlanes(analyzed, unknown, None, None, declared_schema(form), fed, unplanned)
+        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned)
+
+    def analyzed(self, sql: str) -> PhysicalSchema:
+        text = f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}"
+        with _within(sql), translated(text, analysing=True):
+            return declared_schema(self.spark.sql(text).schema.json())
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:

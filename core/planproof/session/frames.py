@@ -96,7 +96,9 @@ class FrameSession:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with translated(sql):
-            return [tuple(row) for row in self.spark.sql(sql).collect()]
+            frame = self.spark.sql(sql)
+            # A statement has run by now. What has no columns has no rows worth a job.
+            return [tuple(row) for row in frame.collect()] if frame.columns else []
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
         try:

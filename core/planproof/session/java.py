@@ -9,6 +9,22 @@ def items(sequence: Any) -> list[Any]:
     return [sequence.apply(i) for i in range(sequence.size())]
 
 
-def option(found: Any) -> Any:
-    """What an Option holds, or None."""
-    return found.get() if found.isDefined() else None
+def option(found: Any) -> str | None:
+    """The text of what an Option holds, or None: one call, for `Some(None)` and `None` print differently."""
+    text = str(found.toString())
+    return None if text == "None" else text.removeprefix("Some(")[:-1]
+
+
+def texts(sequence: Any) -> list[str] | None:
+    """The texts of a collection, by two calls; None where they cannot be told apart in one text."""
+    size, joined = int(sequence.size()), str(sequence.mkString("\0"))
+    found = joined.split("\0") if size else []
+    return found if len(found) == size else None
+
+
+def pairs(mapping: Any) -> dict[str, str]:
+    """A map of texts; a call for each part only where a text holds a NUL."""
+    keys, values = texts(mapping.keys()), texts(mapping.values())
+    if keys is not None and values is not None:
+        return dict(zip(keys, values))
+    return {str(pair._1()): str(pair._2()) for pair in items(mapping.toSeq())}

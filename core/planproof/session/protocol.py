@@ -29,14 +29,12 @@ class Capabilities:
 class SparkPlanes:
     """The schemas of one query at Spark's planes, nullability included. A plane that cannot be read here is None.
 
-    `analyzed` carries relations (the last part of Spark's qualifier, None where computed) beside its fields.
     `declared` is `analyzed` with the char and varchar lengths that Spark keeps beside its strings. `python_fed`: a
     Python function or Python data feeds the query, so that its NOT NULL flags are claims, not evidence. `unplanned`
     says why Spark could not optimize or plan a query that it analyzed.
     """
 
     analyzed: PhysicalSchema
-    relations: tuple[str | None, ...]
     optimized: PhysicalSchema | None
     executed: PhysicalSchema | None
     declared: PhysicalSchema | None = None
@@ -48,7 +46,8 @@ class SparkPlanes:
 class StoredTable:
     """A relation as the catalog registers it. `kind` is `table`, `view` or `temporary view`; `location` is a URI,
     None for a view. `schema` has the flags that a query sees, and char and varchar lengths. `tracked`: the catalog
-    holds the partitions, and this session lets it (`spark.sql.hive.manageFilesourcePartitions`).
+    holds the partitions, and this session lets it (`spark.sql.hive.manageFilesourcePartitions`). `text` is a view's
+    query, None where this route does not tell.
     """
 
     name: str
@@ -62,6 +61,7 @@ class StoredTable:
     comment: str | None = None
     bucketed: bool = False
     tracked: bool = True
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,10 @@ class Session(Protocol):
 
     def planes(self, sql: str) -> SparkPlanes:
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
+
+    def analyzed(self, sql: str) -> PhysicalSchema:
+        """The schema of a query, char and varchar lengths included, and no more: what `planes` says of it costs a
+        multiple. Raises `AnalysisError`."""
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from planproof.catalog import Catalog, Relation
 from planproof.conf import Conf
 from planproof.schema import LogicalField, LogicalSchema
-from planproof.session.protocol import Session
+from planproof.session.protocol import Session, StoredTable
 from planproof.types import without_lengths
 
 
-def live_catalog(session: Session, conf: Conf | None = None) -> Catalog:
+def live_catalog(session: Session, conf: Conf | None = None, seen: dict[str, StoredTable] | None = None) -> Catalog:
     """A catalog that asks Spark, once per name, for tables, views and temporary views.
 
     Fields carry Spark's own flags. A temporary view's NOT NULL is no evidence: Python data may feed it. Names are
-    resolved by Spark in its current catalog and database; make a new catalog after `USE`.
+    resolved by Spark in its current catalog and database; make a new catalog after `USE`. `seen` collects what Spark
+    said of each, by the relation's name.
     """
     catalog, *namespace = session.namespace
     lengths_kept = (conf or session.conf).preserve_char_varchar
@@ -23,6 +24,8 @@ def live_catalog(session: Session, conf: Conf | None = None) -> Catalog:
         found = session.table(name)
         if found is None:
             return None
+        if seen is not None:
+            seen[name] = found
         flags_are_evidence = found.kind != "temporary view"
         fields = tuple(
             LogicalField(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -181,8 +182,11 @@ class HadoopStore:
     """Any file system that Spark's own client reaches, over py4j."""
 
     def __init__(self, spark: Any) -> None:
-        self._jvm: Any = spark._jvm
-        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+        self._spark, self._jvm = spark, spark._jvm
+
+    @cached_property
+    def _conf(self) -> Any:
+        return self._spark._jsparkSession.sessionState().newHadoopConf()
 
     def _open(self, location: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(location)

@@ -35,7 +35,7 @@ class Location:
 
     def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
-        publication.drop(entry.staging)
+        publication.drop_staging()
         if prior is not None and prior.managed and prior.location is not None and within(prior.location, entry.native):
             publication.delete_unused(entry.native)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
