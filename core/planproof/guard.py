@@ -12,8 +12,6 @@ from typing import Any
 import planproof.session
 from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
-from planproof.invariants import contract as terms
-from planproof.invariants import sink
 from planproof.origin import AnalysisError
 from planproof.publish import lock
 from planproof.publish.audit import breaks_its_claims, look
@@ -69,20 +67,6 @@ class Guard:
     def check(self, model: Model) -> Report:
         """Planes 1 to 6; nothing is written and no row is read."""
         return self._reported(model, self._check)
-
-    def fits(self, model: Model) -> bool:
-        """Whether the query has the columns and types that its contract promises, as Spark analyzes it. It costs a
-        part of `check`, which says what is wrong where this is False."""
-        if model.contract is None:
-            return False
-        try:
-            schema = self.session.analyzed(model.sql)
-        except (AnalysisError, SparkFailure):
-            return False
-        settings = self.settings or model.settings
-        found = terms.check(model.contract, schema, {}, None, settings, "analyzed", lambda column: None)
-        found += sink.check(schema, model.file_format, self.session.conf.case_sensitive)
-        return not any(f.verdict is Verdict.VIOLATED for f in found)
 
     def publish(self, model: Model, full_refresh: bool = False) -> Report:
         """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds."""

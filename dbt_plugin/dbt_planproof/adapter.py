@@ -32,9 +32,14 @@ class Gated:
         return super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)  # type: ignore[misc]
 
     def get_column_schema_from_query(self, sql: str) -> Any:
-        # dbt compares names and types here, before the statement that writes arrives: ours goes first.
-        self.planproof.check_contract(sql)
-        return super().get_column_schema_from_query(sql)  # type: ignore[misc]
+        # What dbt compares next, before the statement that writes arrives; where it will not like it, we say more.
+        try:
+            columns = super().get_column_schema_from_query(sql)  # type: ignore[misc]
+        except Exception:
+            self.planproof.check_contract(sql)
+            raise
+        self.planproof.check_contract(sql, columns)
+        return columns
 
     def get_columns_in_relation(self, relation: Any) -> Any:
         return self.planproof.with_held(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]

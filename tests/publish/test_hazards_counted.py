@@ -12,6 +12,7 @@ SETUP = (
     "create table {db}.a using parquet as select 1 as id, 10 as customer, '007' as code, 5L as big",
     "create table {db}.b using parquet as select 20 as customer, 2 as id, 8 as code, 99999999999L as big",
     "create table {db}.same using parquet as select 3 as customer, 3 as id",
+    "create or replace view {db}.beyond as select big * 2 as big from {db}.b",
 )
 
 CASES = [
@@ -21,6 +22,16 @@ CASES = [
     ("select code from {db}.a union all select code from {db}.b", True, "PP125", "violated"),
     ("select cast(big as int) big from {db}.b", False, "PP126", "violated"),
     ("with x as (select big from {db}.a) select cast(big as int) big from x where big > 0", False, "PP126", "proved"),
+    ("select cast(big as int) big from {db}.b where big < 9", False, "PP126", "proved"),
+    ("select cast(n as int) n from (select big as n from {db}.a) where n < 9", False, "PP126", "proved"),
+    (
+        "select cast(n as int) n from (select big as n from {db}.a union all select big from {db}.b)",
+        False,
+        "PP126",
+        "violated",
+    ),
+    ("select cast(big as int) big from {db}.beyond", False, "PP126", "violated"),
+    ("select cast(big as tinyint) big from {db}.a", False, "PP126", "proved"),
     ("select cast(sum(big) as int) big from {db}.a", False, "PP126", "warning"),
 ]
 
@@ -43,6 +54,16 @@ def test_a_count_decides(found: Any) -> None:
         report = found(sql, on)
         assert [f.verdict.value for f in report.findings if f.code == code] == [verdict], (sql, report.findings)
         assert report.outcome == ("rejected" if verdict == "violated" else "published"), sql
+
+
+def test_footers_spare_a_count(found: Any) -> None:
+    """The range that the source's footers tell is the evidence; where it is too wide, the rows are counted."""
+    for sql, source in (
+        ("select cast(big as int) big from {db}.a", "(1 file)"),
+        ("select cast(big as int) big from {db}.b where big < 9", "counted over the model's sources"),
+    ):
+        (finding,) = (f for f in found(sql, False).findings if f.code == "PP126")
+        assert source in (finding.evidence or ""), finding
 
 
 def test_a_view_is_counted_too_and_an_allowed_hazard_is_not(found: Any) -> None:

@@ -32,17 +32,20 @@ def whole_numbers(paths: Iterable[str], column: str) -> tuple[int, int] | None:
 
 def _within(metadata: Any, column: str) -> tuple[int, int] | None:
     at = _position(metadata, column)
+    if at is None:
+        return None
     found = EMPTY
-    for number in range(metadata.num_row_groups) if at is not None else ():
-        chunk = metadata.row_group(number).column(at)
-        statistics = chunk.statistics if chunk.is_stats_set else None
-        if statistics is None:
-            return None
-        if statistics.has_min_max:
+    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
+        statistics = group.column(at).statistics if group.num_rows and group.column(at).is_stats_set else None
+        if statistics is not None and statistics.has_min_max:
             found = _joined(found, (int(statistics.min), int(statistics.max)))
-        elif not statistics.has_null_count or statistics.null_count != metadata.row_group(number).num_rows:
+        elif group.num_rows and not _all_null(statistics, group.num_rows):
             return None
-    return found if at is not None else None
+    return found
+
+
+def _all_null(statistics: Any, rows: int) -> bool:
+    return statistics is not None and statistics.has_null_count and statistics.null_count == rows
 
 
 def _position(metadata: Any, column: str) -> int | None:

@@ -176,7 +176,7 @@ def _harmless(session: Session, harmless: Range | None) -> str | None:
     if found is None or not (found == EMPTY or harmless.low <= found[0] <= found[1] <= harmless.high):
         return None
     values = "it has no value" if found == EMPTY else f"its values lie between {found[0]} and {found[1]}"
-    return f"{values}, by the footers of all {len(paths)} files of {table.name}"
+    return f"{values}, by the footers of {table.name} ({len(paths)} file{'' if len(paths) == 1 else 's'})"
 
 
 def _is_warning_of(finding: Finding, hazard: Finding) -> bool:

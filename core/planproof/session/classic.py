@@ -122,10 +122,6 @@ class ClassicSession(FrameSession):
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
         return SparkPlanes(physical_schema(form), optimized, executed, declared_schema(form), python_fed, unplanned)
 
-    def analyzed(self, sql: str) -> PhysicalSchema:
-        with translated(sql, analysing=True):
-            return declared_schema(self._analyze(sql).analyzed().schema().json())
-
     def _analyze(self, sql: str) -> Any:
         """A QueryExecution that was analyzed and will run no command, whatever the text says."""
         self._activate(self._java)

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.origin import AnalysisError, Origin, place
-from planproof.schema import PhysicalSchema
 from planproof.session.failures import translated
 from planproof.session.frames import FrameSession, quoted
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -62,11 +61,6 @@ class ConnectSession(FrameSession):
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
         return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned)
-
-    def analyzed(self, sql: str) -> PhysicalSchema:
-        text = f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}"
-        with _within(sql), translated(text, analysing=True):
-            return declared_schema(self.spark.sql(text).schema.json())
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:

@@ -114,10 +114,6 @@ class Session(Protocol):
     def planes(self, sql: str) -> SparkPlanes:
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
 
-    def analyzed(self, sql: str) -> PhysicalSchema:
-        """The schema of a query, char and varchar lengths included, and no more: what `planes` says of it costs a
-        multiple. Raises `AnalysisError`."""
-
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""
 

@@ -18,7 +18,6 @@ from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
-from planproof.schema import PhysicalSchema
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -108,7 +107,7 @@ class ThriftSession:
             if self.namespace != namespace:
                 self.rows(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
 
-    def analyzed(self, sql: str) -> PhysicalSchema:
+    def planes(self, sql: str) -> SparkPlanes:
         view = f"planproof_{uuid.uuid4().hex}"
         query = sql.strip().removesuffix(";")
         self.rows(f"CREATE TEMPORARY VIEW {view} AS (\n{query}\n)")
@@ -116,10 +115,7 @@ class ThriftSession:
             ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {view} AS JSON")
         finally:
             self.rows(f"DROP VIEW IF EXISTS {view}")
-        return relation(view, str(text)).schema
-
-    def planes(self, sql: str) -> SparkPlanes:
-        declared = self.analyzed(sql)
+        declared = relation(view, str(text)).schema
         fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
         # What feeds a temporary view of another client is not known: no flag is evidence.
         return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
