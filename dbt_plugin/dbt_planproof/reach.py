@@ -30,6 +30,7 @@ class Reach:
         self.adapter, self.local = adapter, threading.local()
         self.lock = threading.Lock()
         self.shared: dict[str, str | None] = {}
+        self.embedded: ClassicSession | None = None
 
     @property
     def method(self) -> str:
@@ -45,7 +46,12 @@ class Reach:
         return self._embedded() if self.is_here else self._thrift()
 
     def _embedded(self) -> ClassicSession:
-        return planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
+        found = planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
+        with self.lock:
+            # One for as long as dbt has the same: it knows what it was told before.
+            if self.embedded is None or self.embedded.spark is not found.spark:
+                self.embedded = found
+            return self.embedded
 
     def _thrift(self) -> ThriftSession:
         from planproof.session.thrift import ThriftSession

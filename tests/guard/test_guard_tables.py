@@ -8,6 +8,7 @@ import pytest
 from reports import ROWS, SCHEMA, codes
 
 from planproof import Contract, Guard, Model, Report, Settings, Verdict
+from planproof.contract import Constraint
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -241,3 +242,26 @@ def test_a_text_may_end_in_a_semicolon_and_a_comment(guard: Guard, database: str
     report = guard.publish(Model(f"{database}.t", sql, contract=contract, materialized=kind))
     assert (report.outcome, report.verdict) == ("published", "proved"), report.findings
     assert read(f"{database}.t") == [(1,)]
+
+
+def test_files_whose_schema_stays_are_staged_without_a_table(
+    guard: Guard, database: str, spark: Any, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table is put over them where a query must read them: a key, a check, or rows that were rejected."""
+    said: list[str] = []
+    rows = type(session).rows
+    monkeypatch.setattr(type(session), "rows", lambda self, sql: (said.append(sql), rows(self, sql))[1])
+
+    def publish(number: int, *constraints: Constraint) -> tuple[str, int]:
+        contract = Contract([("id", "int", True), ("s", "string", True)], constraints=list(constraints))
+        said.clear()
+        report = guard.publish(Model(f"{database}.t", f"select {number} as id, 'it''s' as s", contract=contract))
+        made = [sql for sql in said if sql.startswith(("CREATE TABLE", "DROP TABLE")) and "__planproof" in sql]
+        return report.outcome, len(made)
+
+    assert publish(1)[0] == "published"
+    assert publish(2) == ("published", 0)
+    assert publish(3, Constraint("unique", columns=("id",))) == ("published", 2)
+    assert publish(4, Constraint("check", expression="id < 4")) == ("rejected", 2)
+    assert [tuple(r) for r in spark.table(f"{database}.t").collect()] == [(3, "it's")]
+    assert [r[1] for r in spark.sql(f"show tables in {database}").collect()] == ["t"]

@@ -56,6 +56,9 @@ CASES = {
         [(1, "a")],
         [(2, "b")],
     ),
+    "location of a delta": Case(
+        "location", [OLD], {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")], is_delta=True
+    ),
     "append": Case("append", [OLD], {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(1, "a"), (2, "b")]),
     "append to partitions": Case(
         "append",
@@ -162,6 +165,8 @@ class World:
         if self.case.is_delta:
             assert target is not None
             stage.fill(going, model, target, model.sql, session.planes(model.sql).analyzed.names)
+        elif self.case.strategy == "location":
+            stage.write(going, model.sql, session.planes(model.sql).analyzed.as_nullable())
         elif self.case.strategy != "view":
             stage.create(going, model, model.sql, target)
         going.step("audit")

@@ -1,0 +1,45 @@
+"""The first look at a contract, over the columns that dbt found: it may only say yes where the whole check would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from planproof import Contract, Model
+from planproof.settings import Settings
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    dtype: str
+
+
+def fits(promised: Any, found: Any, settings: Settings | None = None) -> bool:
+    from dbt_planproof.contracts import fits as look
+
+    contract = None if promised is None else Contract(promised)
+    model = Model("s.t", "select 1", contract=contract, settings=settings or Settings())
+    return look(model, [Column(*c) for c in found])
+
+
+def test_what_was_promised_fits() -> None:
+    promised = [("id", "bigint", False), ("st", "struct<a:int,b:array<string>>", True)]
+    assert fits(promised, [("id", "bigint"), ("st", "struct<a:int,b:array<string>>")])
+    assert fits([("s", "varchar(3)", True)], [("s", "string")]), "how long texts are is counted"
+    unordered = Settings(enforce=("types", "nullability", "extra_columns"))
+    assert fits(promised, [("st", "struct<a:int,b:array<string>>"), ("id", "bigint")], unordered)
+
+
+def test_anything_else_is_for_the_whole_check() -> None:
+    promised = [("id", "bigint", False), ("s", "varchar(3)", True)]
+    for found in (
+        [],
+        [("id", "bigint")],
+        [("id", "int"), ("s", "varchar(3)")],
+        [("id", "bigint"), ("s", "varchar(3)"), ("more", "int")],
+        [("id", "bigint"), ("s", "varchar(3)"), ("ID", "bigint")],
+        [("id", "bigint"), ("s", "no type of Spark's <")],
+    ):
+        assert not fits(promised, found), found
+    assert not fits(None, [("id", "bigint")])
