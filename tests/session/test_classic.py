@@ -58,7 +58,7 @@ def test_settings_are_restored_after_an_error(session):
     assert session.conf.ansi
 
 
-def test_planes_have_flags_relations_and_duplicates(session):
+def test_planes_have_flags_and_duplicates(session):
     planes = session.planes("select r.id, r.id, id + 1 as n, array(id, null) as xs from range(3) as r")
     assert [str(f) for f in planes.analyzed] == [
         "id bigint NOT NULL",
@@ -67,7 +67,6 @@ def test_planes_have_flags_relations_and_duplicates(session):
         "xs array<bigint> NOT NULL",
     ]
     assert planes.analyzed[3].type == Array(LONG, True)
-    assert planes.relations == ("r", "r", None, None)
     assert planes.optimized == planes.executed == planes.analyzed
     assert not planes.python_fed
     assert planes.unplanned is None
