@@ -31,7 +31,7 @@ from planproof.publish.table import Table
 from planproof.publish.view import View
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
 
@@ -68,9 +68,12 @@ class Guard:
         """Planes 1 to 6; nothing is written and no row is read."""
         return self._reported(model, self._check)
 
-    def publish(self, model: Model, full_refresh: bool = False) -> Report:
-        """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds."""
-        return self._reported(model, lambda draft: self._publish(draft, full_refresh))
+    def publish(self, model: Model, full_refresh: bool = False, over: Sequence[str] | None = None) -> Report:
+        """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds.
+
+        `over` names the kinds of relation (`table`, `view`) that may stand there already; by default any may.
+        """
+        return self._reported(model, lambda draft: self._publish(draft, full_refresh, over))
 
     def audit(self, name_or_path: str, contract: Contract) -> Report:
         """What is stored now, a table or a Parquet path, against a contract."""
@@ -95,15 +98,16 @@ class Guard:
         self._examined(draft)
         return draft.report("checked")
 
-    def _publish(self, draft: Draft, full_refresh: bool) -> Report:
+    def _publish(self, draft: Draft, full_refresh: bool, over: Sequence[str] | None) -> Report:
         examined = self._examined(draft)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
         names = self._names(draft.model)
         home = database_root(self.session, names.database)
         root = self.root or home
-        with self._lock(draft, names, root):
+        with self._lock(draft, names, root) as appeared:
             target = self.session.table(quoted(names.target))
+            _refuse_unknown(draft.model, target, over, full_refresh, appeared)
             before = self.memory.evidence(quoted(names.target), target)
             job = Job(self.session, names, draft.model, draft, examined, target, root, home)
             way = materialization(job, full_refresh)
@@ -196,22 +200,25 @@ class Guard:
         return Names.of(model.name, self.session.namespace, self.run, next(self._tries))
 
     @contextmanager
-    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[None]:
-        """Holds the target's lock below `root`; what a dead holder left half way is recovered first."""
-        store = store_of(self.session)
-        table = ".".join(names.target)
+    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[bool]:
+        """Holds the target's lock below `root`; what a dead holder left half way is recovered first.
+
+        True where the target appeared thereby: it was missing before.
+        """
+        store, table, appeared = store_of(self.session), ".".join(names.target), False
         try:
             held = lock.acquire(store, root, names.slug, names.stamp, table)
         except lock.Locked as refusal:
             if not refusal.is_dead:
                 raise
+            appeared = self.session.table(quoted(names.target)) is None
             for report in recover_table(self.session, store, root, names.slug):
                 draft.add(report.findings)
                 if report.outcome == "failed":
                     raise Refused(report.error or f"{table} could not be recovered") from refusal
             held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
-            yield
+            yield appeared
         finally:
             self._release(draft, held, root, names.slug)
 
@@ -239,6 +246,7 @@ class Guard:
             draft.add([Finding(Verdict.UNPROVED, "PP608", "catalog", message=str(failure))])
             return draft.report("failed", str(failure))
         except Refused as refusal:
+            draft.details["transient"] = refusal.transient
             draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
             return draft.report("failed", str(refusal))
         except AnalysisError as rejection:
@@ -262,6 +270,26 @@ class Guard:
             return draft.report("failed", said)
         finally:
             self.functions.release(draft.lowered)
+
+
+def _refuse_unknown(
+    model: Model, target: StoredTable | None, over: Sequence[str] | None, full_refresh: bool, appeared: bool
+) -> None:
+    """Raises `Refused` for a target of which the model's text did not know when it was compiled."""
+    if target is None:
+        return
+    if over is not None and target.kind not in over and not appeared:
+        raise Refused(
+            f"{model.name} exists as a {target.kind}, which was not known when this run began: another run, or a hook, "
+            "made it since. Nothing was changed; run the model again",
+            transient=True,
+        )
+    if appeared and model.materialized == "incremental" and not full_refresh:
+        raise Refused(
+            f"{model.name} was missing because a publish of it had been killed, and has just been recovered; a query "
+            "that was compiled without it may hold all of its rows again. Compile and run the model again",
+            transient=True,
+        )
 
 
 def materialization(job: Job, full_refresh: bool) -> Materialization:

@@ -78,14 +78,17 @@ class Gate:
 
     def enter(self, config: Any) -> None:
         """A node begins on this thread. Raises `Stopped` where its planproof settings or contract cannot be read."""
-        self.local.run = None
+        self.local.run, node = None, getattr(config, "model", None)
         try:
-            self.local.run = self._run(getattr(config, "model", None))
+            self.local.run = self._run(node)
         except ProjectError as error:
             raise Stopped(f"planproof: {error}") from error
         except Exception as error:
             log.debug(f"internal error in planproof\n{traceback.format_exc()}")
-            raise Stopped(f"internal error in planproof: {type(error).__name__}: {error}") from error
+            said = f"internal error in planproof: {type(error).__name__}: {error}"
+            if not _passes_ours(node):
+                raise Stopped(said) from error
+            log.warn(f"{node.name}: {said}; dbt runs this model as if planproof were absent")
 
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
@@ -316,7 +319,8 @@ class Gate:
             log.warn(line)
 
     def _publish(self, run: Run, model: Model) -> tuple[AdapterResponse, Any] | None:
-        report = self._asked(run, model, lambda guard: guard.publish(model))
+        known = _known_to_dbt(run, model)
+        report = self._asked(run, model, lambda guard: guard.publish(model, over=known))
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
             self.let_through()
@@ -415,6 +419,19 @@ def _view_model(model: Model, statement: Statement) -> Model:
 
 def _is_ours(report: Report) -> bool:
     return any(f.code == "PP901" and f.verdict is not Verdict.WARNING for f in report.findings)
+
+
+def _known_to_dbt(run: Run, model: Model) -> tuple[str, ...] | None:
+    """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none."""
+    if run.deferred or run.delta is not None:
+        return None
+    return ("view",) if model.materialized == "view" else ()
+
+
+def _passes_ours(node: Any) -> bool:
+    """What the node says of errors of planproof's own. Its other settings, which may be what fails, are not read."""
+    own = (node.config.meta or {}).get("planproof")
+    return isinstance(own, dict) and own.get("on_internal_error") == "pass"
 
 
 def _may_pass(report: Report, model: Model) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import planproof.session
 from planproof.origin import AnalysisError
-from planproof.publish.names import Refused, join, parent, quoted
+from planproof.publish.names import Refused, join, literal, parent
 from planproof.publish.publication import database_root
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local, store_of
@@ -85,8 +85,8 @@ class Reach:
     def distance(self, node: Any, existing: Any) -> str | None:
         """Why the node's files are out of reach, None where they are not.
 
-        Staged files are read and moved from this machine. That Spark, beyond this process, sees the same ones is proved
-        by a file that is written here and read there.
+        Staged files are read and moved from this machine. That this can be done with what Spark, beyond this process,
+        writes is proved by a file that is written there, and read, moved and deleted here.
         """
         if self.is_here:
             return None
@@ -114,10 +114,13 @@ def _distance(session: Session, root: str) -> str | None:
     store, nonce = store_of(session), uuid.uuid4().hex
     folder = join(root, f".planproof_{nonce}")
     try:
-        store.write(join(folder, "probe"), nonce)
-        rows: list[Any] = session.rows(f"SELECT value FROM text.{quoted((join(folder, 'probe'),))}")
+        session.rows(f"INSERT OVERWRITE DIRECTORY {literal(folder)} USING text SELECT '{nonce}' AS value")
+        written = [name for name in store.names(folder) if name.startswith("part-")]
+        if [store.read(join(folder, name)) for name in written] != [f"{nonce}\n"]:
+            return f"the Thrift server and this machine do not share {root}"
+        # Staged files are moved and deleted from here, whoever the server runs as.
+        store.move(join(folder, written[0]), join(folder, "moved"))
+        store.delete(folder)
     except (SparkFailure, AnalysisError) as error:
         return f"the Thrift server and this machine do not share {root}: {error}"
-    finally:
-        store.delete(folder)
-    return None if rows == [(nonce,)] else f"the Thrift server and this machine do not share {root}"
+    return None

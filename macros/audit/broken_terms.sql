@@ -1,8 +1,8 @@
 {#
   A query over `relation` with one row per term of the node's contract that it breaks: column_name, term, promised, found.
 
-  `node` is the model as dbt's graph, results or `model` hold it. Nothing is run but the catalog's answer to which columns
-  there are.
+  `node` is the model as dbt's graph, results or `model` hold it. Without an enforced contract its `columns:` need not be all:
+  then a column that they do not name breaks nothing. Nothing is run but the catalog's answer to which columns there are.
 #}
 {% macro planproof_broken_terms(relation, node) %}
   {%- set stored = adapter.get_columns_in_relation(relation) | map(attribute='name') | map('lower') | list -%}
@@ -16,7 +16,7 @@
       {%- do terms.extend(planproof.planproof_column_terms(relation, column)) -%}
     {%- endif -%}
   {%- endfor -%}
-  {%- for name in stored if name not in promised -%}
+  {%- for name in stored if name not in promised and (node.config.contract or {}).enforced -%}
     {%- do terms.append(planproof.planproof_row(name, 'column', 'no such column', 'a column')) -%}
   {%- endfor -%}
   {%- for constraint in node.constraints or [] -%}
@@ -31,7 +31,7 @@
   {%- if column.data_type -%}
     {%- set wanted = 'typeof(cast(null as ' ~ column.data_type ~ '))' -%}
     {%- set terms_sql -%}
-    select {{ dbt.string_literal(column.name) }} as column_name, 'type' as term, {{ wanted }} as promised, typeof(found) as found
+    select {{ planproof.planproof_literal(column.name) }} as column_name, 'type' as term, {{ wanted }} as promised, typeof(found) as found
     from (select any_value({{ adapter.quote(column.name) }}) as found from {{ relation }}) as types
     where typeof(found) <> {{ wanted }}
     {%- endset -%}
@@ -74,21 +74,43 @@
       {%- do present.append('child.' ~ name ~ ' is not null') -%}
       {%- do same.append('child.' ~ name ~ ' = parent.' ~ adapter.quote(constraint.to_columns[loop.index0])) -%}
     {%- endfor -%}
-    {%- set dangling = relation ~ ' as child left anti join ' ~ constraint.to ~ ' as parent on ' ~ same | join(' and ') ~ ' where ' ~ present | join(' and ') -%}
+    {%- set dangling = relation ~ ' as child left anti join ' ~ planproof.planproof_parent(constraint.to) ~ ' as parent on ' ~ same | join(' and ') ~ ' where ' ~ present | join(' and ') -%}
     {%- do terms.append(planproof.planproof_count(label, 'foreign_key', 'rows', dangling)) -%}
   {%- endif -%}
   {{ return(terms) }}
 {% endmacro %}
 
 
+{#- The relation that a foreign key names: dbt leaves `ref('x')` as it is until it compiles the model. -#}
+{% macro planproof_parent(to) %}
+  {%- set names = modules.re.findall("['\"]([^'\"]+)['\"]", to) -%}
+  {%- if modules.re.match('\\s*(ref|source)\\s*\\(', to) and names -%}
+    {%- set found = [] -%}
+    {%- for node in (graph.nodes.values() | list + graph.sources.values() | list) if node.name == names[-1] and node.resource_type in ('model', 'seed', 'snapshot', 'source') -%}
+      {%- if names | length == 1 or names[0] in (node.package_name, node.source_name) -%}
+        {%- do found.append(node.relation_name) -%}
+      {%- endif -%}
+    {%- endfor -%}
+    {%- if found -%}{{ return(found[0]) }}{%- endif -%}
+  {%- endif -%}
+  {{ return(to) }}
+{% endmacro %}
+
+
 {% macro planproof_count(column_name, term, what, from_clause) %}
-    select {{ dbt.string_literal(column_name) }} as column_name, {{ dbt.string_literal(dbt.escape_single_quotes(term)) }} as term,
+    select {{ planproof.planproof_literal(column_name) }} as column_name, {{ planproof.planproof_literal(term) }} as term,
       '0 {{ what }}' as promised, concat(count(*), ' {{ what }}') as found
     from {{ from_clause }} having count(*) > 0
 {%- endmacro %}
 
 
 {% macro planproof_row(column_name, term, promised, found) %}
-    select {{ dbt.string_literal(column_name) }} as column_name, {{ dbt.string_literal(term) }} as term,
-      {{ dbt.string_literal(promised) }} as promised, {{ dbt.string_literal(found) }} as found
+    select {{ planproof.planproof_literal(column_name) }} as column_name, {{ planproof.planproof_literal(term) }} as term,
+      {{ planproof.planproof_literal(promised) }} as promised, {{ planproof.planproof_literal(found) }} as found
 {%- endmacro %}
+
+
+{#- A Spark string literal: names and checks are untrusted text. -#}
+{% macro planproof_literal(text) %}
+  {{- return("'" ~ text | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") -}}
+{% endmacro %}

@@ -48,15 +48,22 @@
 {% macro planproof_swap(staged, existing) %}
   {%- set target = this.incorporate(type='table') -%}
   {%- if existing is not none -%}
-    {%- set away = planproof.planproof_name('old').incorporate(type=existing.type) -%}
-    {%- do log('planproof: ' ~ existing ~ ' waits as ' ~ away, info=false) -%}
-    {%- do adapter.rename_relation(existing, away) -%}
+    {%- set away = planproof.planproof_away(existing) -%}
     {%- do adapter.rename_relation(staged, target) -%}
     {%- do adapter.drop_relation(away) -%}
   {%- else -%}
     {%- do adapter.rename_relation(staged, target) -%}
   {%- endif -%}
   {{ return(target) }}
+{% endmacro %}
+
+
+{#- Renames what bears the model's name, and says in dbt's log how. -#}
+{% macro planproof_away(existing) %}
+  {%- set away = planproof.planproof_name('old').incorporate(type=existing.type) -%}
+  {%- do log('planproof: ' ~ existing ~ ' waits as ' ~ away, info=false) -%}
+  {%- do adapter.rename_relation(existing, away) -%}
+  {{ return(away) }}
 {% endmacro %}
 
 

@@ -1,18 +1,25 @@
-{#- A view stores nothing: its query is created under another name, audited through it, and then said again. -#}
+{#-
+  A view stores nothing: where something can be lost, its query is created under another name first, and audited through
+  it. A table of the same name waits under another one until the view stands.
+-#}
 {% materialization view, adapter='spark' %}
   {%- set existing = load_cached_relation(this) -%}
   {%- set target = this.incorporate(type='view') -%}
+  {%- set replaces_table = existing is not none and not existing.is_view -%}
   {{ run_hooks(pre_hooks) }}
-  {%- if config.get('contract').enforced -%}
+  {%- if replaces_table or config.get('contract').enforced -%}
     {%- set staged = planproof.planproof_name('new').incorporate(type='view') -%}
     {%- call statement('staged') -%}{{ create_view_as(staged, compiled_code) }}{%- endcall -%}
     {%- do planproof.planproof_gate(staged, staged) -%}
     {%- do adapter.drop_relation(staged) -%}
   {%- endif -%}
-  {%- if existing is not none and not existing.is_view -%}
-    {%- do adapter.drop_relation(existing) -%}
+  {%- if replaces_table -%}
+    {%- set away = planproof.planproof_away(existing) -%}
   {%- endif -%}
   {%- call statement('main') -%}{{ create_view_as(target, compiled_code) }}{%- endcall -%}
+  {%- if replaces_table -%}
+    {%- do adapter.drop_relation(away) -%}
+  {%- endif -%}
   {%- do planproof.planproof_after(target, existing, true) -%}
   {{ return({'relations': [target]}) }}
 {% endmaterialization %}

@@ -117,3 +117,35 @@ def test_the_audit_runs_at_the_end_or_after_a_model(project: Any) -> None:
     assert not run(project, "spoiled").success
     assert "planproof_audit: 1 broken term(s)" in project.log
     assert ".spoiled.id: not_null, promised 0 nulls, found 1 nulls" in project.log
+
+
+def test_columns_that_are_only_described_need_not_be_all(project: Any) -> None:
+    """Nothing says that `columns:` is complete then; a foreign key's parent is found by its ref."""
+    project.write(
+        {
+            "models/described.sql": "select {{ var('n', 1) }} as id, 'x' as note, 2 as more",
+            "models/described.yml": """
+                models:
+                  - name: described
+                    data_tests: [planproof.planproof_contract]
+                    constraints: [{type: foreign_key, columns: [id], to: "ref('as_table')", to_columns: [id]}]
+                    columns: [{name: id, data_type: int}, {name: note, description: "it's one"}]
+                """,
+        }
+    )
+    assert run(project, "as_table", "described").success, project.results
+    found = project.run("test", "--select", "described", guarded=False)
+    assert found.success, project.results
+    assert run(project, "described", n=77).success
+    assert not project.run("test", "--select", "described", guarded=False).success
+    [result] = [r for name, r in project.results.items() if "contract_described" in name]
+    assert result["failures"] == 1
+
+
+def test_a_view_in_a_tables_place_costs_no_table_where_its_query_is_wrong(project: Any) -> None:
+    text = "{{{{ config(materialized='{}', file_format='parquet') }}}} select {} as id"
+    for kind, query, ends in (("table", "1", True), ("view", "no_such_column", False), ("view", "2", True)):
+        project.write({"models/turned.sql": text.format(kind, query)})
+        assert run(project, "turned").success is ends
+        assert project.rows("turned") == [(2,) if (kind, ends) == ("view", True) else (1,)]
+    assert not [name for name in tables(project) if name.startswith("__planproof")]

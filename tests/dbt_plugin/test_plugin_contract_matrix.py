@@ -50,7 +50,19 @@ def properties(name: str, case: dict[str, Any]) -> dict[str, Any]:
     return {**form, "constraints": case["constraints"]} if "constraints" in case else form
 
 
-def play(dbt: Any, kinds: tuple[str, ...] | None) -> None:
+SERVER_DEFECT = "LlapSigner"
+"""pip's Spark lacks a jar of Hive's: once in a Thrift server's life closing a session fails, and with it the node that
+ran there (SessionState.close, Hive.registerAllFunctionsOnce)."""
+
+
+def failed(dbt: Any) -> dict[str, str]:
+    """The message of each node that failed, but for the server's own defect."""
+    messages = {name: str(r["message"]) for name, r in dbt.results.items() if r["status"] != "success"}
+    return {name: message for name, message in messages.items() if SERVER_DEFECT not in message}
+
+
+def play(dbt: Any, kinds: tuple[str, ...] | None, code: str = "code") -> None:
+    """`code` names what of a case its message must hold: its finding, or what Spark says under ANSI."""
     models = list(played(kinds))
     files = {f"models/{name}.sql": model(kind, case) for name, kind, case in models}
     yml = {"models": [properties(name, case) for name, _, case in models]}
@@ -60,16 +72,19 @@ def play(dbt: Any, kinds: tuple[str, ...] | None) -> None:
     def run(bad: bool, n: int) -> Any:
         return dbt.run("run", "--vars", json.dumps({"bad": bad, "n": n}))
 
-    assert run(False, 0).success, {n: r["message"] for n, r in dbt.results.items() if r["status"] != "success"}
+    run(False, 0)
+    assert failed(dbt) == {}
     before = {name: dbt.state(name) for name, _, _ in models}
     assert not run(True, 1).success
     passed = [name for name, _, _ in models if dbt.statuses[name] != "error"]
     assert passed == []
-    messages = {name: dbt.results[name]["message"] for name, _, _ in models}
-    assert [name for name, _, case in models if case["code"] not in messages[name]] == [], messages
+    messages = failed(dbt)
+    wanted = {name: case.get(code, case["code"]) for name, _, case in models}
+    assert [name for name, message in messages.items() if wanted[name] not in message] == [], messages
     assert [name for name in messages if "internal error" in messages[name]] == []
     assert {name: dbt.state(name) for name in before} == before
-    assert run(False, 2).success, {n: r["message"] for n, r in dbt.results.items() if r["status"] != "success"}
+    run(False, 2)
+    assert failed(dbt) == {}
 
 
 def test_bad_models_harm_nothing_and_their_healthy_twins_pass(dbt: Any) -> None:
@@ -85,4 +100,4 @@ def test_every_bad_model_in_every_materialization(dbt: Any, kind: str) -> None:
 @pytest.mark.conformance
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_over_thrift(thrift_dbt: Any, kind: str) -> None:
-    play(thrift_dbt, (kind,))
+    play(thrift_dbt, (kind,), code="ansi")

@@ -22,7 +22,7 @@ class Broken:
     def __init__(self, spark: Any) -> None:
         self.memory = SimpleNamespace(forget=lambda statement: None)
 
-    def check(self, model: Any) -> Any:
+    def check(self, model: Any, **more: Any) -> Any:
         raise ZeroDivisionError("a defect")
 
     publish = check
@@ -58,6 +58,33 @@ def test_an_error_of_our_own_may_be_passed(dbt: Any, request: pytest.FixtureRequ
     assert dbt.run("run", "--select", "number").success, dbt.results
     assert "dbt runs this model as if planproof were absent" in dbt.log
     assert dbt.rows("number") == [(2,)]
+
+
+def test_an_error_of_our_own_before_the_model_runs_may_be_passed(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dbt_planproof.gate
+
+    def broken(*given: Any, **named: Any) -> Any:
+        raise ZeroDivisionError("a defect")
+
+    for settings, ends in (("{'on_internal_error': 'pass'}", True), ("{}", False)):
+        publish_once(dbt, settings)
+        with monkeypatch.context() as patch:
+            patch.setattr(dbt_planproof.gate, "model_of", broken)
+            assert dbt.run("run", "--select", "number").success is ends
+        assert dbt.rows("number") == [(2 if ends else 1,)]
+    assert "internal error in planproof: ZeroDivisionError: a defect" in dbt.results["number"]["message"]
+
+
+def test_a_table_that_dbt_does_not_know_is_not_replaced(dbt: Any) -> None:
+    """dbt reads which relations there are once, when it starts: its CREATE TABLE would fail, and so does the guard."""
+    made = "create table if not exists {{ this }} using parquet as select 7 as id"
+    for kind, settings in (("incremental", "{}"), ("view", "{}"), ("incremental", "{'on_internal_error': 'pass'}")):
+        text = "{{{{ config(materialized='{}', file_format='parquet', meta={{'planproof': {}}}, pre_hook='{}') }}}}"
+        dbt.spark.sql(f"drop table if exists {dbt.schema}.unknown")
+        dbt.write({"models/unknown.sql": text.format(kind, settings, made) + " select 1 as id"})
+        assert not dbt.run("run", "--select", "unknown").success
+        assert "not known when this run began" in dbt.results["unknown"]["message"]
+        assert dbt.rows("unknown") == [(7,)]
 
 
 def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("dbt.adapters.spark")
 
 PACKAGE = Path(__file__).parents[2] / "macros"
 CASES = {
-    "columns": ("id, 1.5BD as price_, array('a') as tags", {("price", "column"), ("price_", "column")}),
+    "columns": ("id, 1.5BD as price_, array('a') as tags", {("price", "column")}),
     "nulls": (
         "if(id = 1, null, id) as id, cast(1 as decimal(10,2)) as price, array('a') as tags",
         {("id", "not_null")},

@@ -12,6 +12,8 @@ pytest.importorskip("dbt.adapters.spark")
 
 from dbt_planproof.reach import _distance
 from planproof.origin import AnalysisError
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import LocalStore
 
 MODELS = {
     "models/t.sql": """
@@ -40,23 +42,39 @@ MODELS = {
 }
 
 
-class Elsewhere:
-    """A session whose Spark does not see what is written here."""
+class Server:
+    """A session whose Spark writes to a disk of its own, or, where `shared`, to this one."""
 
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
+    def __init__(self, error: Exception | None = None, shared: bool = False, store: Any = None) -> None:
+        self.error, self.shared, self.store = error, shared, store
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return list(self.answer)
+        if self.error is not None:
+            raise self.error
+        _, folder, _, nonce, _ = sql.split("'")
+        if self.shared:
+            Path(folder).mkdir()
+            Path(folder, "part-0.txt").write_text(f"{nonce}\n")
+        return []
 
 
-@pytest.mark.parametrize("answer", [AnalysisError("PATH_NOT_FOUND", "there is no such path"), [], [("another",)]])
-def test_a_server_that_does_not_see_this_disk_is_told_apart(answer: Any, tmp_path: Path) -> None:
-    assert "do not share" in str(_distance(Elsewhere(answer), str(tmp_path)))  # type: ignore[arg-type]
+class Readable(LocalStore):
+    """The files of a server that runs as another user."""
+
+    def move(self, source: str, target: str) -> None:
+        raise SparkFailure(f"cannot move {source}: Permission denied")
+
+
+def test_a_server_whose_files_cannot_be_moved_from_here_is_told_apart(tmp_path: Path) -> None:
+    def told(server: Any, root: str = str(tmp_path)) -> str:
+        return str(_distance(server, root))
+
+    assert told(Server(shared=True)) == "None"
+    assert "do not share" in told(Server())
+    assert "there is no such path" in told(Server(AnalysisError("PATH_NOT_FOUND", "there is no such path")))
     assert list(tmp_path.iterdir()) == []
-    assert "over a session only" in str(_distance(Elsewhere([]), "s3://bucket/shop"))  # type: ignore[arg-type]
+    assert "Permission denied" in told(Server(shared=True, store=Readable()))
+    assert "over a session only" in told(Server(), "s3://bucket/shop")
 
 
 @pytest.mark.conformance

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import socket
+import os
 import subprocess
 import sys
 import threading
@@ -62,9 +63,11 @@ def test_only_one_of_many_gets_it(tmp_path: Path) -> None:
 def test_dead_is_only_what_is_certainly_dead() -> None:
     here = Owner.here("given up")
     assert here.is_dead, "this process does not work on that run"
-    assert Owner(socket.gethostname(), dead_pid(), "r").is_dead
+    gone = dead_run("r")
+    assert gone.is_dead
+    assert not replace(gone, space="pid:[1]").is_dead, "another container's pids are not seen from here"
     assert not Owner("another-host", dead_pid(), "r").is_dead, "nothing is known of another host"
-    parent = Owner(socket.gethostname(), 1, "r")
+    parent = replace(gone, pid=os.getppid())
     assert not parent.is_dead
     assert replace(parent, started="0.5").is_dead, "the pid was given to another process"
 
@@ -78,7 +81,7 @@ def test_a_lock_that_cannot_be_read_is_not_dead(tmp_path: Path) -> None:
 
 
 def dead_run(run: str) -> Owner:
-    return Owner(socket.gethostname(), dead_pid(), run)
+    return replace(Owner.here(run), pid=dead_pid(), started=None)
 
 
 def test_one_rescuer_at_a_time_inherits_from_the_dead(tmp_path: Path) -> None:
@@ -128,6 +131,18 @@ def test_the_living_are_inherited_from_by_force_only(tmp_path: Path) -> None:
         pass
     with by_force:
         pass
+
+
+def test_a_file_system_without_links_still_has_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*paths: str) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    held = lock.acquire(LocalStore(), str(tmp_path), "t", "first", "s.t")
+    with pytest.raises(lock.Locked, match="run first"):
+        lock.acquire(LocalStore(), str(tmp_path), "t", "second", "s.t")
+    held.release()
+    assert LocalStore().names(str(tmp_path / ".planproof/locks")) == []
 
 
 def test_release_leaves_the_lock_of_another(tmp_path: Path) -> None:

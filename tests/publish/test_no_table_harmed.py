@@ -187,6 +187,25 @@ def test_a_model_may_read_the_table_that_it_replaces(shop: Shop) -> None:
     assert shop.rows() == [(103,), (113,)]
 
 
+def test_rows_for_a_table_that_was_missing_when_they_were_compiled_are_refused(
+    shop: Shop, session: Any, dying: Any, killed: Any
+) -> None:
+    """Between the two renames of a full refresh there is no table: an incremental model then compiles to all rows."""
+    shop.published("select 1 as id", **DELTA)
+    delta, at = Model(shop.t, "select 2L as id", **DELTA), 0
+    while shop.spark.catalog.tableExists(shop.t):
+        shop.guard.recover()
+        with pytest.raises(killed):
+            Guard(dying(at)[0]).publish(delta, full_refresh=True)
+        at += 1
+    report = shop.publish("select cast(id as int) as id from range(9)", **DELTA)
+    assert (report.outcome, report.findings[-1].code) == ("failed", "PP601"), report
+    assert "Compile and run the model again" in (report.error or "")
+    assert shop.rows() == [(1,)]
+    shop.published("select 2 as id", **DELTA)
+    assert shop.rows() == [(1,), (2,)]
+
+
 def test_a_value_that_this_session_cannot_spell_is_refused_before_anything_moves(shop: Shop) -> None:
     shop.published("select 1 as id, 'b\\\\s' as d", partition_by=["d"])
     shop.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")

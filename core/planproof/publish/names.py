@@ -20,7 +20,11 @@ _PLAIN = re.compile(r"[a-z0-9_]{1,80}")
 
 
 class Refused(Exception):
-    """The target cannot be replaced safely; the message says why and what to do."""
+    """The target cannot be replaced safely; the message says why and what to do. `transient`: a new run may do it."""
+
+    def __init__(self, message: str, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 def quoted(parts: Sequence[str]) -> str:

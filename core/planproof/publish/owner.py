@@ -13,29 +13,34 @@ _running: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """`started` is the process's start time in the kernel's ticks, None where it cannot be read: pids are reused."""
+    """`started` is the process's start time in the kernel's ticks, None where it cannot be read: pids are reused.
+
+    `space` is the kernel's name of the pid's namespace: containers may have a host's name and pids of their own.
+    """
 
     host: str
     pid: int
     run: str
     started: str | None = None
+    space: str | None = None
 
     @classmethod
     def here(cls, run: str) -> Owner:
         pid = os.getpid()
-        return cls(socket.gethostname(), pid, run, _started(pid))
+        return cls(socket.gethostname(), pid, run, _started(pid), _space())
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> Owner:
-        return cls(str(form["host"]), int(form["pid"]), str(form["run"]), form.get("started"))
+        return cls(str(form["host"]), int(form["pid"]), str(form["run"]), form.get("started"), form.get("space"))
 
     def form(self) -> dict[str, Any]:
         return asdict(self)
 
     @property
     def is_dead(self) -> bool:
-        """True only where it is certain: this host, and the process is gone or has given the run up. Never by clock."""
-        if self.host != socket.gethostname():
+        """True only where it is certain: this host, its pids seen from here, and the process is gone or has given the
+        run up. Never by clock."""
+        if self.host != socket.gethostname() or self.space != _space():
             return False
         if self.pid == os.getpid() and self.started == _started(self.pid):
             return self.run not in _running
@@ -64,6 +69,13 @@ def _exists(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def _space() -> str | None:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
 
 
 def _started(pid: int) -> str | None:

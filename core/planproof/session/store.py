@@ -6,6 +6,7 @@ with its characters as they are (not percent-encoded). `decoded` makes one of a 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
@@ -76,6 +77,9 @@ def store_of(session: Session) -> Store:
     return RoutedStore(HadoopStore(spark) if spark is not None and hasattr(spark, "_jvm") else None)
 
 
+_LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
 class LocalStore:
     """Files of this machine."""
 
@@ -105,10 +109,30 @@ class LocalStore:
                 os.link(temporary, path)
             except FileExistsError:
                 return False
+            except OSError as error:
+                if error.errno not in _LINKLESS:
+                    raise
+                return self._created(path, text)
             finally:
                 os.unlink(temporary)
         except OSError as error:
             raise SparkFailure(f"cannot write {location}: {error}") from error
+        return True
+
+    def _created(self, path: str, text: str) -> bool:
+        """For file systems that have no links."""
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileExistsError:
+            return False
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            os.unlink(path)
+            raise
         return True
 
     def _temporary(self, path: str, text: str) -> str:
@@ -254,7 +278,10 @@ class HadoopStore:
             files, path = self._open(location)
             if not files.exists(path):
                 return None
-            return int(files.getFileStatus(path).getModificationTime()) / 1000
+            # An object store's folders are always of this moment; what lies in them is not.
+            below = [status for status in files.listStatus(path) if status.isFile()]
+            found = below or [files.getFileStatus(path)]
+            return max(int(status.getModificationTime()) for status in found) / 1000
 
     def names(self, location: str) -> list[str]:
         from planproof.session.failures import translated

@@ -18,6 +18,7 @@ from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
+from planproof.schema import PhysicalSchema
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -108,17 +109,30 @@ class ThriftSession:
                 self.rows(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
 
     def planes(self, sql: str) -> SparkPlanes:
-        view = f"planproof_{uuid.uuid4().hex}"
         query = sql.strip().removesuffix(";")
-        self.rows(f"CREATE TEMPORARY VIEW {view} AS (\n{query}\n)")
+        try:
+            declared = self._viewed(query)
+        except AnalysisError as error:
+            if error.condition != "COLUMN_ALREADY_EXISTS":
+                raise
+            # A query may have two columns of one name, a view may not.
+            names = [str(row[0]) for row in self.rows(f"DESCRIBE QUERY {query}")]
+            viewed = self._viewed(query, [f"c{i}" for i in range(len(names))])
+            declared = PhysicalSchema(tuple(replace(f, name=name) for f, name in zip(viewed, names)))
+        fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
+        # What feeds a temporary view of another client is not known: no flag is evidence.
+        return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
+
+    def _viewed(self, query: str, columns: Sequence[str] = ()) -> PhysicalSchema:
+        """The schema of a temporary view over the query, its columns named anew where `columns` says so."""
+        view = f"planproof_{uuid.uuid4().hex}"
+        named = f" ({', '.join(columns)})" if columns else ""
+        self.rows(f"CREATE TEMPORARY VIEW {view}{named} AS (\n{query}\n)")
         try:
             ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {view} AS JSON")
         finally:
             self.rows(f"DROP VIEW IF EXISTS {view}")
-        declared = relation(view, str(text)).schema
-        fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
-        # What feeds a temporary view of another client is not known: no flag is evidence.
-        return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
+        return relation(view, str(text)).schema
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(sql)

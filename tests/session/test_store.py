@@ -1,0 +1,70 @@
+"""The same calls on this machine's files and through Spark's own file systems, which reach HDFS and object stores."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import HadoopStore, LocalStore
+
+
+@pytest.fixture(params=["local", "hadoop"])
+def store(request: pytest.FixtureRequest) -> Any:
+    return LocalStore() if request.param == "local" else HadoopStore(request.getfixturevalue("spark"))
+
+
+def test_a_file_is_written_read_replaced_and_deleted(store: Any, tmp_path: Path) -> None:
+    place = f"file:{tmp_path}/a b/ü.json"
+    assert (store.read(place), store.exists(place), store.modified(place)) == (None, False, None)
+    store.write(place, "eins")
+    store.write(place, "zwei")
+    assert store.read(place) == "zwei"
+    assert [name for name in store.names(f"file:{tmp_path}/a b") if not name.endswith(".crc")] == ["ü.json"]
+    for _ in range(2):
+        store.delete(place)
+        assert not store.exists(place)
+    assert store.names(f"file:{tmp_path}/nowhere") == []
+    store.delete(f"file:{tmp_path}/a b")
+    assert not (tmp_path / "a b").exists()
+
+
+def test_one_of_many_creates_a_file(store: Any, tmp_path: Path) -> None:
+    place, barrier, made = str(tmp_path / "lock.json"), threading.Barrier(6), []
+
+    def create(text: str) -> None:
+        barrier.wait()
+        if store.create(place, text):
+            made.append(text)
+
+    threads = [threading.Thread(target=create, args=(str(i),)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [store.read(place)]
+
+
+def test_nothing_is_moved_over_something(store: Any, tmp_path: Path) -> None:
+    old, new = str(tmp_path / "old/part.parquet"), str(tmp_path / "new/x=1/part.parquet")
+    store.write(old, "rows")
+    store.move(old, new)
+    assert (store.exists(old), store.read(new)) == (False, "rows")
+    store.write(old, "others")
+    with pytest.raises(SparkFailure, match="exists"):
+        store.move(old, new)
+    assert (store.read(old), store.read(new)) == ("others", "rows")
+    with pytest.raises(SparkFailure):
+        store.move(str(tmp_path / "gone"), str(tmp_path / "there"))
+
+
+def test_a_versions_age_is_that_of_its_files(store: Any, tmp_path: Path) -> None:
+    """Some stores say of every folder that it was changed just now."""
+    store.write(str(tmp_path / "v1/part.parquet"), "rows")
+    for path in (*(tmp_path / "v1").iterdir(), tmp_path / "v1"):
+        os.utime(path, (1000, 1000))
+    assert store.modified(str(tmp_path / "v1")) == 1000.0
