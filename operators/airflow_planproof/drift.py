@@ -27,7 +27,9 @@ class Last:
     def seen(self) -> Seen:
         """Nothing where there was no audit before. Raises `PlanproofCannotRun` for a file of another kind."""
         if self._file is None:
-            found = self._ti.xcom_pull(task_ids=self._ti.task_id, key=KEY, include_prior_dates=True, **self._mapped())
+            # Without a map index Airflow 3 gives the values of all earlier runs, not the last one's.
+            at = -1 if getattr(self._ti, "map_index", None) is None else self._ti.map_index
+            found = self._ti.xcom_pull(task_ids=self._ti.task_id, key=KEY, include_prior_dates=True, map_indexes=at)
             return found if isinstance(found, dict) else {}
         if not self._file.exists():
             return {}
@@ -49,10 +51,6 @@ class Last:
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}.tmp")
         draft.write_text(json.dumps(now, indent=1), encoding="utf-8")
         os.replace(draft, self._file)
-
-    def _mapped(self) -> dict[str, Any]:
-        mapped = getattr(self._ti, "map_index", -1)
-        return {"map_indexes": mapped} if mapped is not None and mapped >= 0 else {}
 
 
 def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]:

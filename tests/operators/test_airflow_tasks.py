@@ -194,6 +194,31 @@ def test_an_audit_tells_what_changed_since_the_last_one(
     assert f"{table}: column gone string went" in second.log
 
 
+SEEN = f"""{HEAD}
+    @task
+    def look(ti=None):
+        from airflow_planproof.drift import Last
+        from planproof.report.model import PlaneReading, Report
+
+        last = Last(ti, None)
+        seen = last.seen()
+        stored = PlaneReading("catalog", "read", None, (("id", "int", True),))
+        last.keep([Report("t", "audited", planes=(stored,), rows=ROWS)])
+        return seen
+
+    look()
+"""
+
+
+def test_the_last_audit_is_the_one_before_however_many_there_were(run_dag: Callable[..., Any]) -> None:
+    seen = []
+    for rows in (1, 2, 3):
+        ran = run_dag(SEEN, ROWS=rows)
+        assert ran.states == {"look": "success"}, ran.failures
+        seen.append(ran.xcoms["look"]["return_value"])
+    assert seen == [{}, {"t": {"columns": [["id", "int"]], "rows": 1}}, {"t": {"columns": [["id", "int"]], "rows": 2}}]
+
+
 PIPED = f"""{HEAD}
     PlanproofAuditOperator(
         task_id="files", paths=PATH, contract=[("id", "bigint", NULLABLE)], python=PYTHON,
