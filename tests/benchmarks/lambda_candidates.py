@@ -3,7 +3,21 @@
 `python tests/benchmarks/lambdas.py --tried` measures them, over the same data as the rules.
 """
 
+
+def _zipped(fields: list[str]) -> tuple[str, str]:
+    """A sum over fields of the readings, of 24 fields, and the same over these alone, zipped."""
+    body = " + ".join(f"length(r.{f})" if f.startswith("s") else f"r.{f} % 7" for f in fields)
+    text = f"select id, aggregate({{}}, 0L, (a, r) -> a + {body}) as r from devices"
+    paths = ", ".join(f"device.readings.{f}" for f in fields)
+    return text.format("device.readings"), text.format(f"arrays_zip({paths})")
+
+
+_NUMBERS, _STRINGS = [f"n{n}" for n in range(10)], [f"s{n}" for n in range(12)]
 CANDIDATES = {
+    "3 of 24 fields zipped": _zipped(_NUMBERS[:3]),
+    "9 of 24 fields zipped": _zipped(_NUMBERS[:9]),
+    "9 numbers and 6 strings of 24 fields zipped": _zipped(_NUMBERS[:9] + _STRINGS[:6]),
+    "9 numbers and 12 strings of 24 fields zipped": _zipped(_NUMBERS[:9] + _STRINGS),
     "one transform for two": (
         "select id, transform(transform(xs, x -> x + 1), y -> y * 2) as r from events",
         "select id, transform(xs, x -> (x + 1) * 2) as r from events",

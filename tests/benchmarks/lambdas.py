@@ -51,6 +51,8 @@ QUERIES = {
         (a, i) -> named_struct('s', a.s + i.tax, 'n', a.n + i.suppkey), a -> a.s / (a.n + 1)) as r from orders""",
     "nested field": "select orderkey from orders where exists(items, i -> i.address.city = '7B')",
     "pairs of items": "select orderkey, exists(items, i -> exists(items, j -> j.suppkey = i.suppkey + 1)) as r from orders",
+    "a supplier twice": """select orderkey, exists(items, i -> exists(items, j -> j.suppkey = i.suppkey
+        and j.linenumber != i.linenumber)) as r from orders""",
     # wide structs
     "largest reading": """select id, aggregate(device.readings, 0D, (a, r) -> greatest(a, r.value)) as top
         from devices""",

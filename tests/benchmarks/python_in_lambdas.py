@@ -1,15 +1,19 @@
 """A Python function in a lambda, lowered by planproof, against what Spark leaves one to write: explode, call, collect.
 
     python tests/benchmarks/python_in_lambdas.py [--rows 300000] [--elements 10] [--repeat 5] [--kind arrow]
+        [--prices N]
 
-All run the same function over the same Parquet table, as an Arrow function and as a plain one; runs alternate, and the
-medians are compared. `explode` is the shortest way to write it, and gives other rows: no empty lists, elements in any
-order. `same rows` keeps both. Its rows are compared with the lambda's.
+All run the same function over the same Parquet table, as an Arrow function, as one of pandas Series (where pandas is
+installed) and as a plain one; runs alternate, and the medians are compared. `explode` is the shortest way to write it,
+and gives other rows: no empty lists, elements in any order. `same rows` keeps both. Its rows are compared with the
+lambda's. `scan` reads the same columns and calls nothing. Prices differ, or there are only N of them: a plain function
+is called once for arguments that repeat within a batch.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import statistics
 import sys
@@ -26,12 +30,18 @@ def score(price: Any, rate: Any) -> Any:
     return pc.round(pc.multiply(price, pc.subtract(1.0, rate)), 2)
 
 
+def score_series(price: Any, rate: Any) -> Any:
+    """The same for pandas Series."""
+    return (price * (1.0 - rate)).round(2)
+
+
 def score_one(price: Any, rate: Any) -> Any:
     """The same for one element."""
     return None if price is None or rate is None else round(price * (1.0 - rate), 2)
 
 
-FUNCTIONS = {"arrow": score, "python": score_one}
+FUNCTIONS = {"arrow": score, "pandas": score_series, "python": score_one}
+SCAN = "select id, rate, items.price from numbers"
 LAMBDA = "select id, transform(items, i -> score(i.price, rate)) as y from numbers"
 EXPLODED = """
 select id, collect_list(v) as y from
@@ -43,7 +53,7 @@ select id, transform(array_sort(collect_list(if(at is null, null, struct(at, v))
 DATA = """
 select id, pmod(id, 7) / 100D as rate, repeat(uuid(), 4) as note,
   transform(slice(sequence(1, {elements}), 1, if(id % 50 = 0, 0, {elements})),
-    n -> named_struct('price', double(n * 1.25 + id), 'sku', string(n))) as items
+    n -> named_struct('price', {price}, 'sku', string(n))) as items
 from range({rows})"""
 
 
@@ -53,7 +63,9 @@ def main() -> int:
     parser.add_argument("--elements", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--kind", action="append", choices=sorted(FUNCTIONS))
+    parser.add_argument("--prices", type=int, help="how many different prices there are")
     given = parser.parse_args()
+    price = f"pmod(xxhash64(id, n), {given.prices}) * 1.25D" if given.prices else "double(n * 1.25 + id)"
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory() as home:
         from planproof.session import embedded
@@ -61,9 +73,11 @@ def main() -> int:
         session: Any = embedded({"spark.master": "local[2]", "spark.sql.warehouse.dir": str(Path(home) / "warehouse")})
         try:
             session.spark.sparkContext.setLogLevel("ERROR")
-            session.spark.sql(DATA.format(rows=given.rows, elements=given.elements)).write.saveAsTable("numbers")
+            data = DATA.format(rows=given.rows, elements=given.elements, price=price)
+            session.spark.sql(data).write.saveAsTable("numbers")
             for kind in given.kind or FUNCTIONS:
-                measure(session, kind, given)
+                if kind != "pandas" or importlib.util.find_spec("pandas"):
+                    measure(session, kind, given)
         finally:
             session.stop()
     return 0
@@ -78,7 +92,7 @@ def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     logical = plan(LAMBDA, catalog, conf=session.conf, registry=guard.functions.registry)
     found = guard.functions.lowered(logical, catalog)
     assert found is not None
-    texts = {"lambda": found[1].sql, "explode": EXPLODED, "same rows": SAME_ROWS}
+    texts = {"lambda": found[1].sql, "explode": EXPLODED, "same rows": SAME_ROWS, "scan": SCAN}
     seconds: dict[str, list[float]] = {name: [] for name in texts}
     for turn in range(given.repeat + 1):
         for name, text in texts.items():

@@ -68,6 +68,9 @@ SELECT id, size(map_filter(attrs, (k, v) -> to_json(struct(v)) LIKE '%"v"%')) AS
 SELECT id, transform(words, w -> to_json(struct(upper(name), w))) AS r, struct(transform(items, i -> i.price)) AS s FROM rows;
 SELECT id, exists(words, w -> w = collate(upper(name), 'UTF8_LCASE')) AS r, exists(tongues, w -> w = upper(tongue)) AS s FROM rows;
 SELECT transform(words, w -> concat(w, upper(name))) AS r, count(*) AS n FROM rows GROUP BY r;
+SELECT filter(words, (x, i) -> i < 2) AS r, count(*) AS n FROM rows GROUP BY filter(words, (x, i) -> i < 2), r;
+SELECT id, transform(ds, x -> round(x / aggregate(xs, 0, (a, y) -> a + coalesce(y, 0)), 1)) AS r FROM rows WHERE id IN (2, 10);
+SELECT id, slice(transform(words, w -> sha2(w, 256)), 1, 1) AS r, filter(words, w -> w LIKE concat(regexp_extract(name, '(.)', 1), '%')) AS s FROM rows;
 SELECT filter(words, (x, i) -> i < 2) AS r, count(*) AS n FROM rows GROUP BY ALL HAVING size(filter(words, (x, i) -> i < 2)) > 1 ORDER BY r;
 SELECT filter(words, (x, i) -> i < 2) AS r, count(*) AS n FROM rows GROUP BY ROLLUP (filter(words, (x, i) -> i < 2));
 SELECT transform(words, w -> concat(w, upper(name))) AS r, r[0] FROM rows WHERE id = 1;

@@ -267,7 +267,8 @@ class Grammar:
             lambda: self._raising(f"({v('double', depth)} {self.chance.choice('/%')} {v('double', depth)})"),
             lambda: self._raising(f"({v('int', depth)} / {v('int', depth)})"),
             lambda: f"({v('double', depth)} / {self.chance.choice(('2', '4D', '0.5D'))})",
-            lambda: f"CAST({v('int', depth)} AS DOUBLE)",
+            lambda: f"CAST({v(self.chance.choice(('int', 'decimal', 'boolean')), depth)} AS DOUBLE)",
+            lambda: f"round({v('double', depth)}, 1)",
             lambda: self._any("double", depth),
             lambda: self._reduced("double", depth),
         )
@@ -286,7 +287,7 @@ class Grammar:
         return self._pick(
             lambda: f"concat({v('string', depth)}, {v('string', depth)})",
             lambda: f"upper({v('string', depth)})",
-            lambda: f"reverse({v('string', depth)})",
+            lambda: f"{self.chance.choice(('reverse', 'lower', 'md5'))}({v('string', depth)})",
             lambda: self._any("string", depth),
             lambda: f"CAST({v('int', depth)} AS STRING)",
             lambda: self._reduced("string", depth),
@@ -320,6 +321,9 @@ class Grammar:
             *[lambda: self._counted(depth)] * 2,
             lambda: self._fused(depth),
             lambda: self._overlapping(depth),
+            lambda: self._over_fields(depth),
+            lambda: self._raising(f"({v('string', depth)} LIKE {v('string', depth)})"),
+            lambda: f"CAST({v(self.chance.choice(('int', 'double', 'decimal')), depth)} AS BOOLEAN)",
             lambda: self.chance.choice(_VOLATILE),
         )
 
@@ -343,10 +347,19 @@ class Grammar:
         elif chosen < 0.3:
             arrays = [self.chance.choice(self._leaves("ints")), failing if "x" not in words(failing) else "array(1)"]
             self.risky = True
+        elif chosen < 0.4:
+            arrays = [self.chance.choice(self._leaves(kind)), "array(x)"]
         elif chosen < 0.6:
             arrays = [self.chance.choice(self._leaves(kind)) for _ in "12"]
         sides = self.chance.sample(("x", "w"), 2)
         return f"exists({arrays[0]}, x -> exists({arrays[1]}, w -> {sides[0]} = {sides[1]}))"
+
+    def _over_fields(self, depth: int) -> str:
+        """A lambda over an array that is made of an outer element's fields, whose flag is no other's."""
+        kind = self.chance.choice(("firms", "pairs"))
+        fields = ", ".join({"firms": ("x.a", "x.n"), "pairs": ("x.key",)}[kind])
+        sought = self._outer("int" if kind == "firms" else "string", depth, ("x", ELEMENTS[kind]), ("y", "int"))
+        return f"exists({self.chance.choice(self._leaves(kind))}, x -> exists(array({fields}), y -> y <=> {sought}))"
 
     def _end(self, array: str) -> str:
         form = self.chance.choice(("get({}, 0)", "{}[0]", "element_at({}, 1)", "element_at({}, -1)", "{}[1]"))

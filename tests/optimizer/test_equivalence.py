@@ -85,6 +85,13 @@ def test_each_rewriting_names_the_rules_that_made_it() -> None:
     ]
 
 
+def test_groups_that_become_equal_are_one() -> None:
+    first = "filter(xs, (x, i) -> i < 3)"
+    found = optimize(plan(f"SELECT {first} AS f FROM t GROUP BY {first}, {first}", CATALOG))
+    assert found.sql == "SELECT slice(xs, 1, 3) AS f FROM t GROUP BY slice(xs, 1, 3), slice(xs, 1, 3)"
+    assert (found.rules, found.findings) == (("filter_to_slice",), ())
+
+
 def test_a_statement_whose_query_stands_in_a_string_is_left_alone() -> None:
     made = plan("EXECUTE IMMEDIATE 'SELECT exists(xs, x -> x = 7) AS e FROM t'", CATALOG)
     assert optimize(made).sql == made.text

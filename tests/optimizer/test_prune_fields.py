@@ -19,6 +19,7 @@ SOURCES = {
         ("box", f"struct<items:array<{ITEM}>,label:string>", True),
         ("attrs", "map<string,struct<a:int,b:double,c:string,d:string>>", True),
         ("pair", "array<struct<a:int,b:int>>", True),
+        ("solid", Array(parse_type(ITEM), True), False),
         ("firm", Array(parse_type("struct<a:int NOT NULL,b:int NOT NULL,c:string,d:string,e:string>"), False), False),
     ]
 }
@@ -108,7 +109,7 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
         ("a third of the struct is zipped", "SELECT exists(items, i -> i.sku = i.note AND i.city = i.a) e FROM t"),
         (
             "it would be zipped once per element",
-            "SELECT exists(items, i -> exists(items, j -> j.qty = i.qty AND j.price = i.price)) e FROM t",
+            "SELECT exists(solid, i -> exists(solid, j -> j.qty = i.qty AND j.price = i.price)) e FROM t",
         ),
         ("half of the struct is read", "SELECT exists(pair, p -> p.a > 1) e FROM t"),
         ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),
@@ -130,6 +131,15 @@ def test_it_does_not_fire(why: str, sql: str) -> None:
 def test_a_field_that_is_never_null_keeps_its_flag() -> None:
     sql = "SELECT exists(firm, f -> f.a > 1) e FROM t"
     assert rewritten(sql) == "SELECT exists(firm.`a`, f -> f > 1) e FROM t"
+
+
+def test_what_a_lambda_inside_another_zips_is_bound_once() -> None:
+    sql = "SELECT exists(items, i -> exists(items, j -> j.qty = i.qty AND j.price > i.price)) e FROM t"
+    found = optimize(plan(sql, Catalog(SOURCES)))
+    assert found.sql == (
+        "SELECT transform(array(arrays_zip(items.`qty`, items.`price`)), v1 -> "
+        "exists(v1, i -> exists(v1, j -> j.qty = i.qty AND j.price > i.price)))[0] e FROM t"
+    )
 
 
 def test_what_another_rule_shares_between_two_calls_is_pruned_in_each_by_itself() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -266,6 +267,23 @@ def test_a_worker_needs_no_planproof(kind: str) -> None:
     ran = subprocess.run([sys.executable, "-c", WORKER], input=form, capture_output=True, timeout=120)
     assert ran.returncode == 0, ran.stderr.decode()[-2000:]
     assert ran.stdout.decode().strip() == "[[2.0, 4.0], [], None]"
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_a_plain_function_is_called_once_for_arguments_that_repeat(deterministic: bool) -> None:
+    calls = []
+
+    def divided(a: Any, b: Any) -> Any:
+        calls.append((a, b))
+        return None if a is None else math.copysign(b, a)
+
+    functions = {"divided": Function(divided, "double", kind="python", deterministic=deterministic)}
+    made = Application(0, "divided", (Given(0, 1), Given(1, 0)), (DOUBLE, DOUBLE), DOUBLE, True)
+    evaluated = over_lists(ListCall("c", Level(Given(0, 1), (), (made,), (), True)), functions, "UTC")
+    lists = [[0.0, None], [-0.0, 0.0], []] * 50
+    found = evaluated(pa.array(lists, pa.list_(pa.float64())), pa.array([1.0, 2.0, 3.0] * 50))
+    assert repr(found.to_pylist()) == repr([[1.0, None], [-2.0, 2.0], []] * 50)
+    assert len(calls) == (4 if deterministic else 200)
 
 
 def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source: str) -> None:

@@ -24,5 +24,8 @@ class Condition:
 NAMES_KEPT = Condition("no struct names a field after it", "keeps_names", True, "planproof.optimizer.retype")
 """What all rules need that put a variable in the place of something else."""
 
+PLAIN_STRINGS = Condition("no string has a collation", "plain_strings", True, "planproof.optimizer.laws")
+"""What the driver asks for all rules."""
+
 VARIABLES_KEPT = Condition("nor one of a lambda inside", "keeps_variables", True, "planproof.optimizer.retype")
 """What rules need that loosen a flag within a body."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planproof.conf import Conf
 from planproof.expr import Call
 from planproof.functions.registry import Registry
+from planproof.optimizer import laws
 from planproof.optimizer.rules import OVER, RULES, Rule
 from planproof.plan.nodes import Plan
 from planproof.schema import LogicalSchema
@@ -57,7 +58,12 @@ def _called(plan: Plan) -> frozenset[str]:
 
 
 def run(plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULES) -> Optimized:
-    """Applies the rules in order until none changes the plan. Raises `RewriteCycle` where that never happens."""
+    """Applies the rules in order until none changes the plan. Raises `RewriteCycle` where that never happens.
+
+    A plan that computes with collated strings stays as it is.
+    """
+    if not laws.plain_strings(plan):
+        return Optimized(plan, (), ())
     fired: list[Fired] = []
     refused: dict[str, Refused] = {}
     seen = [plan]

@@ -12,6 +12,7 @@ from typing import Any
 
 from planproof.expr import Alias, Column, Expr, Lambda, Literal, Variable
 from planproof.functions.signature import Function
+from planproof.plan.nodes import Aggregate
 from planproof.types import DataType
 
 _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",)}
@@ -50,8 +51,15 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
         # One text that stands for two places is bound once in one of the plans, and twice in the other.
         ids.update({p.id: q.id for p, q in zip(one.parameters, other.parameters)})
     if is_dataclass(one) and not isinstance(one, DataType):
-        return all(_same(getattr(one, name), getattr(other, name), ids) for name in _compared(one.__class__))
+        return all(_same(_part(one, name), _part(other, name), ids) for name in _compared(one.__class__))
     return bool(one == other)
+
+
+def _part(node: Any, name: str) -> Any:
+    """A field of a node; groups that became equal are one group, as they are where a text says one twice."""
+    found = getattr(node, name)
+    once = name == "groups" and isinstance(node, Aggregate) and node.grouping_sets is None
+    return tuple(dict.fromkeys(found)) if once else found
 
 
 @cache

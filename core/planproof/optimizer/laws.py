@@ -25,6 +25,7 @@ from planproof.expr import (
 )
 from planproof.functions.families.casts import CASTS
 from planproof.functions.signature import Category
+from planproof.plan.nodes import Plan
 from planproof.types import (
     BOOLEAN,
     BYTE,
@@ -46,10 +47,11 @@ from planproof.types import (
     is_numeric,
     walk,
 )
-from planproof.types.casts import can_up_cast
+from planproof.types.casts import can_up_cast, cannot_fail
 
-HASHED_ALIKE = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Types on which `=` and hash sets agree; of floats they differ about NaN and -0.0."""
+HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types whose values Spark keeps in hash sets as `=` compares them. So does 4.3 with floats; of 4.0 to 4.2 that is not
+known."""
 
 
 def free_variables(expr: Expr) -> frozenset[int]:
@@ -96,7 +98,7 @@ def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
 
 def _cast_raises(source: DataType, target: DataType, ansi: bool) -> bool:
     """Without ANSI what does not fit becomes NULL or wraps, but a value of a variant or an interval still fails."""
-    if can_up_cast(source, target):
+    if cannot_fail(source, target):
         return False
     return ansi or any(isinstance(t, Interval) or t == VARIANT for t in (*walk(source), *walk(target)))
 
@@ -109,7 +111,7 @@ def _total(call: Call, filled: Expr | None) -> bool:
         return len(call.args) == 2 and isinstance(pattern, Literal) and "\\" not in str(pattern.value)
     if call.type not in (FLOAT, DOUBLE) and name != "div":
         return False
-    if name in ("+", "-", "*", "negative", "positive", "abs"):
+    if name in ("+", "-", "*", "negative", "positive", "abs", "round", "bround"):
         return True
     return name in ("/", "%", "div") and _not_zero(call.args[-1], filled)
 
@@ -125,7 +127,9 @@ def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
 
 _DIVISIONS = frozenset(("/", "%", "div", "mod", "pmod"))
 _STOPPING = "= < <= > >= not + - * negative positive concat getmapvalue getarrayitem element_at"
-_STRICT = frozenset(_STOPPING.split())
+_OF_TEXT = "upper lower length reverse like ilike rlike"
+_OF_NUMBERS = "round bround floor ceil sqrt"
+_STRICT = frozenset(f"{_STOPPING} {_OF_TEXT} {_OF_NUMBERS}".split())
 """Functions that stop at a null operand, whose null is theirs then."""
 _TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct"))
 """Functions that evaluate all their operands, and make something else of a null."""
@@ -171,9 +175,17 @@ def _depends(call: Call) -> bool:
     return call.function.name == "concat" and not isinstance(call.type, Array)
 
 
-def plain_strings(expr: Expr) -> bool:
-    """No string in it has a collation of its own: which one wins depends on how each operand is written."""
-    return not any(isinstance(e.type, String) and e.type.collation is not None for e in expr.walk())
+def plain_strings(plan: Plan) -> bool:
+    """Nothing computes with a string that has a collation of its own: which one wins depends on how each operand of a
+    call is written, those that are structs with strings in them too."""
+    computed = (e for e in plan.all_expressions() if isinstance(e, Call | Cast))
+    return not any(_collated(e.type) or any(_collated(c.type) for c in e.children) for e in computed)
+
+
+def _collated(data_type: DataType) -> bool:
+    if isinstance(data_type, String):
+        return data_type.collation is not None
+    return any(_collated(child) for child in data_type.children)
 
 
 _OF_ROWS = (Category.SCALAR, Category.OPERATOR)

@@ -125,7 +125,9 @@ def _prepared(application: Application, function: Function, zone: str) -> tuple[
     name = application.function
     if function.kind == "pandas":
         return over_series(name, function.call, declared, zone), declared
-    return _over_values(name, function.call, [spark_type(t) for t in application.takes], returns), declared
+    takes = [spark_type(t) for t in application.takes]
+    found = _over_values(name, function.call, takes, returns)
+    return (_once(found) if function.deterministic else found), declared
 
 
 def _arrow_type(t: Any) -> Any:
@@ -135,6 +137,17 @@ def _arrow_type(t: Any) -> Any:
         return to_arrow_type(t, timezone="UTC")
     except TypeError:  # Before pyspark 4.3 UTC is the default.
         return to_arrow_type(t)
+
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function over arrays, called for each row of arguments once; Spark may leave out repeated calls as well."""
+    from planproof.arrow.repeats import distinct
+
+    def over_arrays(*arrays: Any) -> Any:
+        found = distinct(arrays)
+        return function(*arrays) if found is None else function(*found[0]).take(found[1])
+
+    return over_arrays
 
 
 def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns: Any) -> Callable[..., Any]:

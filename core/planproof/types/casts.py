@@ -246,6 +246,22 @@ def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
     return False
 
 
+def cannot_fail(source: n.DataType, target: n.DataType) -> bool:
+    """Whether no value fails under ANSI, though it may lose digits (`Cast.castToDouble` and its like)."""
+    origin, aim = _group(source), _group(target)
+    return can_up_cast(source, target) or aim in _TOTAL.get(origin, frozenset())
+
+
+_TOTAL: dict[str, frozenset[str]] = {
+    "string": frozenset({"binary"}),
+    "boolean": frozenset({"integral", "fractional"}),
+    "integral": frozenset({"fractional", "boolean"}),
+    "decimal": frozenset({"fractional", "boolean"}),
+    "fractional": frozenset({"fractional", "boolean"}),
+    "timestamp": frozenset({"date"}),
+    "timestamp_ntz": frozenset({"date"}),
+}
+
 _UP = {
     ("date", "timestamp"),
     ("date", "timestamp_ntz"),

@@ -9,7 +9,6 @@ from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.calls import FALSE, applied, number
 from planproof.optimizer.condition import Condition
-from planproof.optimizer.retype import fits
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import Array
@@ -19,7 +18,6 @@ CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
     Condition("is deterministic", "_deterministic", True),
     Condition("does not use the element", "_without", True),
-    Condition("have one type", "_alike", True),
 )
 
 
@@ -37,16 +35,13 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - may be null behind a test of the outer one's size alone: of an empty one `exists` is false, `arrays_overlap` NULL;
     - cannot raise, for an empty outer array never evaluates it;
     - is deterministic: `exists` computes it for each element;
-    - does not use the element;
-
-    and
-
-    - the elements of both have one type, on which `=` and hash sets agree: of floats they differ about -0.0.
+    - does not use the element.
 
     >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))")
     'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'
 
-    Spark's old `exists`, which takes a null of its body for false, is left alone.
+    It pays for types that Spark looks up in a hash set. Spark's old `exists`, which takes a null of its body for false,
+    is left alone.
     """
     if not conf.three_valued_exists:
         return plan
@@ -62,7 +57,7 @@ def _overlapping(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     right, inner = outer.body.args
     if not isinstance(inner, Lambda) or not _compares(inner.body, outer.parameters[0], inner.parameters[0]):
         return expr
-    if not _alike(left, right) or not _may_stand_outside(right, outer.parameters[0], conf):
+    if not _hashed(left) or not _may_stand_outside(right, outer.parameters[0], conf):
         return expr
     found = applied("arrays_overlap", (left, right), conf, registry)
     if _may_be_null(right):
@@ -70,17 +65,16 @@ def _overlapping(expr: Expr, conf: Conf, registry: Registry) -> Expr:
             return expr
         empty = applied("=", (applied("size", (left,), conf, registry), number(0)), conf, registry)
         found = applied("if", (empty, FALSE, found), conf, registry)
-    return found if fits(found, expr) else expr
+    return found
 
 
 def _compares(body: Expr, one: Variable, other: Variable) -> bool:
     return isinstance(body, Call) and body.function.name == "=" and body.args in ((one, other), (other, one))
 
 
-def _alike(left: Expr, right: Expr) -> bool:
-    assert isinstance(left.type, Array)
-    assert isinstance(right.type, Array)
-    return left.type.element == right.type.element and left.type.element in laws.HASHED_ALIKE
+def _hashed(array: Expr) -> bool:
+    assert isinstance(array.type, Array)
+    return array.type.element in laws.HASHED
 
 
 def _may_stand_outside(array: Expr, element: Variable, conf: Conf) -> bool:

@@ -10,7 +10,7 @@ from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied
 from planproof.optimizer.condition import NAMES_KEPT, Condition
-from planproof.optimizer.retype import fits, with_variables
+from planproof.optimizer.retype import with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import Array, Struct
@@ -66,8 +66,7 @@ def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         body = with_variables(test.body, {test.parameters[0].id: value}, conf)
     except Mismatch:
         return expr
-    found = applied(expr.function.name, (array, Lambda((element,), body)), conf, registry)
-    return found if fits(found, expr) else expr
+    return applied(expr.function.name, (array, Lambda((element,), body)), conf, registry)
 
 
 def _pays(array: Expr, function: Lambda, test: Lambda) -> bool:

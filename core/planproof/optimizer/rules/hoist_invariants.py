@@ -23,7 +23,7 @@ from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, number
-from planproof.optimizer.condition import NAMES_KEPT, Condition
+from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, substituted, with_variables
 from planproof.plan.nodes import Plan
@@ -44,7 +44,7 @@ CONDITIONS = (
     Condition("stands nowhere else", "_there_alone", True),
     Condition("is deterministic", "_deterministic", True),
     NAMES_KEPT,
-    Condition("no string has a collation", "_plain_strings", True),
+    PLAIN_STRINGS,
     Condition("no flag changes", "_keeps_flags", True),
 )
 
@@ -87,8 +87,6 @@ def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The bound form of a call, the outermost first; None goes on to what is inside it."""
     if not isinstance(expr, Call) or expr.span is None or not laws.row_local(expr):
         return None
-    if not _plain_strings(expr):
-        return None
     # The last step of an aggregate is taken once.
     for function in expr.args[:3]:
         for found in _invariants(function, conf) if isinstance(function, Lambda) else ():
@@ -126,7 +124,7 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
     return (
         not _reached(expr, bound)
         and _not_folded(expr)
-        and expr.span is not None
+        and (expr.span is not None or expr.function.name == "arrays_zip")
         and laws.costly(expr)
         and _deterministic(expr)
     )
@@ -193,10 +191,6 @@ def _there_alone(invariant: Expr, others: Sequence[Expr]) -> bool:
 
 def _deterministic(expr: Expr) -> bool:
     return laws.deterministic(expr)
-
-
-def _plain_strings(expr: Expr) -> bool:
-    return laws.plain_strings(expr)
 
 
 def _keeps_flags(bound: Expr, call: Expr) -> bool:

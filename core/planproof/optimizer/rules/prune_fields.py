@@ -11,7 +11,7 @@ from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.optimizer.accesses import KEEPS, Accesses, Path, Place, Site, path_over, uses_itself
-from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
+from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
@@ -19,7 +19,7 @@ from planproof.types import Array, DataType, Decimal, Map, String, Struct
 
 _WORTH, _WORTH_ZIPPED = 3, 4
 """How much more than what is read the elements must hold. A path is read by a loop of its own, and zipping fields again
-costs more: of 15 fields 3 gain 2.3, 6 gain 1.4, and 8 lose."""
+costs more (`tests/benchmarks/lambdas.py --tried`)."""
 
 
 CONDITIONS = (
@@ -28,6 +28,7 @@ CONDITIONS = (
     VARIABLES_KEPT,
     Condition("the names of the fields differ", "_differ", True),
     NAMES_KEPT,
+    PLAIN_STRINGS,
 )
 
 
@@ -46,14 +47,15 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - no flag changes: `arrays_zip` makes every field nullable;
     - nor one of a lambda inside, over an array that is made of fields;
     - the names of the fields differ, ignoring case (else the structs that hold them are taken whole);
-    - no struct names a field after it: `struct(i.price)` has a field `price`, `struct(i)` one called `i`.
+    - no struct names a field after it: `struct(i.price)` has a field `price`, `struct(i)` one called `i`;
+    - no string has a collation of its own: Spark weighs the strings of the structs, too.
 
     >>> rewritten(prune_fields, "exists(items, i -> i IS NULL)")
     'exists(items, i -> i IS NULL)'
 
     It pays where the array is a column of a scan or a path in one, nothing else in the query reads it as a whole, Spark
     does not prune it by itself, and the fields that are read are the smaller part of the struct; where several are
-    zipped again, a quarter of it at most, and not once per element of another array.
+    zipped again, a quarter of it at most, and within another array's lambda only where the zipped array can be bound.
     """
     accesses = Accesses.of(plan, _fields_alone)
     chosen = _chosen(accesses)
@@ -81,7 +83,7 @@ def _differ(names: list[str]) -> bool:
 def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
     """The places that are worth it, with all paths that are read of their elements."""
     zipped = [site for site in accesses.sites if site.call is not site.source and len(without_longer(site.paths)) > 1]
-    again = {site.place for site in zipped if site.repeated}
+    again = {site.place for site in zipped if site.repeated and not site.source.nullable}
     found: dict[Place, frozenset[Path]] = {}
     for site in accesses.sites:
         if accesses.is_whole(site.place) or site.place in found or site.place in again:

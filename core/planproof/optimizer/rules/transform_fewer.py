@@ -11,7 +11,7 @@ from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, number
 from planproof.optimizer.condition import Condition
-from planproof.optimizer.retype import derived, fits
+from planproof.optimizer.retype import derived
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 
@@ -68,7 +68,7 @@ def _fewer(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not (_cannot_raise(function.body, conf) and _deterministic(function.body)):
         return expr
     found = _over_fewer(expr, made, function, conf, registry)
-    return found if found is not None and fits(found, expr) else expr
+    return expr if found is None else found
 
 
 def _over_fewer(expr: Call, made: Call, function: Lambda, conf: Conf, registry: Registry) -> Expr | None:

@@ -1,0 +1,58 @@
+"""What cannot fail on real Spark, over extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planproof.api import plan
+from planproof.catalog import Catalog
+from planproof.conf import Conf
+from planproof.expr import Alias
+from planproof.optimizer.laws import may_raise
+
+VALUES = {
+    "s": ("string", "'', 'é', '1', repeat('x', 70000)"),
+    "b": ("boolean", "true, false"),
+    "i": ("int", "0, -2147483648, 2147483647"),
+    "l": ("bigint", "0L, -9223372036854775808L, 9223372036854775807L"),
+    "f": ("float", "float('NaN'), float('-Infinity'), 0F, -0F, float('3.4028235E38')"),
+    "d": ("double", "double('NaN'), double('Infinity'), 0D, -0D, 1.7976931348623157E308D, 4.9E-324D"),
+    "n": ("decimal(38,10)", "0BD, 9999999999999999999999999999.9999999999BD, -0.0000000001BD"),
+    "t": ("timestamp", "timestamp'0001-01-01 00:00:00', timestamp'9999-12-31 23:59:59.999999'"),
+    "z": ("timestamp_ntz", "timestamp_ntz'0001-01-01 00:00:00', timestamp_ntz'9999-12-31 23:59:59.999999'"),
+}
+TOTAL = (
+    *("CAST(s AS BINARY)", "sha2(s, 256)", "md5(s)"),
+    *(f"CAST(b AS {t})" for t in ("TINYINT", "BIGINT", "FLOAT", "DOUBLE")),
+    *(f"CAST({c} AS {t})" for c in "ilfdn" for t in ("BOOLEAN", "DOUBLE")),
+    *(f"CAST({c} AS FLOAT)" for c in "ilfdn"),
+    *("CAST(t AS DATE)", "CAST(z AS DATE)"),
+    *("d * n", "d + l", "round(d, 2)", "round(f, -2)", "bround(d, 400)", "round(d, -400)"),
+)
+PARTIAL = ("CAST(s AS INT)", "CAST(d AS INT)", "CAST(l AS INT)", "CAST(n AS DECIMAL(10,2))", "CAST(b AS DECIMAL(1,1))")
+CATALOG = Catalog({"v": [(name, kind, True) for name, (kind, _) in VALUES.items()]})
+
+
+def raising(expression: str, conf: Conf) -> bool:
+    (item,) = plan(f"SELECT {expression} AS r FROM v", CATALOG, conf=conf).root.expressions
+    assert isinstance(item, Alias)
+    return may_raise(item.child, conf)
+
+
+@pytest.mark.parametrize("expression", [*TOTAL, *PARTIAL])
+def test_what_may_raise_is_told_from_what_cannot(expression: str) -> None:
+    assert raising(expression, Conf(ansi=True)) is (expression in PARTIAL)
+
+
+def test_what_cannot_raise_does_not(spark: Any, ansi: Any) -> None:
+    columns = ", ".join(f"get(array({values}), at) AS {name}" for name, (_, values) in VALUES.items())
+    items = ", ".join(f"{e} AS r{n}" for n, e in enumerate(TOTAL))
+    for on in (True, False):
+        ansi(on)
+        rows = spark.sql(
+            f"SELECT {items} FROM (SELECT {columns} FROM (SELECT explode(sequence(0, 6)) AS at))"
+        ).collect()
+        assert len(rows) == 7
+        assert [n for n in range(len(TOTAL)) if all(row[n] is None for row in rows)] == []
