@@ -113,8 +113,8 @@ _TABLE = (
     Code(
         "PP131",
         "stored in another order",
-        "The model gives the columns of a stored table in another order. planproof adds rows by name; a plain INSERT "
-        "goes by position and puts them under each other's names.",
+        "The model gives the columns of a stored table, or the fields of one, in another order. planproof adds rows by "
+        "name; a plain INSERT goes by position and puts them under each other's names.",
         "Reorder the SELECT as the table's columns, or allow PP131.",
     ),
     Code(

@@ -173,7 +173,7 @@ class Guard:
         try:
             draft.executed_sql = way.stage(job, publication)
         except SparkFailure as failure:
-            if not overflowed(draft, failure) and not breaks_its_claims(job):
+            if not overflowed(job, failure) and not breaks_its_claims(job):
                 raise
             self._reject(draft, publication, keep=False)
             return False

@@ -235,6 +235,28 @@ def test_audit_judges_what_is_stored(guard: Guard, database: str, spark: Any) ->
     assert guard.audit(f"{database}.nosuch", Contract([("id", "int", True)])).outcome == "failed"
 
 
+def test_a_file_without_a_byte_is_skipped_as_spark_skips_it(
+    guard: Guard, database: str, spark: Any, read: Any, tmp_path: Any
+) -> None:
+    spark.sql("select 1 as id").write.parquet(str(tmp_path / "t"))
+    (tmp_path / "t" / "empty.parquet").touch()
+    spark.sql(f"create table {database}.t (id int) using parquet location '{tmp_path / 't'}'")
+    report = guard.audit(f"{database}.t", Contract([("id", "int", False)]))
+    assert read(f"{database}.t") == [(1,)]
+    assert (report.verdict, report.rows, codes(report, Verdict.WARNING)) == ("proved", 1, ["PP402"])
+
+
+def test_what_another_tool_did_to_a_table_in_the_metastore_is_said(guard: Guard, database: str, spark: Any) -> None:
+    spark.sql(f"create table {database}.t using parquet as select 1 as id")
+    contract = Contract([("id", "int", False)])
+    assert guard.audit(f"{database}.t", contract).of(Verdict.WARNING) == []
+    metastore = spark._jsparkSession.sharedState().externalCatalog().unwrapped().client()
+    wider = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL("id int, extra string")
+    metastore.alterTableDataSchema(database, "t", wider, metastore.getTable(database, "t").properties())
+    [found] = guard.audit(f"{database}.t", contract).of(Verdict.WARNING)
+    assert (found.code, found.plane, found.field, found.found) == ("PP403", "catalog", "extra", "string")
+
+
 @pytest.mark.parametrize("kind", ["table", "view"])
 def test_a_text_may_end_in_a_semicolon_and_a_comment(guard: Guard, database: str, read: Any, kind: str) -> None:
     contract = Contract([("n", "int", False)], constraints=[{"type": "check", "expression": "n > 0"}])

@@ -55,12 +55,35 @@ def test_what_is_lost_names_the_column_and_both_sides(
         ("decimal(12,4)", "decimal(10,2)"),
         ("varchar(3)", "string"),
         ("timestamp", "date"),
-        ("struct<a:int,b:int>", "struct<b:int,a:int>"),
+        ("struct<a:int>", "struct<A:int>"),
+        ("array<struct<a:bigint>>", "array<struct<a:int>>"),
         ("int", "void"),
     ],
 )
 def test_what_loses_nothing_is_left_alone(stored: str, produced: str) -> None:
     assert found(stored, produced) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "produced", "code", "verdict", "field", "counted"),
+    [
+        ("struct<a:int>", "struct<a:int,b:int>", "PP402", "violated", "c.b", False),
+        ("array<struct<a:int,b:int>>", "array<struct<a:int>>", "PP402", "violated", "c.element.b", False),
+        ("map<string,int>", "map<string,boolean>", "PP402", "violated", "c.value", False),
+        ("array<int>", "struct<a:int>", "PP402", "violated", "c", False),
+        ("struct<a:int,b:int>", "struct<b:int,a:int>", "PP131", "warning", "c.a", False),
+        ("struct<a:date>", "struct<a:timestamp>", "PP133", "warning", "c.a", True),
+        ("array<date>", "array<timestamp>", "PP133", "warning", "c.element", False),
+        ("map<string,timestamp>", "map<string,timestamp_ntz>", "PP128", "warning", "c.value", False),
+    ],
+)
+def test_what_is_inside_a_column_is_named(
+    stored: str, produced: str, code: str, verdict: str, field: str, counted: bool
+) -> None:
+    [one] = found(stored, produced)
+    assert (one.finding.code, one.finding.verdict.value, one.finding.field) == (code, verdict, field)
+    assert "shop.t stores" in one.finding.message
+    assert (one.changed is not None) == counted
 
 
 def test_under_another_policy_spark_decides_itself() -> None:

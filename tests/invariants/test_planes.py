@@ -369,3 +369,19 @@ def test_a_description_beside_the_file_that_names_other_columns_is_said(tmp_path
     form = form.replace('"b"', '"a"')
     pq.write_table(table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": form}), path)
     assert stored.check(schema(("a", LONG, True)), read_footers([str(path)])) == []
+
+
+@pytest.mark.parametrize(
+    ("registered_", "listed", "fields"),
+    [
+        (schema(("id", INT, True)), schema(("id", INT, True)), []),
+        (schema(("Id", INT, True)), schema(("id", INT, True)), []),
+        (schema(("id", INT, True)), schema(("id", INT, True), ("extra", STRING, True)), ["extra"]),
+        (schema(("id", INT, True), ("b", STRING, True)), schema(("id", LONG, True)), ["id", "b"]),
+        (schema(("a", TIMESTAMP_NTZ, True)), schema(("col", Array(STRING, True), True)), []),
+        (schema(("col", INT, True)), schema(("col", STRING, True)), ["col"]),
+    ],
+)
+def test_what_another_tool_did_to_a_table_is_said(registered_, listed, fields):
+    found = registered.elsewhere(registered_, listed)
+    assert [(f.verdict.value, f.code, f.field) for f in found] == [("warning", "PP403", name) for name in fields]

@@ -11,6 +11,7 @@ from planproof import Guard, Model, Report, Settings
 SETUP = (
     "create table {db}.a using parquet as select 1 as id, 10 as customer, '007' as code, 5L as big",
     "create table {db}.b using parquet as select 20 as customer, 2 as id, 8 as code, 99999999999L as big",
+    "create table {db}.places using parquet as select named_struct('x', 1, 'y', 2) as p",
     "create table {db}.same using parquet as select 3 as customer, 3 as id",
     "create or replace view {db}.beyond as select big * 2 as big from {db}.b",
 )
@@ -33,6 +34,11 @@ CASES = [
     ("select cast(big as int) big from {db}.beyond", False, "PP126", "violated"),
     ("select cast(big as tinyint) big from {db}.a", False, "PP126", "proved"),
     ("select cast(sum(big) as int) big from {db}.a", False, "PP126", "warning"),
+    ("select int(coalesce(big, 0)) big from {db}.b", False, "PP126", "violated"),
+    ("select coalesce(code, 0) code from {db}.a", True, "PP132", "violated"),
+    ("select coalesce(cast(big as string), 0.5D) code from {db}.a", True, "PP132", "proved"),
+    ("select cast(p as struct<y:int,x:int>) p from {db}.places", False, "PP122", "violated"),
+    ("select cast(p as struct<y:int,x:int>) p from {db}.places where p.x = p.y", False, "PP122", "proved"),
 ]
 
 

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Alias, Call, Cast, Column, Exists, Expr, InSubquery, ScalarSubquery
+from planproof.expr.nodes import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    InSubquery,
+    ScalarSubquery,
+    Variable,
+)
 from planproof.functions.families.casts import TABLE
-from planproof.plan.nodes import Aggregate, Named, Plan, Project, Recursion, Scan, SetOperation
+from planproof.plan.nodes import Aggregate, Generate, Named, Plan, Project, Recursion, Scan, SetOperation
 
 _CASTS = frozenset(function.name for _, function in TABLE)
+_ITEMS = ("getarrayitem", "getmapvalue", "element_at", "try_element_at", "get")
 
 
 def plans(root: Plan) -> Iterator[Plan]:
@@ -30,6 +43,7 @@ class Lineage:
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}
         self._merged: set[int] = set()
+        self._generated: dict[int, Call] = {}
         for node in self.nodes:
             self._note(node)
 
@@ -57,6 +71,8 @@ class Lineage:
             self._made.update((i.id, i.child) for i in node.items if isinstance(i, Alias))
         elif isinstance(node, Recursion):
             self._merged.update(c.id for c in node.output)
+        elif isinstance(node, Generate):
+            self._generated.update((c.id, node.call) for c in node.generated)
         elif isinstance(node, Named | SetOperation):
             if isinstance(node, SetOperation):
                 self._merged.update(c.id for c in node.output)
@@ -87,6 +103,19 @@ class Lineage:
             seen.add(expr.id)
             expr = self._made[expr.id]
         return None
+
+    def is_stored(self, expr: Expr) -> bool:
+        """Whether this is a value that a source holds: a column's, a field's, an item's, one that a generator or a
+        lambda takes out of an array."""
+        found = self.definition(expr)
+        if isinstance(found, Column):
+            made = self._generated.get(found.id)
+            return found.id in self._scans if made is None else any(map(self.is_stored, made.args))
+        if isinstance(found, GetField | GetFieldOfElements):
+            return self.is_stored(found.child)
+        if isinstance(found, Call) and found.function.name in _ITEMS:
+            return self.is_stored(found.args[0])
+        return isinstance(found, Variable)
 
     def source(self, expr: Expr) -> Scan | None:
         """The source whose own column this is, None for what was computed."""

@@ -28,5 +28,13 @@ def _digits(t: DataType) -> int:
 
 
 def changed(value: str, source: DataType, target: DataType) -> str:
-    """The condition for which `value` does not survive the way to `target` and back."""
-    return f"{value} IS NOT NULL AND NOT (CAST(CAST({value} AS {target.sql}) AS {source.sql}) <=> {value})"
+    """The condition for which `value` does not survive the way to `target` and back.
+
+    A text that becomes a fraction may be spelled otherwise, as long as it is the same number.
+    """
+    if is_string(source) and not is_integral(target):
+        number = f"TRY_CAST(TRY_CAST({value} AS {target.sql}) AS DECIMAL(38, 18))"
+        other = f"NOT ({number} <=> TRY_CAST({value} AS DECIMAL(38, 18)))"
+        return f"{value} IS NOT NULL AND ({value} <> trim({value}) OR {value} RLIKE '^[+-]?0[0-9]' OR {other})"
+    there = f"{'TRY_CAST' if is_string(source) else 'CAST'}({value} AS {target.sql})"
+    return f"{value} IS NOT NULL AND NOT (CAST({there} AS {source.sql}) <=> {value})"

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planproof.claims.paths import nested
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Variable, Window
+from planproof.expr.nodes import Call, Cast, Expr, Window
 from planproof.expr.pretty import pretty
-from planproof.functions.signature import Category
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
-from planproof.hazards.suspicion import Count, Range, Suspicion, told, warning
-from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
+from planproof.hazards.suspicion import Count, Range, Suspicion, in_rows, told, warning
+from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, Map, is_integral
 
 _FLOATING = (FLOAT, DOUBLE)
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
 """Whole digits that always fit."""
 _LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
-_GROWS = ("+", "-", "*", "sum", "try_sum", "abs")
+_GROWS = ("+", "-", "*", "sum", "try_sum", "abs", "round", "bround", "floor", "ceil")
+_LARGE = ("unix_millis", "unix_micros", "xxhash64", "crc32", "monotonically_increasing_id")
+_SECONDS = ("unix_timestamp", "to_unix_timestamp", "unix_seconds")
+"""Numbers of today that fit an int, and do not once they are multiplied."""
 _HANDS_ON = (
     *("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif"),
     *("max", "min", "any_value", "first", "first_value", "last", "last_value", "lag", "lead"),
@@ -31,7 +34,7 @@ _HANDS_ON = (
 
 
 def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    """Only over a source's column, what hands one on, a sum or arithmetic on one: a count, a length or a part of a date
+    """Only over what a source holds, what hands it on, a sum or arithmetic on it: a count, a length or a part of a date
     is small."""
     if conf.ansi:
         return
@@ -48,6 +51,10 @@ def _wraps(cast: Cast, lineage: Lineage) -> bool:
 
 
 def _narrows(source: DataType, target: DataType) -> bool:
+    """Inside arrays, maps and structs too, whose fields a cast matches by position."""
+    inside = list(zip(nested(source), nested(target)))
+    if inside and type(source) is type(target):
+        return any(_narrows(ours[1], theirs[1]) for ours, theirs in inside)
     if not is_integral(target):
         return False
     if isinstance(source, Decimal):
@@ -58,17 +65,30 @@ def _narrows(source: DataType, target: DataType) -> bool:
 
 
 def _may_be_large(expr: Expr, lineage: Lineage) -> bool:
+    if lineage.is_stored(expr):
+        return True
     found = lineage.definition(expr)
-    if isinstance(found, Column):
-        return lineage.source(found) is not None
     if isinstance(found, Window):
         found = found.call
-    if isinstance(found, Call) and found.function.name in (*_GROWS, *_HANDS_ON):
-        # A condition, or a place to look at, has another type.
-        return any(
-            _may_be_large(a, lineage) for a in found.args if a.type == found.type or found.function.name in _GROWS
-        )
-    return isinstance(found, Cast) and not found.written and _may_be_large(found.child, lineage)
+    if not isinstance(found, Call):
+        return isinstance(found, Cast) and not found.written and _may_be_large(found.child, lineage)
+    name = found.function.name
+    if name in _GROWS:
+        return any(_may_be_large(a, lineage) or (name == "*" and _is_seconds(a, lineage)) for a in found.args)
+    # A condition, or a place to look at, has another type.
+    handed = [a for a in found.args if a.type == found.type] if name in _HANDS_ON else ()
+    return name in _LARGE or any(_may_be_large(a, lineage) for a in handed)
+
+
+def _is_seconds(expr: Expr, lineage: Lineage) -> bool:
+    found = lineage.definition(expr)
+    return isinstance(found, Call) and found.function.name in _SECONDS
+
+
+def _comparable(t: DataType) -> bool:
+    """Whether equality tells that a value came back from a cast: not that of a map, nor of a fraction inside others."""
+    inside = [below for _, below, _ in nested(t)]
+    return not isinstance(t, Map) and all(_comparable(i) and i not in _FLOATING for i in inside)
 
 
 def _harmless(cast: Cast, lineage: Lineage) -> Range | None:
@@ -81,14 +101,8 @@ def _harmless(cast: Cast, lineage: Lineage) -> Range | None:
 
 
 def _count(cast: Cast, lineage: Lineage) -> Count | None:
-    """None where the value is not one of a row: an aggregate's, a window's, a lambda's."""
-    within = getattr(cast.child, "span", None)
-    for e in cast.child.walk():
-        if isinstance(e, Window | Lambda | Variable) or (
-            isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR)
-        ):
-            return None
-    if within is None:
+    within = in_rows(cast.child)
+    if within is None or not _comparable(cast.child.type):
         return None
     if cast.child.type in _FLOATING:
         limit = _LIMIT[cast.type]

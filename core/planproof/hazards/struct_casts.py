@@ -11,8 +11,8 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Cast
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
-from planproof.hazards.positions import swapped_fields
-from planproof.hazards.suspicion import Suspicion, warning
+from planproof.hazards.positions import fields_differ, swapped_fields
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, warning
 
 
 def struct_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
@@ -23,4 +23,10 @@ def struct_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
                 said = ", ".join(f"{old} under {'.'.join(place)}" for place, old in pairs)
                 message = f"a cast matches struct fields by position and puts {said}"
                 place, old = pairs[0]
-                yield Suspicion(warning("PP122", ".".join(place), place[-1], old, message), expr.span)
+                yield Suspicion(warning("PP122", ".".join(place), place[-1], old, message), expr.span, _count(expr))
+
+
+def _count(cast: Cast) -> Count | None:
+    span = in_rows(cast.child)
+    condition = " OR ".join(fields_differ("({x})", cast.child.type, cast.type))
+    return None if span is None else Count(span, condition, "rows hold a value under another field's name")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planproof.expr.nodes import Span
+from planproof.expr.nodes import Call, Expr, Lambda, Span, Variable, Window
+from planproof.functions.signature import Category
 from planproof.report.model import Finding, Verdict
 
 
@@ -41,6 +42,18 @@ class Suspicion:
     finding: Finding
     span: Span | None = None
     count: Count | None = None
+
+
+def in_rows(expr: Expr) -> Span | None:
+    """The place of an expression that has a value in each row of its query block; None for one of an aggregate, a
+    window or a lambda."""
+    for e in expr.walk():
+        if isinstance(e, Window | Lambda | Variable) or (
+            isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR)
+        ):
+            return None
+    found: Span | None = getattr(expr, "span", None)
+    return found
 
 
 def told(column: str | None, text: str) -> str:

@@ -11,11 +11,12 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
-from planproof.hazards.suspicion import Suspicion, told, warning
+from planproof.hazards.loss import changed
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.types import is_numeric, is_string
 
-_PASSES = ("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif")
-"""Functions that hand on one of their arguments as it is."""
+_PASSES = ("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif", "array", "map")
+"""Functions that hand on their arguments as they are."""
 
 
 def value_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
@@ -30,7 +31,13 @@ def value_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
                         f"{told(column, name)} is {given} and is made a {used} beside the other values: leading zeros "
                         "and the text's spelling are dropped, and other texts fail"
                     )
-                    yield Suspicion(warning("PP132", column or name, given, used, message), expr.span)
+                    yield Suspicion(warning("PP132", column or name, given, used, message), expr.span, _count(value))
+
+
+def _count(value: Cast) -> Count | None:
+    span = in_rows(value.child)
+    condition = changed("({x})", value.child.type, value.type)
+    return None if span is None else Count(span, condition, "texts change")
 
 
 def _loses(value: Expr, lineage: Lineage) -> bool:

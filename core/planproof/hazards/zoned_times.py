@@ -11,7 +11,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
-from planproof.hazards.suspicion import Suspicion, warning
+from planproof.hazards.suspicion import Suspicion, told, warning
 from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
@@ -20,15 +20,18 @@ _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
 def zoned_times(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     """One warning per column: a cast that is written is meant."""
     said: set[str] = set()
-    for _, expr in lineage.expressions:
+    for column, expr in lineage.expressions:
         for taken, used in _taken(expr):
             name = pretty(taken)
             if isinstance(lineage.definition(taken), Literal) or name in said:
                 continue
             said.add(name)
             given = taken.type.simple
-            message = f"{name} is {given} and is taken as {used.simple} in the session's time zone, {conf.time_zone}"
-            yield Suspicion(warning("PP128", name, given, used.simple, message), getattr(expr, "span", None))
+            message = (
+                f"{told(column, name)} is {given} and is taken as {used.simple} in the session's time zone, "
+                f"{conf.time_zone}"
+            )
+            yield Suspicion(warning("PP128", column or name, given, used.simple, message), getattr(expr, "span", None))
 
 
 def _taken(expr: Expr) -> Iterator[tuple[Expr, DataType]]:

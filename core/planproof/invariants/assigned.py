@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from planproof.claims.model import Path, dotted
 from planproof.hazards.loss import loss
 from planproof.hazards.positions import swapped
+from planproof.invariants.counting import quoted
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import (
@@ -37,6 +39,8 @@ from planproof.types.casts import can_store_assign
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _FRACTIONAL = (FLOAT, DOUBLE)
 _MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
+_NOWHERE = ""
+"""Stands for a value that no expression over a row reads: one within an array or a map."""
 
 
 class Assignment(NamedTuple):
@@ -73,27 +77,84 @@ def _order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iter
 
 def _column(table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool) -> Iterator[Assignment]:
     wanted, given = without_lengths(stored.type), without_lengths(produced.type)
-    if wanted == given or isinstance(wanted, Struct | Array | Map) or isinstance(given, Struct | Array | Map):
+    yield from _place(_Place((stored.name,), table, ansi_policy), wanted, given, quoted(stored.name))
+
+
+class _Place(NamedTuple):
+    """A column, or what is inside one."""
+
+    path: Path
+    table: str
+    ansi_policy: bool
+
+    @property
+    def name(self) -> str:
+        return dotted(self.path)
+
+    def below(self, name: str) -> _Place:
+        return self._replace(path=(*self.path, name))
+
+    def said(self, wanted: DataType, given: DataType) -> str:
+        return f"{self.name} is {given.simple}, and {self.table} stores {wanted.simple}"
+
+
+def _place(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
+    """`value` reads the place in a row of the model's query."""
+    if wanted == given:
         return
-    said = f"{produced.name} is {given.simple}, and {table} stores {wanted.simple}"
-    sides = (stored.name, wanted.simple, given.simple)
+    if isinstance(wanted, Struct) and isinstance(given, Struct):
+        yield from _struct(at, wanted, given, value)
+    elif isinstance(wanted, Array) and isinstance(given, Array):
+        yield from _place(at.below("element"), wanted.element, given.element, _NOWHERE)
+    elif isinstance(wanted, Map) and isinstance(given, Map):
+        yield from _place(at.below("key"), wanted.key, given.key, _NOWHERE)
+        yield from _place(at.below("value"), wanted.value, given.value, _NOWHERE)
+    else:
+        yield from _leaf(at, wanted, given, value)
+
+
+def _struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[Assignment]:
+    """Fields go by name as well."""
+    held, made = {f.name.lower(): f for f in wanted.fields}, {f.name.lower(): f for f in given.fields}
+    said = at.said(wanted, given)
+    for name, field in held.items():
+        if name in made:
+            inner = value if value == _NOWHERE else f"{value}.{quoted(made[name].name)}"
+            yield from _place(at.below(field.name), field.type, made[name].type, inner)
+        elif at.ansi_policy:
+            path, message = at.below(field.name).name, f"{said}, which has the field {field.name}: Spark refuses it"
+            yield Assignment(_finding("PP402", path, field.type.simple, "missing", message, Verdict.VIOLATED))
+    for name, field in made.items():
+        if name not in held and at.ansi_policy:
+            path, message = at.below(field.name).name, f"{said}, which has no field {field.name}: Spark refuses it"
+            yield Assignment(_finding("PP402", path, "nothing", field.type.simple, message, Verdict.VIOLATED))
+    for place, _ in list(swapped(wanted.names, given.names))[:1]:
+        message = f"{said}: fields go by name, and an INSERT by position would swap them"
+        path = at.below(wanted.names[place]).name
+        yield Assignment(_finding("PP131", path, wanted.names[place], given.names[place], message))
+
+
+def _leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
+    said = at.said(wanted, given)
+    sides = (at.name, wanted.simple, given.simple)
     if not can_store_assign(given, wanted):
-        if ansi_policy:
+        if at.ansi_policy:
             message = f"{said}, which Spark does not make of it; cast it in the model, or run with full_refresh"
             yield Assignment(_finding("PP402", *sides, message, Verdict.VIOLATED))
     elif {wanted, given} == set(_MOMENTS):
         message = f"{said}: Spark shifts it by the session's time zone"
         yield Assignment(_finding("PP128", *sides, message))
     else:
-        yield from _lost(said, given, wanted, sides)
+        yield from _lost(said, given, wanted, sides, value)
 
 
-def _lost(said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str]) -> Iterator[Assignment]:
-    value = f"`{sides[0].replace('`', '``')}`"
+def _lost(
+    said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str], value: str
+) -> Iterator[Assignment]:
     lost = _silently(given, wanted)
     if lost is not None:
         back = f"CAST(TRY_CAST({value} AS {wanted.sql}) AS {given.sql})"
-        changed = f"{value} IS NOT NULL AND NOT ({back} <=> {value})"
+        changed = None if value == _NOWHERE else f"{value} IS NOT NULL AND NOT ({back} <=> {value})"
         yield Assignment(_finding("PP133", *sides, f"{said}: {lost}"), changed)
     elif _narrower(given, wanted):
         message = f"{said}: a number beyond its range fails the write"

@@ -7,7 +7,7 @@ read. A timestamp with a zone beside one without is read with a shift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
@@ -48,7 +48,8 @@ def check(
 ) -> list[Finding]:
     """Each stored file against the schema that the table has, or that the model writes, now.
 
-    Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, or widens.
+    Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, widens, or
+    does not see what the file holds.
     """
     away = {name.lower() for name in partition_by}
     wanted = [f for f in now if f.name.lower() not in away]
@@ -56,6 +57,7 @@ def check(
     for footer in footers:
         if footer.rows:
             found += [(finding, footer.files) for finding in _file(wanted, footer)]
+            found += [(finding, footer.files) for finding in _unread(wanted, footer, away)]
             if not case_sensitive:
                 found += [(finding, footer.files) for finding in _doubled(wanted, footer)]
     return once(found)
@@ -72,6 +74,14 @@ def _file(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
             message = f"{footer.name}: {f.name} is stored as {held.name}; a session that minds case reads null"
             yield _finding(Verdict.WARNING, (f.name,), f.name, held.name, message)
         yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
+
+
+def _unread(wanted: Sequence[PhysicalField], footer: Footer, away: Collection[str]) -> Iterator[Finding]:
+    """Columns that only the file has."""
+    known = {f.name.lower() for f in wanted} | set(away)
+    for f in footer.schema:
+        if f.name.lower() not in known:
+            yield _beyond((f.name,), f.type, footer)
 
 
 def _doubled(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
@@ -120,6 +130,10 @@ def _structs(now: Struct, stored: Struct, path: Path, footer: Footer) -> Iterato
             yield _lacks(footer, (*path, f.name), f.type, f.nullable)
         else:
             yield from _types(f.type, inner.type, (*path, f.name), footer)
+    known = {f.name.lower() for f in now.fields}
+    for inner in stored.fields:
+        if inner.name.lower() not in known:
+            yield _beyond((*path, inner.name), inner.type, footer)
 
 
 def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Finding:
@@ -151,6 +165,11 @@ def _lacks(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding
     verdict = Verdict.WARNING if nullable else Verdict.VIOLATED
     promised = now.simple if nullable else f"{now.simple} NOT NULL"
     return _finding(verdict, path, promised, "missing", message if nullable else f"{message}, and is promised NOT NULL")
+
+
+def _beyond(path: Path, stored: DataType, footer: Footer) -> Finding:
+    message = f"{footer.name} stores {dotted(path)} ({stored.simple}), which the table does not have: nobody reads it"
+    return Finding(Verdict.WARNING, "PP403", "catalog", dotted(path), "nothing", stored.simple, message)
 
 
 def _finding(verdict: Verdict, path: Path, now: str, stored: str, message: str) -> Finding:

@@ -13,6 +13,8 @@ from planproof.invariants.compare import type_differences
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import (
+    BINARY,
+    BOOLEAN,
     BYTE,
     DATE,
     DOUBLE,
@@ -20,12 +22,18 @@ from planproof.types import (
     INT,
     LONG,
     SHORT,
+    STRING,
+    TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
     Decimal,
     is_integral,
     parse_type,
+    without_lengths,
 )
+
+_SHARED: set[DataType] = {BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, STRING, BINARY}
+"""Types that Spark and Hive spell alike."""
 
 
 def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Sequence[str] = ()) -> list[Finding]:
@@ -40,6 +48,34 @@ def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Seq
     found += _partitions(registered, written, last)
     found += _width(registered, stored, last)
     return found or _order(registered, list(stored), last)
+
+
+def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Finding]:
+    """The columns that Spark keeps in a table's properties against those that the metastore lists for everybody else.
+
+    Another tool that alters a table leaves Spark's copy as it was. Where Spark's types are none of Hive's, it lists a
+    column `col` and no other, which tells nothing.
+    """
+    if metastore.names == ("col",) != registered.names:
+        return []
+    ours, theirs = ({f.name.lower(): f for f in schema} for schema in (registered, metastore))
+    found = []
+    for name in dict.fromkeys((*ours, *theirs)):
+        one, other = ours.get(name), theirs.get(name)
+        if one is None or other is None or _differ(one.type, other.type):
+            said, listed = (f.type.simple if f is not None else "nothing" for f in (one, other))
+            message = (
+                f"{name} is {said} to Spark and {listed} to Hive's metastore: another tool altered the table, and "
+                "Spark goes by its own copy of the schema"
+            )
+            found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((name,)), said, listed, message))
+    return found
+
+
+def _differ(ours: DataType, theirs: DataType) -> bool:
+    """Only types that both have are compared."""
+    both = [without_lengths(t) for t in (ours, theirs)]
+    return both[0] != both[1] and all(t in _SHARED or isinstance(t, Decimal) for t in both)
 
 
 def _types(registered: PhysicalField, stored: PhysicalField) -> list[Finding]:

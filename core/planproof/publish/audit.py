@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -224,6 +225,8 @@ def _below(
     if reason is not None:
         _unread(draft, reason)
         return None
+    if registered_as is not None:
+        paths = with_content(draft, paths)
     return read_paths(draft, paths, planned, partition_by, session, registered_as)
 
 
@@ -297,6 +300,17 @@ def read_paths(
         draft.read("batches", claim.schema)
         draft.enforced("I2", f"row groups of the staged files, {draft.settings.batches}")
     return claim.facts
+
+
+def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
+    """The files without those of no byte at all, which Spark skips (PartitioningAwareFileIndex)."""
+    empty = {path for path in paths if os.path.isfile(path) and not os.path.getsize(path)}
+    if empty:
+        first = os.path.basename(min(empty))
+        many = f"{len(empty)} file{'' if len(empty) == 1 else 's'} without a byte, {first} for one"
+        message = f"{many}: Spark skips them, other readers may fail"
+        draft.add([Finding(Verdict.WARNING, "PP402", "files", None, "a Parquet file", "0 bytes", message)])
+    return [path for path in paths if path not in empty]
 
 
 def written(footers: Sequence[Footer]) -> dict[str, Any]:

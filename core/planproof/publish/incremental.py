@@ -6,14 +6,17 @@ from dataclasses import replace
 
 from planproof.api import Check
 from planproof.arrow.footers import FooterError, Undecodable
+from planproof.catalog import split_name
 from planproof.claims import files
-from planproof.invariants import assigned, drift
+from planproof.claims.model import Path, dotted
+from planproof.invariants import assigned, counting, drift
+from planproof.invariants.contract import counted_length
+from planproof.origin import AnalysisError
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
-from planproof.publish.draft import Draft
 from planproof.publish.evolution import Evolution, evolution
 from planproof.publish.materialization import Job
-from planproof.publish.names import Refused
+from planproof.publish.names import Refused, quoted
 from planproof.publish.publication import Publication, publication
 from planproof.publish.table import plain, refuse_foreign
 from planproof.report.model import Finding, Verdict
@@ -21,7 +24,7 @@ from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
-from planproof.types import same_type, without_lengths
+from planproof.types import Char, Varchar, same_type, without_lengths
 
 LOOKED_AT = 200
 """Older files whose footers are read before rows are added; an audit reads all."""
@@ -68,16 +71,43 @@ def _assigned(job: Job) -> list[assigned.Assignment]:
     return assigned.check(job.model.name, plain(job.target.schema), plain(job.examined.promised), policy)
 
 
-def overflowed(draft: Draft, failure: SparkFailure) -> bool:
-    """After a write that failed: whether a value was too large for its stored column, which is then violated."""
+def overflowed(job: Job, failure: SparkFailure) -> bool:
+    """After a write that failed: whether a value was too large, or too long, for its stored column, which is then
+    violated."""
+    if failure.condition == "EXCEED_LIMIT_LENGTH":
+        return _too_long(job)
     if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
         return False
-    at = [i for i, f in enumerate(draft.findings) if f.code == "PP133" and f"`{f.field}`" in str(failure)]
+    findings = job.draft.findings
+    at = [i for i, f in enumerate(findings) if f.code == "PP133" and quoted(split_name(f.field or "")) in str(failure)]
     for i in at:
-        known = draft.findings[i]
+        known = findings[i]
         message = f"{known.message}; a value of this delta is beyond it"
-        draft.findings[i] = replace(known, verdict=Verdict.VIOLATED, plane="executed", message=message)
+        findings[i] = replace(known, verdict=Verdict.VIOLATED, plane="executed", message=message)
     return bool(at)
+
+
+def _too_long(job: Job) -> bool:
+    """Spark's error names no column: the delta's texts are counted."""
+    if job.target is None:
+        return False
+    made = {name.lower(): name for name in job.examined.planes.analyzed.names}
+    limited: dict[Path, Char | Varchar] = {
+        (made[f.name.lower()],): f.type
+        for f in job.target.schema
+        if isinstance(f.type, Char | Varchar) and f.name.lower() in made
+    }
+    terms = [counting.Term(path, t.length) for path, t in limited.items()]
+    try:
+        facts = counting.count_terms(job.session, f"(\n{stage.query(job.examined.sql)}\n)", terms)
+    except (AnalysisError, SparkFailure):
+        return False
+    for path, number in facts.too_long.items():
+        if number:
+            found = counted_length(dotted(path), limited[path].simple, number, facts)
+            message = f"{found.message}; {job.model.name} stores {limited[path].simple}"
+            job.draft.add([replace(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
+    return any(facts.too_long.values())
 
 
 def _changed(job: Job) -> list[Check]:

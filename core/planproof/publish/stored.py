@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from urllib.parse import unquote
 
 from planproof.catalog import split_name
 from planproof.claims.model import Facts
 from planproof.invariants import contract as contract_terms
-from planproof.publish.audit import count, read_files, read_paths
+from planproof.invariants import registered
+from planproof.publish.audit import count, read_files, read_paths, with_content
 from planproof.publish.constraints import broken
 from planproof.publish.draft import Draft
 from planproof.publish.names import quoted
@@ -17,6 +19,7 @@ from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
+from planproof.types import without_lengths
 
 
 def audit_stored(draft: Draft, session: Session) -> Report:
@@ -31,7 +34,10 @@ def audit_stored(draft: Draft, session: Session) -> Report:
     name = draft.model.name
     relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
     draft.rows = facts.rows if facts else None
-    draft.add(contract_terms.check(contract, schema, {}, facts, draft.settings, "files", lambda column: None))
+    plane = "catalog" if facts is None else "files"
+    # A declared length binds those who write through Spark, and nobody else: the stored values are counted.
+    seen = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
+    draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
     if not draft.violated():
         failing = count(draft, session, relation)
         draft.add(broken(session, draft.model, relation, relation, failing))
@@ -47,7 +53,8 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
     if not paths:
         raise SparkFailure(f"{location} holds no data files")
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
-    return relation, schema, read_paths(draft, paths, None, _keys(path or location, paths), session)
+    keys = _keys(path or location, paths)
+    return relation, schema, read_paths(draft, with_content(draft, paths), None, keys, session)
 
 
 def _unseen(session: Session, table: StoredTable, paths: Sequence[str]) -> list[Finding]:
@@ -80,6 +87,9 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
     if table is None:
         raise SparkFailure(f"the table {name} does not exist")
     draft.read("catalog", table.schema)
+    listed = session.metastore(relation) if table.kind == "table" else None
+    if listed is not None:
+        draft.add(registered.elsewhere(table.schema, listed))
     if table.kind != "table":
         for plane in ("files", "batches"):
             draft.absent(plane, "a view stores nothing")
@@ -99,4 +109,4 @@ def _partitions(draft: Draft, session: Session, relation: str, table: StoredTabl
     for place in places(session, relation, table):
         paths += session.files(place.local)
     draft.add(_unseen(session, table, paths))
-    return read_paths(draft, paths, None, table.partition_by, session, table.schema)
+    return read_paths(draft, with_content(draft, paths), None, table.partition_by, session, table.schema)

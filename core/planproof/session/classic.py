@@ -171,6 +171,16 @@ class ClassicSession(FrameSession):
             return parts[0].lower() == "spark_catalog"
         return str(self._manager.currentCatalog().name()) == "spark_catalog"
 
+    def metastore(self, name: str) -> PhysicalSchema | None:
+        if not self._session_catalog_holds(split_name(name)):
+            return None
+        with translated():
+            external = self._java.sharedState().externalCatalog().unwrapped()
+            if not str(external.getClass().getName()).endswith(".HiveExternalCatalog"):
+                return None
+            table = self._catalog.getTableMetadata(self._identifier(name)).identifier()
+            return declared_schema(external.client().getTable(table.database().get(), table.table()).schema().json())
+
     def database(self, name: str) -> str | None:
         parts = split_name(name)
         if len(parts) > 1 or not self._session_catalog_holds((*parts, "")):

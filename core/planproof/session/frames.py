@@ -109,6 +109,9 @@ class FrameSession:
             # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
+    def metastore(self, name: str) -> PhysicalSchema | None:
+        return None
+
     def database(self, name: str) -> str | None:
         described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(name)}")
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)

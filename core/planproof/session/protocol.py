@@ -126,6 +126,10 @@ class Session(Protocol):
     def table(self, name: str) -> StoredTable | None:
         """The registered relation, or None."""
 
+    def metastore(self, name: str) -> PhysicalSchema | None:
+        """The columns of a table as Hive's metastore itself lists them, which Spark keeps another copy of; None where
+        there is no such list, or this route does not show it."""
+
     def database(self, name: str) -> str | None:
         """A database's location, a URI; None where its catalog gives it none. Raises `AnalysisError` where there is no
         such database."""

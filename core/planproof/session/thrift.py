@@ -164,6 +164,9 @@ class ThriftSession:
         text = "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN EXTENDED {sql.strip().removesuffix(';')}"))
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
+    def metastore(self, name: str) -> PhysicalSchema | None:
+        return None
+
     def database(self, name: str) -> str | None:
         described = self.rows(f"DESCRIBE DATABASE EXTENDED {_quoted(name)}")
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
