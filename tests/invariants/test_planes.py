@@ -379,6 +379,12 @@ def test_a_description_beside_the_file_that_names_other_columns_is_said(tmp_path
         (schema(("id", INT, True)), schema(("id", INT, True), ("extra", STRING, True)), ["extra"]),
         (schema(("id", INT, True), ("b", STRING, True)), schema(("id", LONG, True)), ["id", "b"]),
         (schema(("a", TIMESTAMP_NTZ, True)), schema(("col", Array(STRING, True), True)), []),
+        (
+            schema(("a", TIMESTAMP_NTZ, True), ("p", INT, True)),
+            schema(("col", Array(STRING, True), True), ("p", INT, True)),
+            [],
+        ),
+        (schema(("a", INT, True)), schema(), []),
         (schema(("col", INT, True)), schema(("col", STRING, True)), ["col"]),
     ],
 )

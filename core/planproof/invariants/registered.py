@@ -25,6 +25,7 @@ from planproof.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Array,
     DataType,
     Decimal,
     is_integral,
@@ -53,10 +54,11 @@ def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Seq
 def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Finding]:
     """The columns that Spark keeps in a table's properties against those that the metastore lists for everybody else.
 
-    Another tool that alters a table leaves Spark's copy as it was. Where Spark's types are none of Hive's, it lists a
-    column `col` and no other, which tells nothing.
+    Another tool that alters a table leaves Spark's copy as it was. Where Spark's types are none of Hive's, an array
+    `col` stands for all columns but the partitions' (HiveExternalCatalog), which tells nothing.
     """
-    if metastore.names == ("col",) != registered.names:
+    first = next(iter(metastore), None)
+    if first is None or (first.name == "col" and isinstance(first.type, Array) and "col" not in registered.names):
         return []
     ours, theirs = ({f.name.lower(): f for f in schema} for schema in (registered, metastore))
     found = []

@@ -10,6 +10,7 @@ from planproof.catalog import split_name
 from planproof.claims.model import Facts
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import registered
+from planproof.origin import AnalysisError
 from planproof.publish.audit import count, read_files, read_paths, with_content
 from planproof.publish.constraints import broken
 from planproof.publish.draft import Draft
@@ -87,9 +88,7 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
     if table is None:
         raise SparkFailure(f"the table {name} does not exist")
     draft.read("catalog", table.schema)
-    listed = session.metastore(relation) if table.kind == "table" else None
-    if listed is not None:
-        draft.add(registered.elsewhere(table.schema, listed))
+    draft.add(_altered_elsewhere(session, relation, table))
     if table.kind != "table":
         for plane in ("files", "batches"):
             draft.absent(plane, "a view stores nothing")
@@ -101,6 +100,15 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
     if not table.partition_by:
         return relation, table.schema, read_files(draft, session, table, None)
     return relation, table.schema, _partitions(draft, session, relation, table)
+
+
+def _altered_elsewhere(session: Session, relation: str, table: StoredTable) -> list[Finding]:
+    """What the metastore's own list of a table's columns says; nothing where it does not answer."""
+    try:
+        listed = session.metastore(relation) if table.kind == "table" else None
+    except (AnalysisError, SparkFailure):
+        return []
+    return [] if listed is None else registered.elsewhere(table.schema, listed)
 
 
 def _partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:
