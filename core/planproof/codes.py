@@ -314,6 +314,13 @@ _TABLE = (
         "Correct what the message names, then run `planproof recover`.",
     ),
     Code(
+        "PP609",
+        "publish given up",
+        "A publish had stopped half way in a catalog that this session does not see: one in memory, which died with "
+        "its process, or another metastore over the same folder. Nothing was changed, and none of its files deleted.",
+        "Look at the files that the message names; register or delete them.",
+    ),
+    Code(
         "PP901",
         "internal error in planproof",
         "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "

@@ -143,7 +143,7 @@ class Guard:
     def _brought_back(self, draft: Draft, publication: Publication, error: BaseException) -> bool:
         """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
         try:
-            return settle(publication)
+            return settle(publication) == "finished"
         except Exception as second:
             draft.details["unsettled"] = True
             draft.details["transient"] = bool(getattr(second, "transient", False))

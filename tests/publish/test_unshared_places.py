@@ -35,14 +35,17 @@ def test_two_databases_may_share_a_location_root(spark: Any, database: str, tmp_
         spark.sql(f"drop database {other} cascade")
 
 
-def test_a_place_that_was_taken_meanwhile_is_left_alone(session: Any, database: str, tmp_path: Path) -> None:
+def test_a_place_that_was_taken_meanwhile_is_left_alone(
+    spark: Any, session: Any, database: str, tmp_path: Path
+) -> None:
     names = Names.of(f"{database}.t", session.namespace, "r", 1)
     going = publication(session, names, None, "rename", str(tmp_path / "state"), {"location_root": str(tmp_path)})
     store = store_of(session)
     store.write(f"{going.entry.stage_location}/part.parquet", "staged")
     store.write(f"{tmp_path}/t/part.parquet", "another table's")
+    spark.sql(f"create table {going.entry.staging} (id int) using parquet location '{going.entry.stage_location}'")
     going.step("place")
-    assert settle(going) is False
+    assert settle(going) == "undone"
     assert store.read(f"{tmp_path}/t/part.parquet") == "another table's"
     assert not store.exists(going.entry.stage_location)
 

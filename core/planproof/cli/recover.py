@@ -16,7 +16,10 @@ from planproof.report.run import run_report
 @options.place
 @options.outcome
 @click.option(
-    "--force", is_flag=True, help="Also takes over locks whose owner cannot be asked. Be sure that it is dead."
+    "--force",
+    is_flag=True,
+    help="Also takes over locks whose owner cannot be asked (be sure that it is dead), and gives up publishes that "
+    "this catalog does not know, with their files as they lie.",
 )
 def recover(
     project_dir: Path,

@@ -30,6 +30,9 @@ from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
+UNDO, UNDONE = "undo", "undone"
+"""The target is being brought back; it is back, and so are the files: only the staging table's name is left."""
+
 
 class Publication:
     """What the strategies work on. Everything that undoing needs stands in `entry`.
@@ -79,6 +82,10 @@ class Publication:
         entry = self.entry
         own = entry.slug, ".".join(slug(part) for part in split_name(entry.target))
         return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
+
+    def is_staged(self) -> bool:
+        """Whether the catalog knows the staging table; its name is this publish's own."""
+        return self.stored(self.entry.staging) is not None
 
     def has_columns(self) -> bool:
         """True where the target has every column that it gets with the delta."""
@@ -150,9 +157,24 @@ class Publication:
             self.drop(self.entry.staging)
 
     def discard(self) -> None:
-        """Removes what was staged: its registration and its files."""
-        self.drop_staging()
+        """Removes what was staged: its files, and last its registration, by which the catalog knows the publish."""
         self.delete_unused(self.entry.stage_location)
+        if self.entry.step == UNDO:
+            self.step(UNDONE)
+        self.drop_staging()
+
+    def drop_prior(self, now: StoredTable | None = None) -> None:
+        """Removes the old relation, which stands aside: nothing, where the catalog does not know it.
+
+        A managed table's data go with it; of an external table's, only what planproof itself had written.
+        """
+        entry, prior = self.entry, self.entry.prior
+        if prior is None or self.stored(entry.away) is None:
+            return
+        if prior.location is not None and (prior.managed or self.is_version(prior.location)):
+            self.delete_unused(prior.location, now)
+            self.sweep(prior.location)
+        self.drop(entry.away, prior.kind)
 
 
 def column_list(columns: Iterable[tuple[str, str]]) -> str:

@@ -9,7 +9,7 @@ from planproof.publish import lock
 from planproof.publish.journal import Entry, folder, publishes, read
 from planproof.publish.names import STATE, join
 from planproof.publish.publication import Publication, database_root
-from planproof.publish.strategies import settle
+from planproof.publish.strategies import Ending, settle
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, store_of
@@ -18,7 +18,8 @@ from planproof.session.store import Store, store_of
 def recover(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
     """One report per publish that was found half way in the state folders of `roots` (databases' locations).
 
-    A publish whose owner may be alive is left alone and reported as locked; `force` settles it all the same.
+    A publish whose owner may be alive is left alone and reported as locked, and one that this catalog does not know
+    fails; `force` settles the former all the same, and gives the latter up with its files as they lie.
     """
     reports: list[Report] = []
     for root in dict.fromkeys(roots):
@@ -64,7 +65,7 @@ def _one(session: Session, store: Store, root: str, publish: str, force: bool) -
     entry = journal.entry
     try:
         with lock.inherited(store, entry.root, entry.slug, entry.owner, entry.model, force):
-            return _inherited(session, store, root, publish, entry)
+            return _inherited(session, store, root, publish, entry, force)
     except lock.Locked as refusal:
         return Report(entry.model, "failed", (locked(str(refusal)),), error=str(refusal), strategy=entry.strategy)
     except (SparkFailure, AnalysisError) as failure:
@@ -72,25 +73,26 @@ def _one(session: Session, store: Store, root: str, publish: str, force: bool) -
         return Report(entry.model, "failed", (), error=said, strategy=entry.strategy)
 
 
-def _inherited(session: Session, store: Store, root: str, publish: str, entry: Entry) -> Report:
+def _inherited(session: Session, store: Store, root: str, publish: str, entry: Entry, force: bool) -> Report:
     journal = read(store, root, publish)
     if journal is None:
         return _settled(entry, None)
     entry = journal.entry
-    finished = settle(Publication(session, store, journal))
+    ending = settle(Publication(session, store, journal), force)
     held = lock.holder(store, lock.path(entry.root, entry.slug))
     if held is not None and held.run == entry.owner.run:
         store.delete(lock.path(entry.root, entry.slug))
-    return _settled(entry, finished)
+    return _settled(entry, ending)
 
 
-def _settled(entry: Entry, finished: bool | None) -> Report:
-    """`finished` is None where another process had settled the publish in the meantime."""
+def _settled(entry: Entry, ending: Ending | None) -> Report:
+    """`ending` is None where another process had settled the publish in the meantime."""
     code, outcome, what = {
-        True: ("PP603", "published", "finished"),
-        False: ("PP602", "rejected", "undone"),
+        "finished": ("PP603", "published", "finished"),
+        "undone": ("PP602", "rejected", "undone"),
+        "left": ("PP609", "rejected", f"this catalog does not know it; its files are left, {entry.stage_location} too"),
         None: ("PP605", "skipped", "settled by another process"),
-    }[finished]
+    }[ending]
     message = f"the publish of {entry.model} ({entry.strategy}) by {entry.owner} stopped at step {entry.step!r}; {what}"
     finding = Finding(Verdict.WARNING, code, "catalog", message=message)
     return Report(entry.model, outcome, (finding,), strategy=entry.strategy)

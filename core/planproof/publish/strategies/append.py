@@ -24,6 +24,10 @@ class Append:
         publication.add_columns()
         self.finish(publication)
 
+    def is_here(self, publication: Publication) -> bool:
+        """Which files are the delta's stands in the journal: no catalog is needed for that."""
+        return True
+
     def is_swapped(self, publication: Publication) -> bool:
         entry = publication.entry
         if entry.step == "clean":
@@ -31,9 +35,12 @@ class Append:
         return not any(publication.store.exists(m.source) for m in entry.moves) and publication.has_columns()
 
     def finish(self, publication: Publication) -> None:
-        self._register(publication)
+        is_known = publication.stored(publication.entry.target) is not None
+        if is_known:
+            self._register(publication)
         publication.step("clean")
-        self._measure(publication)
+        if is_known:
+            self._measure(publication)
         publication.discard()
 
     def undo(self, publication: Publication) -> None:

@@ -22,15 +22,20 @@ class Location:
         publication.step("clean")
         self.finish(publication)
 
+    def is_here(self, publication: Publication) -> bool:
+        """Without a staging table, the table itself tells: it lies where it did, or where it was to go."""
+        prior, current = publication.entry.prior, publication.location(publication.entry.target)
+        if current is None or prior is None or prior.location is None:
+            return publication.is_staged()
+        return self.is_swapped(publication) or within(current, prior.location) or publication.is_staged()
+
     def is_swapped(self, publication: Publication) -> bool:
         current = publication.location(publication.entry.target)
         return current is not None and within(current, publication.entry.stage_location)
 
     def undo(self, publication: Publication) -> None:
-        if publication.location(publication.entry.target) is None:
-            # The catalog died with its process. Which files were the table's is not known here: none is deleted.
-            publication.drop(publication.entry.staging)
-        else:
+        # A table of another metastore that lay here, too, may have the new version: it is swept with those of its mark.
+        if publication.unregistered is not None or publication.is_staged():
             publication.discard()
 
     def finish(self, publication: Publication) -> None:

@@ -15,6 +15,10 @@ class Strategy(Protocol):
 
     def swap(self, publication: Publication) -> None: ...
 
+    def is_here(self, publication: Publication) -> bool:
+        """True where the session's catalog is the one in which the publish ran. Metastores may share a folder, and a
+        catalog in memory dies: what another one calls its own must not be taken for the old table."""
+
     def is_swapped(self, publication: Publication) -> bool:
         """True where the target is the new one already, or can be made so by one call that was audited."""
 

@@ -30,6 +30,9 @@ class Partitions:
         publication.step("clean")
         self.finish(publication)
 
+    def is_here(self, publication: Publication) -> bool:
+        return publication.is_staged() or all(self._switched(publication))
+
     def is_swapped(self, publication: Publication) -> bool:
         return all(self._switched(publication)) and publication.has_columns()
 

@@ -29,6 +29,23 @@ class Rename:
         publication.step("clean")
         self.finish(publication)
 
+    def is_here(self, publication: Publication) -> bool:
+        if publication.is_staged():
+            return True
+        target = publication.stored(publication.entry.target)
+        if target is None:
+            return False
+        # All that `clean` deletes is what the catalog knows by the name that the old table got.
+        return publication.entry.step == "clean" or self._is_new(publication, target)
+
+    def _is_new(self, publication: Publication, target: StoredTable) -> bool:
+        """Whether the target has what was staged: a managed table's directory went with its name."""
+        entry = publication.entry
+        if not entry.external:
+            return not publication.store.exists(entry.stage_location)
+        location = decoded(target.location) if target.location else ""
+        return any(within(location, place) for place in (entry.place, entry.stage_location) if place)
+
     def is_swapped(self, publication: Publication) -> bool:
         entry = publication.entry
         return publication.stored(entry.target) is not None and publication.stored(entry.staging) is None
@@ -39,11 +56,7 @@ class Rename:
         repoint(publication, entry.target, now)
         if prior is None:
             return
-        publication.drop(entry.away, prior.kind)
-        # A managed table's data go with it; of an external table's, only what planproof itself had written.
-        if prior.location is not None and (prior.managed or publication.is_version(prior.location)):
-            publication.delete_unused(prior.location, now)
-            publication.sweep(prior.location)
+        publication.drop_prior(now)
 
     def undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
@@ -60,9 +73,9 @@ class Rename:
             elsewhere = current is not None and not within(current, prior.location)
             if elsewhere and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
-        publication.discard()
         if entry.place is not None:
             publication.delete_unused(entry.place)
+        publication.discard()
 
     def _return_directories(self, publication: Publication) -> None:
         """A rename that died in the metastore may have moved a managed table's directory and not its name."""

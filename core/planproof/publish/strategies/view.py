@@ -12,7 +12,7 @@ from typing import Any
 from planproof.contract import Model
 from planproof.origin import AnalysisError
 from planproof.publish.names import literal, quoted
-from planproof.publish.publication import Publication
+from planproof.publish.publication import UNDO, Publication
 from planproof.publish.stage import own_properties, pairs, query
 from planproof.session.protocol import SparkFailure, StoredTable
 
@@ -28,6 +28,17 @@ class View:
         publication.run(entry.statement)
         publication.step("clean")
         self.finish(publication)
+
+    def is_here(self, publication: Publication) -> bool:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind != "table" or entry.step == "clean":
+            return True
+        if publication.stored(entry.away) is not None:
+            return True
+        target = publication.stored(entry.target)
+        if target is None or target.kind != "table":
+            return False
+        return entry.step == UNDO or publication.location(entry.target) == prior.location
 
     def is_swapped(self, publication: Publication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
@@ -59,13 +70,9 @@ class View:
         return True
 
     def finish(self, publication: Publication) -> None:
-        entry, prior = publication.entry, publication.entry.prior
-        if prior is None or prior.kind != "table":
-            return
-        publication.drop(entry.away)
-        if prior.location is not None and (prior.managed or publication.is_version(prior.location)):
-            publication.delete_unused(prior.location)
-            publication.sweep(prior.location)
+        prior = publication.entry.prior
+        if prior is not None and prior.kind == "table":
+            publication.drop_prior()
 
 
 def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:
