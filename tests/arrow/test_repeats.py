@@ -63,8 +63,10 @@ def test_rows_of_several_arrays_are_told_apart() -> None:
         [pa.array([1] * 1000), pa.array(range(1000))],
         [pa.array([[1]] * 1000)],
         [pa.array([{"a": 1}] * 1000), pa.array([1] * 1000)],
+        [pa.array([], pa.int64())],
+        [],
     ],
-    ids=["no repeats", "no repeats together", "lists", "structs"],
+    ids=["no repeats", "no repeats together", "lists", "structs", "no rows", "no arguments"],
 )
 def test_what_does_not_repeat_is_left_alone(arrays: list[Any]) -> None:
     assert distinct(arrays) is None

@@ -20,9 +20,9 @@ def distinct(arrays: Sequence[Any]) -> tuple[list[Any], Any] | None:
 
     Values are alike where their bits are: -0.0 and 0.0 are two, and each NaN is one of its own.
     """
-    if not all(is_plain(a.type) for a in arrays):
+    rows = len(arrays[0]) if arrays else 0
+    if not rows or not all(is_plain(a.type) for a in arrays):
         return None
-    rows = len(arrays[0])
     tried = max(rows // _PART, min(rows, _LEAST))
     if _codes([a.slice(0, tried) for a in arrays])[1] > _NEW * tried:
         return None
