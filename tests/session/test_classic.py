@@ -72,6 +72,31 @@ def test_planes_have_flags_and_duplicates(session):
     assert planes.unplanned is None
 
 
+def test_what_is_set_between_two_looks_is_seen(session, spark):
+    before = session.conf
+    assert session.conf is before, "nothing was set, and nothing is asked again"
+    with session.settings({"spark.sql.caseSensitive": "true", "spark.sql.session.timeZone": "Asia/Tokyo"}):
+        assert (session.conf.case_sensitive, session.conf.time_zone) == (True, "Asia/Tokyo")
+    assert session.conf == before
+
+
+def test_a_table_that_changed_is_read_anew(session, spark, database):
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet tblproperties ('a -> b' = 'c, d', 'e' = '') as select 1 as id")
+    first = session.table(name)
+    assert session.table(name) is first
+    assert {k: first.properties[k] for k in ("a -> b", "e")} == {"a -> b": "c, d", "e": ""}
+    assert (first.comment, first.text) == (None, None)
+    spark.sql(f"comment on table {name} is 'None'")
+    spark.sql(f"alter table {name} add columns (s string)")
+    again = session.table(name)
+    assert (again.schema.names, again.comment) == (("id", "s"), "None")
+    spark.sql(f"drop table {name}")
+    assert session.table(name) is None
+    spark.sql(f"create view {name} as select 2L as id")
+    assert (session.table(name).kind, session.table(name).text) == ("view", "select 2L as id")
+
+
 def test_the_optimizer_tightens_a_flag_and_the_analyzer_does_not(session):
     planes = session.planes("select id, if(true, 1, null) as k from range(5)")
     assert [f.nullable for f in planes.analyzed] == [False, True]
