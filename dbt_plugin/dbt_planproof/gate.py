@@ -246,6 +246,7 @@ class Gate:
             return _delta_model(run.model, statement, run.delta)
         if run.compiled not in statement.query:
             return None
+        statement = replace(statement, query=unterminated(statement.query))
         if statement.kind == "table" and run.model.materialized in ("table", "incremental"):
             return self._table_model(run.model, statement)
         if statement.kind == "view" and run.model.materialized == "view":
@@ -302,7 +303,7 @@ class Gate:
 
     def _checked(self, run: Run, sql: str) -> Report:
         # The publish that follows says what could be rewritten.
-        model = replace(run.model, sql=sql, settings=replace(run.model.settings, rewrite="off"))
+        model = replace(run.model, sql=unterminated(sql), settings=replace(run.model.settings, rewrite="off"))
         report = self._asked(run, model, lambda guard: guard.check(model))
         run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         return report
@@ -394,13 +395,20 @@ def make_guard(session: Session) -> Guard:
     return Guard(session)
 
 
+def unterminated(sql: str) -> str:
+    """The text without its closing semicolons and what follows them."""
+    from planproof.sql import ending
+
+    return ending.unterminated(sql)
+
+
 def _delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
     """An incremental's later run: the delta's query as a CTE that bears the temporary view's name, and the insert's."""
     overwrite = bool(statement.clauses["overwrite"])
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
         return None
     view = delta.relation[-1].replace("`", "``")
-    return replace(model, sql=f"with `{view}` as (\n{delta.query}\n)\n{statement.query}")
+    return replace(model, sql=f"with `{view}` as (\n{unterminated(delta.query)}\n)\n{statement.query}")
 
 
 def _view_model(model: Model, statement: Statement) -> Model:

@@ -51,9 +51,7 @@ def read(sql: str) -> Statement:
     >>> read("create table s.t using parquet as select 1 as a").query
     'select 1 as a'
     """
-    text = sql.strip()
-    text = text[:-1] if text.endswith(";") else text
-    tokens = _Tokens(text)
+    tokens = _Tokens(sql.strip())
     try:
         return _read(tokens)
     except _Other:
@@ -150,8 +148,9 @@ def _alter(tokens: _Tokens, relation: tuple[str, ...]) -> Statement:
 class _Tokens:
     """A cursor over the significant tokens of a text; every step that does not fit raises `_Other`."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    def __init__(self, whole: str) -> None:
+        self.whole, self.text = whole, whole.removesuffix(";")
+        self.at = self.passed = 0
         self.found: re.Match[str] | None = None
         self._advance()
 
@@ -169,10 +168,10 @@ class _Tokens:
 
     def take(self, *words: str) -> bool:
         """True, and past them, where the next tokens are these words; else nothing moves."""
-        at, found = self.at, self.found
+        before = self.at, self.passed, self.found
         for word in words:
             if self.peek() != word:
-                self.at, self.found = at, found
+                self.at, self.passed, self.found = before
                 return False
             self.next()
         return True
@@ -185,13 +184,15 @@ class _Tokens:
         if self.found is None or kind not in (None, self.found.lastgroup):
             raise _Other
         text, self.at = self.found.group(), self.found.end()
+        self.passed = self.at
         self._advance()
         return text
 
     def rest(self) -> str:
+        """What follows as it is written: a query may begin with a comment, and end with a semicolon."""
         if self.found is None:
             raise _Other
-        return self.text[self.at :]
+        return self.whole[self.passed :].lstrip()
 
     def part(self) -> str:
         if self.found is not None and self.found.lastgroup == "quoted":

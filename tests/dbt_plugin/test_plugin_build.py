@@ -39,7 +39,8 @@ FILES = {
         """,
     "models/with_function.sql": """
         {{ config(materialized='table') }}
-        select id, {{ target.schema }}.twice(id) as double_id from {{ ref('ephemeral_people') }}
+        -- The first line is a comment; a semicolon ends the query.
+        select id, {{ target.schema }}.twice(id) as double_id from {{ ref('ephemeral_people') }};
         """,
     "models/contracted.sql": """
         {{ config(materialized='table', file_format='parquet', partition_by=['team'],
@@ -113,7 +114,7 @@ FILES = {
         {% endif %}
         from {{ ref('people') }}
         """,
-    "models/child.sql": "select * from {{ ref('broken_null') }}",
+    "models/child.sql": "/* a view */ select * from {{ ref('broken_null') }} ; -- 'the end'",
     "models/models.yml": """
         models:
           - name: contracted

@@ -349,3 +349,15 @@ def test_what_was_published_although_it_is_violated_is_said() -> None:
     assert remarks(Report("s.t", "published", found)) == [
         "planproof: s.t: PP505 violated: 1 null (and 1 more in planproof/report.json)"
     ]
+
+
+def test_a_delta_may_begin_with_a_comment_and_end_with_a_semicolon() -> None:
+    from dbt_planproof.gate import _delta_model
+    from dbt_planproof.statements import read
+    from planproof import Model
+
+    delta = read("create or replace temporary view t__dbt_tmp as\n-- a; b\nselect 1 as id; -- the end")
+    insert = read("insert into table s.t\nselect `id` from t__dbt_tmp")
+    found = _delta_model(Model("s.t", "", materialized="incremental"), insert, delta)
+    assert found is not None
+    assert found.sql == "with `t__dbt_tmp` as (\n-- a; b\nselect 1 as id\n)\nselect `id` from t__dbt_tmp"

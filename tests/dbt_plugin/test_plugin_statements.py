@@ -26,7 +26,7 @@ def test_a_table_with_every_clause() -> None:
     )
     assert found.kind == "table"
     assert found.relation == ("s", "t")
-    assert found.query == "with a as (select 1 as id) select * from a"
+    assert found.query == "-- the query\n      with a as (select 1 as id) select * from a;", "as it is written"
     assert found.clauses == {
         "using": "parquet",
         "options": {"compression": "zstd", "a.b": "1"},

@@ -125,6 +125,11 @@ def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | No
     compiled = str(node.get("compiled_code") or "")
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
+    if start < 0:
+        from planproof.sql.ending import unterminated
+
+        # Closing semicolons, and what follows them, are left out where the text stands inside another one.
+        start = planned.find(unterminated(compiled))
     if not compiled.strip() or start < 0:
         return report
     mapped = TemplateMap.of(node, directory)
