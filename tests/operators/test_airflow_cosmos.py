@@ -177,10 +177,6 @@ def test_a_virtual_environment_of_its_own(
     assert ran.tries["customer_orders_run"] == 1
     assert "PP505 violated column order_id: promised NOT NULL" in ran.failures
     assert list((tmp_path / "environment").glob("lib/python3*/site-packages/planproof"))
-    assert ran.xcoms["customers_run"]["planproof_report"]["verdict"] == "proved"
-    stored = [str(file) for file in (tmp_path / "warehouse").rglob("*.parquet")]
-    assert [file for file in stored if "customers" in file]
-    assert not [file for file in stored if "customer_orders" in file]
 
 
 @pytest.mark.parametrize("mode", FULL)
