@@ -15,6 +15,7 @@ from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.publish import lock
 from planproof.publish.audit import breaks_its_claims, look
+from planproof.publish.batch_schemas import CalledOtherwise, comparing, mismatch
 from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, examine
 from planproof.publish.functions import Functions, broken
@@ -73,7 +74,11 @@ class Guard:
 
         `over` names the kinds of relation (`table`, `view`) that may stand there already; by default any may.
         """
-        return self._reported(model, lambda draft: self._publish(draft, full_refresh, over))
+        try:
+            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over))
+        except CalledOtherwise as found:
+            remark = Finding(Verdict.WARNING, "PP301", "batches", message=str(found))
+            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, remark))
 
     def audit(self, name_or_path: str, contract: Contract) -> Report:
         """What is stored now, a table or a Parquet path, against a contract."""
@@ -98,7 +103,11 @@ class Guard:
         self._examined(draft)
         return draft.report("checked")
 
-    def _publish(self, draft: Draft, full_refresh: bool, over: Sequence[str] | None) -> Report:
+    def _publish(
+        self, draft: Draft, full_refresh: bool, over: Sequence[str] | None, remark: Finding | None = None
+    ) -> Report:
+        """`remark` says of a first attempt why batches are not compared with their schemas in this one."""
+        draft.add([remark] if remark else [])
         examined = self._examined(draft)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
@@ -109,7 +118,7 @@ class Guard:
             target = self.session.table(quoted(names.target))
             _refuse_unknown(draft.model, target, over, full_refresh, appeared)
             before = self.memory.evidence(quoted(names.target), target)
-            job = Job(self.session, names, draft.model, draft, examined, target, root, home)
+            job = Job(self.session, names, draft.model, draft, examined, target, root, home, remark is None)
             way = materialization(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
@@ -171,9 +180,12 @@ class Guard:
         draft = job.draft
         publication.step("stage")
         try:
-            draft.executed_sql = way.stage(job, publication)
+            with comparing(job):
+                draft.executed_sql = way.stage(job, publication)
         except SparkFailure as failure:
-            if not overflowed(job, failure) and not breaks_its_claims(job):
+            found = mismatch(failure)
+            draft.add([found] if found else [])
+            if not found and not overflowed(job, failure) and not breaks_its_claims(job):
                 raise
             self._reject(draft, publication, keep=False)
             return False
@@ -238,6 +250,8 @@ class Guard:
         draft = Draft(model, settings)
         try:
             return work(draft)
+        except CalledOtherwise:
+            raise
         except lock.Locked as refusal:
             draft.details["transient"] = True
             draft.add([locked(str(refusal))])

@@ -18,7 +18,8 @@ from planproof.session.protocol import Session, StoredTable
 class Job:
     """One model on its way to one target; `target` is None where it does not exist yet.
 
-    `root` is where journal and locks lie, `home` the location of the target's database.
+    `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark holds
+    the batches of Python functions against their declared schemas.
     """
 
     session: Session
@@ -29,6 +30,7 @@ class Job:
     target: StoredTable | None
     root: str
     home: str
+    compare_batches: bool = True
 
 
 class Materialization(Protocol):

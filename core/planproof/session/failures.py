@@ -151,7 +151,9 @@ def _with_cause(message: str, java: Any) -> str:
     lines = cleaned(str(chain[-1].getMessage() or "")).splitlines() if chain else []
     if not lines or lines[0] in message:
         return message
-    return f"{message.rstrip('.')}. Its cause: {chain[-1].getClass().getSimpleName()}: {lines[0][:500]}"
+    # Two schemas are compared by whoever reads them, and must be whole.
+    shown = lines[0] if "ARROW_TYPE_MISMATCH" in lines[0] else lines[0][:500]
+    return f"{message.rstrip('.')}. Its cause: {chain[-1].getClass().getSimpleName()}: {shown}"
 
 
 def _causes(java: Any) -> Iterator[Any]:
