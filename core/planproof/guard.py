@@ -15,7 +15,7 @@ from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.publish import lock
 from planproof.publish.audit import breaks_its_claims, look
-from planproof.publish.batch_schemas import CalledOtherwise, comparing, mismatch
+from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch
 from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, examine
 from planproof.publish.functions import Functions, broken
@@ -76,7 +76,7 @@ class Guard:
         """
         try:
             return self._reported(model, lambda draft: self._publish(draft, full_refresh, over))
-        except CalledOtherwise as found:
+        except FitsByPlace as found:
             remark = Finding(Verdict.WARNING, "PP301", "batches", message=str(found))
             return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, remark))
 
@@ -250,7 +250,7 @@ class Guard:
         draft = Draft(model, settings)
         try:
             return work(draft)
-        except CalledOtherwise:
+        except FitsByPlace:
             raise
         except lock.Locked as refusal:
             draft.details["transient"] = True

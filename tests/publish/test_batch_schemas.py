@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from planproof import Guard, Model, Verdict
+from planproof.publish.batch_schemas import FitsByPlace, mismatch
+from planproof.session.protocol import SparkFailure
 
 NOON = datetime.datetime(2024, 3, 10, 12)
 LONGS = {"a": pa.array([1], pa.int64()), "b": pa.array([2], pa.int64())}
@@ -53,14 +55,55 @@ def test_other_columns_are_refused(
     assert not spark.catalog.tableExists(f"{database}.t")
 
 
-@pytest.mark.parametrize("names", [("x", "y"), ("A", "b")], ids=["others", "case"])
-def test_other_names_go_by_their_places(spark: Any, database: str, names: tuple[str, str]) -> None:
-    fed(spark, "a long, b long", dict(zip(names, LONGS.values())))
+@pytest.mark.parametrize(
+    ("columns", "called"),
+    [
+        (dict(zip("xy", LONGS.values())), "x long, y long"),
+        (dict(zip("Ab", LONGS.values())), "A long, b long"),
+        ({"a": LONGS["a"], "b": pa.nulls(1)}, "a long, b null"),
+    ],
+    ids=["other names", "case", "no value"],
+)
+def test_what_comes_to_the_same_goes_by_its_place(
+    spark: Any, database: str, columns: dict[str, Any], called: str
+) -> None:
+    fed(spark, "a long, b long", columns)
     report = Guard(spark).publish(Model(f"{database}.t", "select a, b from fed"))
     assert report.outcome == "published", report.findings
     [remark] = [f for f in report.of(Verdict.WARNING) if f.code == "PP301"]
-    assert f"called {names[0].lower()}, {names[1].lower()}" in remark.message
-    assert [tuple(r) for r in spark.table(f"{database}.t").collect()] == [(1, 2)]
+    assert f"of {called}, and declares a long, b long" in remark.message
+    values = tuple(array[0].as_py() for array in columns.values())
+    assert [tuple(r) for r in spark.table(f"{database}.t").collect()] == [values]
+
+
+DECIMAL = "StructType(StructField(d,DecimalType({}),true))"
+NESTED = "StructType(StructField(s,StructType(StructField({},LongType,true),StructField({},LongType,true)),true))"
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "fits"),
+    [
+        (DECIMAL.format("10,2"), DECIMAL.format("3,2"), True),
+        (DECIMAL.format("10,2"), DECIMAL.format("12,2"), False),
+        (DECIMAL.format("10,2"), DECIMAL.format("10,3"), False),
+        (NESTED.format("x", "y"), NESTED.format("q", "r"), True),
+        (NESTED.format("x", "y"), NESTED.format("y", "x"), False),
+        (NESTED.format("x", "y"), "StructType(StructField(s,NullType,true))", True),
+        ("StructType(StructField(l,ArrayType(LongType,true),true))", "StructType(StructField(l,LongType,true))", False),
+    ],
+)
+def test_which_differences_come_to_the_same(declared: str, found: str, fits: bool) -> None:
+    said = f"Invalid schema from SQL_MAP_ARROW_ITER_UDF: expected {declared}, got {found}."
+    failure = SparkFailure(f"Job aborted. {said} Its cause: SparkException: [ARROW_TYPE_MISMATCH] {said}")
+    if fits:
+        with pytest.raises(FitsByPlace):
+            mismatch(failure)
+    else:
+        assert mismatch(failure) is not None
+
+
+def test_another_failure_is_none_of_batches() -> None:
+    assert mismatch(SparkFailure("Job aborted due to stage failure: division by zero")) is None
 
 
 def test_what_is_declared_is_published(spark: Any, database: str) -> None:

@@ -14,14 +14,12 @@ from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import SparkFailure
 
 _COMPARED = {"spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true"}
-_SAID = re.compile(r"\w+: expected StructType\((.*)\), got StructType\((.*)\)", re.S)
-_NAME = re.compile(r"StructField\(([^,()]*),")
-_FLAG = re.compile(r",(?:true|false)\)")
-_LAST_FLAG = re.compile(r",(?:true|false)\)\Z")
+_SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)
+_FLAGS = ("true", "false")
 
 
-class CalledOtherwise(Exception):
-    """The batches hold what is declared under other names, which Spark takes by their places; nothing was published."""
+class FitsByPlace(Exception):
+    """The batches differ from what is declared, and come to the same by their places; nothing was published."""
 
 
 def comparing(job: Job) -> AbstractContextManager[None]:
@@ -34,18 +32,21 @@ def comparing(job: Job) -> AbstractContextManager[None]:
 def mismatch(failure: SparkFailure) -> Finding | None:
     """What a batch holds in place of what is declared; None for any other failure.
 
-    Raises `CalledOtherwise` where only names differ, and are not the declared ones at other places.
+    Raises `FitsByPlace` where only names differ that are not the declared ones at other places, where a decimal has
+    fewer digits before the same scale, and where a column without a value has no type.
     """
     # The message may be told twice: by the job that failed, and by its cause.
     said = _SAID.match(str(failure).rpartition("Invalid schema from ")[2])
     if said is None:
         return None
     declared, found = said.groups()
-    if _nameless(declared) == _nameless(found):
-        names, given = _names(declared), _names(found)
-        if names == given or sorted(names) != sorted(given):
-            raise CalledOtherwise(f"the batches' columns are called {', '.join(given)}, declared {', '.join(names)}")
-    promised, held = _first_difference(_columns(declared), _columns(found))
+    columns, given = _columns(declared), _columns(found)
+    if _fits(declared, found) and not _moved(declared, found):
+        raise FitsByPlace(
+            f"a Python function gives Arrow batches of {', '.join(given)}, and declares {', '.join(columns)}: "
+            "they were taken by their places"
+        )
+    promised, held = _first_difference(columns, given)
     name = (promised or held).split(" ")[0]
     message = (
         f"a Python function gives Arrow batches with {held or 'no such column'} where {promised or 'no column'} "
@@ -54,24 +55,48 @@ def mismatch(failure: SparkFailure) -> Finding | None:
     return Finding(Verdict.VIOLATED, "PP301", "batches", name, promised or None, held or None, message)
 
 
-def _nameless(fields: str) -> str:
-    return _FLAG.sub(")", _NAME.sub("StructField(", fields))
-
-
-def _names(fields: str) -> list[str]:
-    return [name.lower() for name in _NAME.findall(fields)]
-
-
-def _columns(fields: str) -> list[str]:
-    """The outermost columns, each as its name and Spark's name of its type without `Type`."""
+def _parts(text: str) -> tuple[str, list[str]]:
+    """The name of a type as Spark's classes print it, and what stands in its parentheses."""
+    name, _, inner = text.removesuffix(")").partition("(")
     found, depth, start = [], 0, 0
-    for at, letter in enumerate(f"{fields},"):
+    for at, letter in enumerate(f"{inner},"):
         depth += (letter == "(") - (letter == ")")
         if letter == "," and not depth:
-            found.append(fields[start:at])
+            found.append(inner[start:at])
             start = at + 1
-    inner = (_LAST_FLAG.sub("", f.removeprefix("StructField(")).split(",", 1) for f in found if f)
-    return [f"{name} {kind.replace('Type', '').lower()}" for name, kind in inner]
+    return name, [part for part in found if part]
+
+
+def _fits(declared: str, found: str) -> bool:
+    """Whether every value of the found type, whatever its fields are called, is read as the same one."""
+    if found == "NullType" or (found in _FLAGS and declared in _FLAGS):
+        return True
+    (kind, wanted), (other, given) = _parts(declared), _parts(found)
+    if kind != other or len(wanted) != len(given):
+        return False
+    if kind == "DecimalType":
+        return wanted[1] == given[1] and int(given[0]) <= int(wanted[0])
+    if kind == "StructField":
+        return _fits(wanted[1], given[1])
+    if kind in ("StructType", "ArrayType", "MapType"):
+        return all(map(_fits, wanted, given))
+    return wanted == given
+
+
+def _moved(declared: str, found: str) -> bool:
+    """Whether fields of one struct bear each other's names."""
+    (kind, wanted), (other, given) = _parts(declared), _parts(found)
+    if kind == "StructType" == other:
+        names, called = ([_parts(field)[1][0].lower() for field in fields] for fields in (wanted, given))
+        if names != called and sorted(names) == sorted(called):
+            return True
+    return any(map(_moved, wanted, given))
+
+
+def _columns(struct: str) -> list[str]:
+    """The columns, each as its name and Spark's name of its type without `Type`."""
+    fields = (_parts(field)[1] for field in _parts(struct)[1])
+    return [f"{name} {kind.replace('Type', '').lower()}" for name, kind, *_ in fields]
 
 
 def _first_difference(declared: list[str], found: list[str]) -> tuple[str, str]:
