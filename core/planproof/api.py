@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from planproof.analysis.calls import unresolved_routine
@@ -197,11 +198,16 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
 
 
 def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:
-    """The rules that fired, each with all edits of the text that it and those before it make; `last` are all edits."""
+    """The rules that fired, each with all edits of the text that it and those before it make; `last` are all edits.
+
+    What one rule did in a row is one step.
+    """
     from planproof.optimizer import render
 
     steps: list[tuple[str, Sequence[Edit]]] = []
-    for step in fired[:-1]:
+    for step, following in pairwise(fired):
+        if step.rule == following.rule:
+            continue
         try:
             steps.append((step.rule, render.edits(plan.root, step.after, plan.text)))
         except render.CannotRender:

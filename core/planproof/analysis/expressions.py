@@ -187,7 +187,8 @@ def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
 def spanned(expr: Expr, node: exp.Expr) -> Expr:
     """The expression with the place in the text that it came from."""
     if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements | Literal | Variable):
-        return replace(expr, span=span(node))
+        found = span(node)
+        return expr if expr.span == found else replace(expr, span=found)
     return expr
 
 

@@ -50,7 +50,9 @@ class Expr:
         while pending:
             expr = pending.pop()
             yield expr
-            pending.extend(reversed(expr.children))
+            children = expr.children
+            if children:
+                pending += children[::-1]
 
 
 class OverChild(Expr):

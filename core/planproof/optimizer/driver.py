@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planproof.conf import Conf
 from planproof.expr import Call
@@ -57,6 +57,47 @@ def _called(plan: Plan) -> frozenset[str]:
     return frozenset(e.function.name for e in plan.all_expressions() if isinstance(e, Call))
 
 
+@dataclass(slots=True)
+class _Run:
+    """One plan's way through the rules; `settled` is the plan that each of them left as it was last."""
+
+    conf: Conf
+    registry: Registry
+    plan: Plan
+    called: frozenset[str]
+    fired: list[Fired] = field(default_factory=list)
+    refused: dict[str, Refused] = field(default_factory=dict)
+    settled: dict[str, Plan] = field(default_factory=dict)
+
+    def apply(self, rule: Rule) -> None:
+        """The rule until it changes nothing more: others are not asked between its steps."""
+        for _ in range(_PASSES):
+            if not self._step(rule):
+                return
+        raise self.cycle()
+
+    def _step(self, rule: Rule) -> bool:
+        name = rule.__name__
+        before = self.plan
+        if name in self.refused or self.settled.get(name) is before:
+            return False
+        if rule in OVER and self.called.isdisjoint(OVER[rule]):
+            return False
+        after = rule(before, self.conf, self.registry)
+        if after is before:
+            self.settled[name] = before
+            return False
+        if not same_schema(before, after):
+            self.refused[name] = Refused(name, before.schema, after.schema)
+            return False
+        self.fired.append(Fired(name, before, after))
+        self.plan, self.called = after, _called(after)
+        return True
+
+    def cycle(self) -> RewriteCycle:
+        return RewriteCycle(f"the rules {', '.join(dict.fromkeys(f.rule for f in self.fired))} do not come to an end")
+
+
 def run(plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULES) -> Optimized:
     """Applies the rules in order until none changes the plan. Raises `RewriteCycle` where that never happens.
 
@@ -64,28 +105,15 @@ def run(plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULE
     """
     if not laws.plain_strings(plan):
         return Optimized(plan, (), ())
-    fired: list[Fired] = []
-    refused: dict[str, Refused] = {}
+    made = _Run(conf, registry, plan, _called(plan))
     seen = [plan]
-    called = _called(plan)
     for _ in range(_PASSES):
-        start = plan
+        start = made.plan
         for rule in rules:
-            name = rule.__name__
-            if name in refused or (rule in OVER and called.isdisjoint(OVER[rule])):
-                continue
-            after = rule(plan, conf, registry)
-            if after is plan:
-                continue
-            if not same_schema(plan, after):
-                refused[name] = Refused(name, plan.schema, after.schema)
-                continue
-            fired.append(Fired(name, plan, after))
-            plan = after
-            called = _called(plan)
-        if plan is start:
-            return Optimized(plan, tuple(fired), tuple(refused.values()))
-        if plan in seen:
+            made.apply(rule)
+        if made.plan is start:
+            return Optimized(made.plan, tuple(made.fired), tuple(made.refused.values()))
+        if made.plan in seen:
             break
-        seen.append(plan)
-    raise RewriteCycle(f"the rules {', '.join(dict.fromkeys(f.rule for f in fired))} do not come to an end")
+        seen.append(made.plan)
+    raise made.cycle()

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from planproof.expr import Alias, Column, Expr, Lambda, Literal, Variable
+from planproof.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
 from planproof.functions.signature import Function
 from planproof.plan.nodes import Aggregate
 from planproof.types import DataType
@@ -27,6 +27,8 @@ def equivalent(one: Any, other: Any) -> bool:
 def alike(one: Expr, other: Expr) -> bool:
     """Whether two expressions of one place have the same value: the same columns and variables, whatever ids those
     variables have that the expressions bind themselves."""
+    if isinstance(one, Call) and isinstance(other, Call) and one.function.name != other.function.name:
+        return False
     own = {p.id for e in one.walk() if isinstance(e, Lambda) for p in e.parameters}
     free = {e.id: e.id for e in one.walk() if isinstance(e, Column | Variable) and e.id not in own}
     return _same(one, other, free)
@@ -35,6 +37,8 @@ def alike(one: Expr, other: Expr) -> bool:
 def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if type(one) is not type(other):
         return False
+    if isinstance(one, bool | str | None | DataType):
+        return bool(one == other)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_same(a, b, ids) for a, b in zip(one, other))
     if isinstance(one, Function):
@@ -50,9 +54,10 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if isinstance(one, Lambda) and len(one.parameters) == len(other.parameters):
         # One text that stands for two places is bound once in one of the plans, and twice in the other.
         ids.update({p.id: q.id for p, q in zip(one.parameters, other.parameters)})
-    if is_dataclass(one) and not isinstance(one, DataType):
-        return all(_same(_part(one, name), _part(other, name), ids) for name in _compared(one.__class__))
-    return bool(one == other)
+    names = _compared(one.__class__)
+    if names is None:
+        return bool(one == other)
+    return all(_same(_part(one, name), _part(other, name), ids) for name in names)
 
 
 def _part(node: Any, name: str) -> Any:
@@ -63,7 +68,9 @@ def _part(node: Any, name: str) -> Any:
 
 
 @cache
-def _compared(kind: type) -> tuple[str, ...]:
-    """The fields that make two nodes of this kind equal; children before what is made of them."""
+def _compared(kind: type) -> tuple[str, ...] | None:
+    """The fields that make two nodes of this kind equal, children before what is made of them; None for no node."""
+    if not is_dataclass(kind) or issubclass(kind, DataType):
+        return None
     names = [f.name for f in fields(kind) if f.compare and f.name not in _IGNORED.get(kind, ())]
     return tuple(sorted(names, key=lambda name: name not in ("child", "left", "right", "inputs", "parameters")))

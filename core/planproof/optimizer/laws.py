@@ -179,7 +179,8 @@ def plain_strings(plan: Plan) -> bool:
     """Nothing computes with a string that has a collation of its own: which one wins depends on how each operand of a
     call is written, those that are structs with strings in them too."""
     computed = (e for e in plan.all_expressions() if isinstance(e, Call | Cast))
-    return not any(_collated(e.type) or any(_collated(c.type) for c in e.children) for e in computed)
+    types = {id(t): t for e in computed for t in (e.type, *(c.type for c in e.children))}
+    return not any(map(_collated, types.values()))
 
 
 def _collated(data_type: DataType) -> bool:
