@@ -14,6 +14,7 @@
     {%- do adapter.drop_relation(staged) -%}
   {%- endif -%}
   {%- if replaces_table -%}
+    {%- do planproof.planproof_refuse_own_table(existing) -%}
     {%- set away = planproof.planproof_away(existing) -%}
   {%- endif -%}
   {%- call statement('main') -%}{{ create_view_as(target, compiled_code) }}{%- endcall -%}
@@ -23,3 +24,15 @@
   {%- do planproof.planproof_after(target, existing, true) -%}
   {{ return({'relations': [target]}) }}
 {% endmaterialization %}
+
+
+{#- A view of the table in whose place it comes would read itself: it is refused while the table is still there. -#}
+{% macro planproof_refuse_own_table(existing) %}
+  {%- set plan = run_query('explain extended ' ~ compiled_code).columns[0].values() | join('\n') | lower -%}
+  {%- set own = (existing.schema ~ '.' ~ existing.identifier) | lower -%}
+  {%- for line in plan.split('\n') if line.strip(' :+-').startswith(('subqueryalias spark_catalog.' ~ own, 'relation spark_catalog.' ~ own ~ '[')) -%}
+    {%- if line.split('spark_catalog.' ~ own)[1][:1] in ('', '[') -%}
+      {%- do exceptions.raise_compiler_error('planproof: ' ~ this ~ ' is a table, and the view that is to take its place reads it; nothing was changed. Give the view another name, or let it read what the table was made of') -%}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}

@@ -149,3 +149,18 @@ def test_a_view_in_a_tables_place_costs_no_table_where_its_query_is_wrong(projec
         assert run(project, "turned").success is ends
         assert project.rows("turned") == [(2,) if (kind, ends) == ("view", True) else (1,)]
     assert not [name for name in tables(project) if name.startswith("__planproof")]
+
+
+def test_a_view_that_reads_the_table_in_whose_place_it_comes_costs_no_table(project: Any) -> None:
+    table = "{{ config(materialized='table', file_format='parquet') }} select 1 as id"
+    through = "{{ config(materialized='view') }} select * from {{ this.schema }}.%s"
+    project.write({"models/itself.sql": table})
+    assert run(project, "itself").success
+    project.spark.sql(f"create view {project.schema}.between as select * from {project.schema}.itself")
+    for source in ("itself", "between"):
+        project.write({"models/itself.sql": through % source})
+        assert not run(project, "itself").success
+        assert "the view that is to take its place reads it" in project.results["itself"]["message"]
+        assert project.rows("itself") == [(1,)]
+    project.spark.sql(f"drop view {project.schema}.between")
+    assert not [name for name in tables(project) if name.startswith("__planproof")]

@@ -41,6 +41,10 @@ class Another:
     def __init__(self, inner: Any, own: Any) -> None:
         self._inner, self.own = inner, own
 
+    @property
+    def catalog_id(self) -> str:
+        return "another"
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
@@ -114,3 +118,31 @@ def _dropped(spark: Any, database: str) -> None:
         if row[1] != "theirs":
             kind = spark.catalog.getTable(f"{database}.{row[1]}").tableType
             spark.sql(f"drop {'view' if kind == 'VIEW' else 'table'} {database}.{row[1]}")
+
+
+def test_a_version_that_was_never_put_in_place_goes_with_its_publish(
+    spark: Any, session: Any, database: str, dying: Any, killed: Any
+) -> None:
+    """Another metastore may know a table that lies where this one did, and cannot tell whether it moved on there."""
+    root = database_root(session, (database,)).removeprefix("file:")
+    table, at = f"`{database}`.`t`", 0
+    spark.sql(OLD.replace("{t}", table))
+    old, stood = session.table(table), files(root)
+    step: list[str] = []
+    while step != ["swap"]:
+        frail, _ = dying(at)
+        with pytest.raises(killed):
+            Guard(frail).publish(Model(f"{database}.t", "select 2 as id, 'b' as s"))
+        store = frail.store._inner
+        step = [journal.entry.step for p in publishes(store, root) if (journal := read(store, root, p))]
+        if step == ["swap"]:
+            journal = Path(root, ".planproof")
+            shutil.copytree(journal, f"{root}/.kept")
+            assert [r.outcome for r in recover(Another(session, old), store, [root])] == ["rejected"]
+            assert len(files(root)) == len(stood) + 1, "it may be where the other metastore's table lies"
+            shutil.rmtree(journal)
+            Path(root, ".kept").rename(journal)
+        assert "failed" not in [r.outcome for r in recover(session, store, [root])]
+        assert files(root) == stood, f"died at call {at}, step {step}"
+        at += 1
+    assert spark.newSession().table(table).count() == 1

@@ -66,6 +66,8 @@ class Entry:
     partitions: tuple[PartitionSwap, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
     """Columns that the target gets with the delta: name and type."""
+    catalog: str | None = None
+    """The metastore in which it runs, where the session tells."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)

@@ -87,6 +87,10 @@ class Publication:
         """Whether the catalog knows the staging table; its name is this publish's own."""
         return self.stored(self.entry.staging) is not None
 
+    def is_own_catalog(self) -> bool:
+        """Whether it is certain that the session's metastore is the one in which the publish ran."""
+        return self.entry.catalog is not None and self.entry.catalog == self.session.catalog_id
+
     def has_columns(self) -> bool:
         """True where the target has every column that it gets with the delta."""
         return not self._missing_columns()
@@ -254,6 +258,7 @@ def publication(
         external=not managed,
         prior=prior,
         columns=columns,
+        catalog=session.catalog_id,
     )
     store = store_of(session)
     if managed:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -32,6 +35,13 @@ _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
 _LOCATION = re.compile(r"^\tLocation: (.*)$", re.M)
+_METASTORE = (
+    "hive.metastore.client.factory.class",
+    "metastore.catalog.default",
+    "hive.metastore.uris",
+    "javax.jdo.option.ConnectionURL",
+)
+"""What tells one metastore from another."""
 
 
 class ClassicSession(FrameSession):
@@ -101,6 +111,25 @@ class ClassicSession(FrameSession):
             if current == "spark_catalog":
                 return current, str(self._catalog.getCurrentDatabase())
             return (current, *map(str, self._manager.currentNamespace()))
+
+    @cached_property
+    def catalog_id(self) -> str | None:
+        with translated():
+            external = self._java.sharedState().externalCatalog().unwrapped()
+            if not _is_hive(external):
+                return _digest(str(external.getClass().getName()), str(self.spark.sparkContext.applicationId))
+            client = external.client()
+            factory, catalog, uris, url = (str(client.getConf(key, "")) for key in _METASTORE)
+            if factory:
+                # A service of its own, Glue for one: which account's, other settings say.
+                return None
+            if uris:
+                return _digest(uris, catalog)
+            if url.startswith("jdbc:derby:memory:"):
+                return _digest(url, catalog, str(self.spark.sparkContext.applicationId))
+            # Named as this machine sees it, Derby's database as this folder does.
+            folder = (os.getcwd(), str(self._jvm.java.lang.System.getProperty("derby.system.home")))
+            return _digest(socket.gethostname(), url, catalog, *(folder if url.startswith("jdbc:derby:") else ()))
 
     def planes(self, sql: str) -> SparkPlanes:
         with translated(sql, analysing=True):
@@ -176,7 +205,7 @@ class ClassicSession(FrameSession):
             return None
         with translated():
             external = self._java.sharedState().externalCatalog().unwrapped()
-            if not str(external.getClass().getName()).endswith(".HiveExternalCatalog"):
+            if not _is_hive(external):
                 return None
             table = self._catalog.getTableMetadata(self._identifier(name)).identifier()
             return declared_schema(external.client().getTable(table.database().get(), table.table()).schema().json())
@@ -348,3 +377,11 @@ class ClassicSession(FrameSession):
         # `interruptTag` of the session would reach the calling thread's jobs only.
         with translated():
             self.spark.sparkContext.cancelJobsWithTag(tag)
+
+
+def _is_hive(external: Any) -> bool:
+    return str(external.getClass().getName()).endswith(".HiveExternalCatalog")
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -47,6 +47,10 @@ class FrameSession:
     def namespace(self) -> tuple[str, ...]:
         raise NotImplementedError
 
+    @property
+    def catalog_id(self) -> str | None:
+        return None
+
     @contextmanager
     def settings(self, changes: dict[str, str]) -> Iterator[None]:
         before: dict[str, str | None] = {}

@@ -105,6 +105,11 @@ class Session(Protocol):
     def namespace(self) -> tuple[str, ...]:
         """The current catalog and database, such as `("spark_catalog", "default")`."""
 
+    @property
+    def catalog_id(self) -> str | None:
+        """A digest of which metastore this session's is, the same in every process that has it; None where this route
+        does not tell. Two metastores never share one."""
+
     def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
         """Spark settings for the length of a block; what it changed is restored."""
 

@@ -62,6 +62,10 @@ class ThriftSession:
         return replace(conf, create_table_provider=provider, spark=version)
 
     @property
+    def catalog_id(self) -> str | None:
+        return None
+
+    @property
     def namespace(self) -> tuple[str, ...]:
         ((catalog, database),) = self.rows("select current_catalog(), current_database()")
         return (str(catalog), str(database))

@@ -35,7 +35,7 @@ class Location:
 
     def undo(self, publication: Publication) -> None:
         # A table of another metastore that lay here, too, may have the new version: it is swept with those of its mark.
-        if publication.unregistered is not None or publication.is_staged():
+        if publication.unregistered is not None or publication.is_own_catalog() or publication.is_staged():
             publication.discard()
 
     def finish(self, publication: Publication) -> None:
