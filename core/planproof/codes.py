@@ -47,13 +47,13 @@ _TABLE = (
     Code(
         "PP120",
         "columns swapped by position",
-        "A set operation matches columns by position and puts a column under another column's name.",
+        "A set operation, or IN (query), matches columns by position and takes a column for another column's name.",
         "Reorder the columns of the later SELECT, or allow PP120 where it is meant.",
     ),
     Code(
         "PP121",
         "columns swapped by a column list",
-        "A column list of a CTE, a view or a subquery goes by position and gives columns each other's names.",
+        "A column list (of a CTE, a subquery, a generator) goes by position and gives columns each other's names.",
         "Name the columns in the SELECT, or allow PP121 where it is meant.",
     ),
     Code(

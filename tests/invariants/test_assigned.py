@@ -29,6 +29,7 @@ def found(stored: str, produced: str, ansi: bool = True) -> list[assigned.Assign
         ("bigint", "decimal(12,2)", "PP133", "warning", True),
         ("int", "decimal(12,0)", "PP133", "warning", False),
         ("double", "bigint", "PP133", "warning", True),
+        ("float", "double", "PP133", "warning", False),
         ("date", "timestamp", "PP133", "warning", True),
         ("timestamp", "timestamp_ntz", "PP128", "warning", False),
         ("timestamp_ntz", "timestamp", "PP128", "warning", False),

@@ -53,6 +53,8 @@ def test_a_contract_that_holds_has_no_open_finding(promised, found):
     [
         ([("a", "int")], [("PP501", V, "b", "b string", "nothing")]),
         ([("a", "int"), ("B", "string")], [("PP501", V, "b", "b string", "B")]),
+        ([("a", "int"), ("b ", "string")], [("PP501", V, "b", "b string", "b ")]),
+        ([("\u0430", "int"), ("b", "string")], [("PP501", V, "a", "a int", "\u0430")]),
         (
             [("a", "int"), ("b", "string"), ("c", "date")],
             [("PP502", V, "c", "nothing", "c date")],

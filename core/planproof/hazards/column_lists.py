@@ -1,6 +1,7 @@
-"""A column list that gives a query's columns each other's names.
+"""A column list that gives columns each other's names.
 
-`WITH c(b, a) AS (SELECT a, b ...)`, `(SELECT a, b ...) AS t(b, a)`: the list names columns by position.
+`WITH c(b, a) AS (SELECT a, b ...)`, `(SELECT a, b ...) AS t(b, a)`, `inline(items) AS (price, qty)` over structs of
+`qty, price`: the list names columns by position.
 """
 
 from __future__ import annotations
@@ -8,19 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
+from planproof.expr.nodes import Call, Literal
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.positions import swapped
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.plan.nodes import Named
+from planproof.plan.nodes import Generate, Named
 
 
 def column_lists(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for node in lineage.nodes:
         if isinstance(node, Named):
-            before, after = [c.name for c in node.child.output], [c.name for c in node.output]
-            pairs = list(swapped(after, before))
-            if pairs:
-                said = ", ".join(f"{before[at]} the name {after[at]}" for at, _ in pairs)
-                first = pairs[0][0]
-                message = f"the column list of {'.'.join(node.name)} goes by position and gives {said}"
-                yield Suspicion(warning("PP121", after[first], after[first], before[first], message))
+            owner, before, after = ".".join(node.name), [c.name for c in node.child.output], node.output
+        elif isinstance(node, Generate):
+            owner, before, after = node.call.shown, _own_names(node.call, conf), node.generated
+        else:
+            continue
+        names = [c.name for c in after]
+        pairs = list(swapped(names, before))
+        if pairs:
+            said = ", ".join(f"{before[at]} the name {names[at]}" for at, _ in pairs)
+            first = pairs[0][0]
+            message = f"the column list of {owner} goes by position and gives {said}"
+            yield Suspicion(warning("PP121", names[first], names[first], before[first], message))
+
+
+def _own_names(call: Call, conf: Conf) -> list[str]:
+    """What a generator's columns are called where no list names them; those of `json_tuple` are the keys it reads."""
+    if call.function.name == "json_tuple":
+        return [str(key.value) if isinstance(key, Literal) else "" for key in call.args[1:]]
+    assert call.function.columns is not None
+    return [name for name, _, _ in call.function.columns(call.args, conf)]

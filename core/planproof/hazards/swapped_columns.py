@@ -1,6 +1,7 @@
 """A set operation that puts a column, or a field of a struct, under another one's name.
 
-UNION, INTERSECT and EXCEPT match columns by position; a union takes the fields of structs so, too. Where a name stands
+UNION, INTERSECT and EXCEPT match columns by position; so does `(a, b) IN (query)`, and a union takes the fields of
+structs so, too. Where a name stands
 at one place on the left and at another on the right, values land in the wrong column, and no schema shows it as long
 as the types agree.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Column, Span
+from planproof.expr.nodes import Column, InSubquery, Span
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.positions import differ, fields_differ, swapped, swapped_fields
 from planproof.hazards.suspicion import Count, Suspicion, warning
@@ -33,6 +34,21 @@ def swapped_columns(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
                 yield from _columns(node, side, span, lineage)
                 for place, (ours, theirs) in enumerate(zip(node.inputs[0].output, side.output)):
                     yield from _fields(node, ours, theirs, span, (place, len(side.output)))
+    for _, expr in lineage.expressions:
+        if isinstance(expr, InSubquery):
+            yield from _compared(expr)
+
+
+def _compared(expr: InSubquery) -> Iterator[Suspicion]:
+    """Rows that a query finds are counted by nobody: which ones were meant cannot be seen."""
+    wanted = [value.name if isinstance(value, Column) else "" for value in expr.values]
+    given = [c.name for c in expr.plan.output]
+    pairs = list(swapped(wanted, given))
+    if pairs:
+        said = ", ".join(f"{wanted[at]} with {given[at]}" for at, _ in pairs)
+        first = pairs[0][0]
+        message = f"IN (query) matches columns by position and compares {said}"
+        yield Suspicion(warning("PP120", wanted[first], wanted[first], given[first], message))
 
 
 def _columns(node: SetOperation, side: Plan, span: Span | None, lineage: Lineage) -> Iterator[Suspicion]:

@@ -151,6 +151,10 @@ def _leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator
 def _lost(
     said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str], value: str
 ) -> Iterator[Assignment]:
+    if (given, wanted) == (DOUBLE, FLOAT):
+        # Next to every fraction is rounded: a count would tell nothing.
+        yield Assignment(_finding("PP133", *sides, f"{said}: numbers of more than 7 digits are rounded"))
+        return
     lost = _silently(given, wanted)
     if lost is not None:
         back = f"CAST(TRY_CAST({value} AS {wanted.sql}) AS {given.sql})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -69,11 +70,12 @@ def _matched(promised: PhysicalSchema, found: PhysicalSchema) -> Iterator[tuple[
 
 
 def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings) -> Iterator[Finding]:
-    near = {f.name.lower(): f.name for f in found}
-    misspelled = {near.get(f.name.lower()) for f in promised if f.name not in found.names} - {None}
+    others = [name for name in found.names if name not in promised.names]
+    near = {f.name: _near(f.name, others) for f in promised if f.name not in found.names}
+    misspelled = set(near.values()) - {None}
     for f in promised:
-        if f.name not in found.names:
-            yield _missing(f, near.get(f.name.lower()), found)
+        if f.name in near:
+            yield _missing(f, near[f.name], found)
     spare = _spare(promised, found)
     if "extra_columns" in settings.enforce:
         for f in spare:
@@ -84,10 +86,29 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
         yield from _order(promised, found, spare)
 
 
+def _near(name: str, others: Sequence[str]) -> str | None:
+    """The one of the others that a reader takes for this name."""
+    return next((o for o in others if o.lower() == name.lower()), None) or next(
+        (o for o in others if _looks_alike(o, name)), None
+    )
+
+
+def _looks_alike(a: str, b: str) -> bool:
+    """Blanks at an end, another composition of accents, letters of another alphabet.
+
+    >>> _looks_alike("id ", "id"), _looks_alike("\\u0430mount", "amount"), _looks_alike("ids", "id")
+    (True, True, False)
+    """
+    one, other = (unicodedata.normalize("NFKC", name).strip().casefold() for name in (a, b))
+    different = [pair for pair in zip(one, other) if pair[0] != pair[1]]
+    return len(one) == len(other) and all(x.isascii() != y.isascii() for x, y in different)
+
+
 def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema) -> Finding:
     there = f"the model produces {', '.join(found.names) or 'no column'}"
     if near is not None:
-        there = f"the model spells it {near}, and names are compared exactly"
+        unseen = "" if near.lower() == promised.name.lower() else f" ({near!a}, not {promised.name!a})"
+        there = f"the model spells it {near}{unseen}, and names are compared exactly"
     message = f"the contract promises {promised.name} ({promised.type.simple}); {there}"
     return Finding(Verdict.VIOLATED, "PP501", "", dotted((promised.name,)), str(promised), near or "nothing", message)
 
