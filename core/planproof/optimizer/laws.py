@@ -47,7 +47,7 @@ from planproof.types import (
     is_numeric,
     walk,
 )
-from planproof.types.casts import can_up_cast, cannot_fail
+from planproof.types.casts import can_up_cast, cannot_fail, may_overflow
 
 HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types whose values Spark keeps in hash sets as `=` compares them. So does 4.3 with floats; of 4.0 to 4.2 that is not
@@ -85,22 +85,24 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
 
 def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
     if isinstance(expr, Cast):
-        return expr.mode != "try" and _cast_raises(expr.child.type, expr.type, expr.mode == "ansi")
+        return _cast_raises(expr.child.type, expr.type, expr.mode)
     if not isinstance(expr, Call) or _total(expr, filled):
         return False
     if expr.function.name in CASTS:
-        return _cast_raises(expr.args[0].type, expr.type, conf.ansi)
+        return _cast_raises(expr.args[0].type, expr.type, "ansi" if conf.ansi else "legacy")
     if expr.function.name == "negative" and isinstance(expr.type, Decimal):
         return True
     raises = expr.function.effects.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
 
 
-def _cast_raises(source: DataType, target: DataType, ansi: bool) -> bool:
+def _cast_raises(source: DataType, target: DataType, mode: str) -> bool:
     """Without ANSI what does not fit becomes NULL or wraps, but a value of a variant or an interval still fails."""
-    if cannot_fail(source, target):
+    if mode == "try" or cannot_fail(source, target):
         return False
-    return ansi or any(isinstance(t, Interval) or t == VARIANT for t in (*walk(source), *walk(target)))
+    if may_overflow(source, target):
+        return True
+    return mode == "ansi" or any(isinstance(t, Interval) or t == VARIANT for t in (*walk(source), *walk(target)))
 
 
 def _total(call: Call, filled: Expr | None) -> bool:

@@ -248,8 +248,16 @@ def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
 
 def cannot_fail(source: n.DataType, target: n.DataType) -> bool:
     """Whether no value fails under ANSI, though it may lose digits (`Cast.castToDouble` and its like)."""
-    origin, aim = _group(source), _group(target)
-    return can_up_cast(source, target) or aim in _TOTAL.get(origin, frozenset())
+    if may_overflow(source, target):
+        return False
+    return can_up_cast(source, target) or _group(target) in _TOTAL.get(_group(source), frozenset())
+
+
+def may_overflow(source: n.DataType, target: n.DataType) -> bool:
+    """Whether dates and times far off overflow, with ANSI off as well (`DateTimeUtils.daysToMicros`, `convertTz`)."""
+    if (_group(source), _group(target)) in _OVERFLOWING:
+        return True
+    return len(source.children) == len(target.children) and any(map(may_overflow, source.children, target.children))
 
 
 _TOTAL: dict[str, frozenset[str]] = {
@@ -262,11 +270,15 @@ _TOTAL: dict[str, frozenset[str]] = {
     "timestamp_ntz": frozenset({"date"}),
 }
 
-_UP = {
+_OVERFLOWING = {
     ("date", "timestamp"),
     ("date", "timestamp_ntz"),
     ("timestamp_ntz", "timestamp"),
     ("timestamp", "timestamp_ntz"),
+}
+
+_UP = {
+    *_OVERFLOWING,
     ("year_month", "year_month"),
     ("day_time", "day_time"),
 }
