@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from planproof.arrow.values import array_of, is_plain
+from planproof.arrow.values import array_of, is_plain, values_of
 
 VALUES: list[tuple[DataType, list[Any]]] = [
     (BooleanType(), [True, None, False]),
@@ -36,6 +36,8 @@ VALUES: list[tuple[DataType, list[Any]]] = [
     (StringType(), ["", "ä\x00", None, "x" * 300]),
     (DateType(), [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]),
     (DecimalType(12, 2), [Decimal("1.20"), None, Decimal("-0.00")]),
+    (DecimalType(38, 38), [Decimal("1E-38"), None, Decimal("-0." + "9" * 38)]),
+    (DecimalType(38, 0), [Decimal("9" * 38), None, Decimal(0)]),
 ]
 by_type = pytest.mark.parametrize(("kind", "values"), VALUES, ids=[k.simpleString() for k, _ in VALUES])
 
@@ -55,7 +57,7 @@ def test_values_are_those_that_spark_hands_over(kind: DataType, values: list[Any
     array = spark_array(kind, values)[part]
     rows = ArrowTableToRowsConversion.convert(pa.table([array], names=["v"]), StructType().add("v", kind))
     assert is_plain(array.type)
-    assert all(same(one, row[0]) for one, row in zip(array.to_pylist(), rows, strict=True))
+    assert all(same(one, row[0]) for one, row in zip(values_of(array), rows, strict=True))
 
 
 @by_type

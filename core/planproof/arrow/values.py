@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def is_plain(t: pa.DataType) -> bool:
     """Whether `to_pylist` gives the values that Spark hands to a function."""
     return _is_number(t) or _is_text(t) or bool(pa.types.is_date32(t) or pa.types.is_decimal128(t))
+
+
+def values_of(array: pa.Array) -> list[Any]:
+    """The values of a plain type, as `to_pylist` gives them; dates and decimals are made in a fraction of its time."""
+    if pa.types.is_date32(array.type):
+        return _made(datetime.date.fromordinal, pc.add(array.cast(pa.int32()).cast(pa.int64()), _EPOCH))
+    if pa.types.is_decimal128(array.type):
+        return _made(Decimal, array.cast(pa.string()))
+    return list(array.to_pylist())
+
+
+def _made(make: Callable[[Any], Any], array: pa.Array) -> list[Any]:
+    given = array.to_pylist()
+    return [None if v is None else make(v) for v in given] if array.null_count else list(map(make, given))
 
 
 def array_of(values: Sequence[Any], declared: pa.DataType) -> Any | None:

@@ -158,7 +158,7 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
     from pyspark.sql.types import StructField, StructType
 
     from planproof.arrow.declared import as_declared, table
-    from planproof.arrow.values import array_of, is_plain
+    from planproof.arrow.values import array_of, is_plain, values_of
 
     given = [StructType([StructField("_0", t)]) for t in takes]
     given_back = StructType([StructField("_0", returns)])
@@ -166,7 +166,7 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
 
     def column(array: Any, wanted: Any) -> list[Any]:
         if is_plain(array.type):
-            return list(array.to_pylist())
+            return values_of(array)
         from pyspark.sql.conversion import ArrowTableToRowsConversion
 
         return [row[0] for row in ArrowTableToRowsConversion.convert(table([array], ["_0"]), wanted)]
