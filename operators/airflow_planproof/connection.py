@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -11,8 +12,12 @@ from airflow.providers.common.compat.sdk import BaseHook, mask_secret
 
 from airflow_planproof.errors import PlanproofCannotRun
 
+_log = logging.getLogger(__name__)
 _EXTRAS = {"queue": "spark.yarn.queue", "namespace": "spark.kubernetes.namespace", "yarn_queue": "spark.yarn.queue"}
-_THRIFT = ("hive_cli", "hiveserver2", "hive_metastore", "spark_sql", "spark_jdbc")
+_KNOWN = {*_EXTRAS, "deploy-mode", "deploy_mode", "spark-binary", "spark_binary", "spark-home", "spark_home"}
+"""Extras that are taken, and those that say how spark-submit would be found."""
+
+_NO_SERVER = ("hive_cli", "hive_metastore", "spark_sql", "spark_jdbc")
 # Spark's own default of spark.redaction.regex, and what environment variables are called.
 _SECRET = re.compile(r"secret|passw|token|credential|(access|api|private)[._-]?key", re.I)
 # What no secret is, as in `spark.security.credentials.hive.enabled=false`: it would be masked wherever it stands.
@@ -20,22 +25,25 @@ _PLAIN = re.compile(r"true|false|\d+(ms|s|m|min|h|d)", re.I)
 
 
 def spark_settings(conn_id: str | None) -> dict[str, str]:
-    """The settings of a connection of type `spark` or `spark_connect`.
+    """The settings of a connection of type `spark`, `spark_connect` or `hiveserver2`.
 
     `spark`: its host is the master, extras named `spark.*` are taken as they are, `queue` and `namespace` as
-    spark-submit's. `spark_connect`: `spark.remote`, with the login as user and the password as token. None stands for
-    Spark inside the task's process, as the dbt profile sets it up. Raises `PlanproofCannotRun` for a connection that
-    this process cannot be the driver of.
+    spark-submit's. `spark_connect`: `spark.remote`, with the login as user and the password as token. `hiveserver2`, a
+    Thrift server: `thrift.host` and what else PyHive wants, from the fields and extras that Airflow's own hook reads.
+    None stands for Spark inside the task's process, as the dbt profile sets it up. Raises `PlanproofCannotRun` for
+    another kind of connection, and for one that would need another process as its driver.
     """
     if conn_id is None:
         return {}
     connection = BaseHook.get_connection(conn_id)
     if connection.conn_type == "spark_connect":
         return {"spark.remote": _remote(connection)}
-    if connection.conn_type in _THRIFT:
+    if connection.conn_type == "hiveserver2":
+        return _thrift(connection)
+    if connection.conn_type in _NO_SERVER:
         raise PlanproofCannotRun(
-            f"connection {conn_id!r} is of type {connection.conn_type!r}: a thrift server gives no Spark session; give "
-            "a connection of type 'spark', or run dbt with `method: thrift` by PlanproofDbtOperator"
+            f"connection {conn_id!r} is of type {connection.conn_type!r}, which names no server that planproof can "
+            "speak with; a Thrift server's connection is of type 'hiveserver2'"
         )
     if connection.conn_type not in ("spark", "generic"):
         raise PlanproofCannotRun(
@@ -50,9 +58,19 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
         )
     settings = {key: _text(value) for key, value in extra.items() if key.startswith("spark.")}
     settings |= {setting: _text(extra[key]) for key, setting in _EXTRAS.items() if extra.get(key)}
+    _say_unused(conn_id, sorted(key for key in extra if not (key.startswith("spark.") or key in _KNOWN)))
     if connection.host:
         settings["spark.master"] = connection.host + (f":{connection.port}" if connection.port else "")
     return settings
+
+
+def _say_unused(conn_id: str, keys: Sequence[str]) -> None:
+    if keys:
+        _log.warning(
+            "connection %r: planproof does not use its extra %s; give Spark's own settings, named spark.*",
+            conn_id,
+            ", ".join(map(repr, keys)),
+        )
 
 
 def mask(settings: Mapping[str, Any]) -> None:
@@ -75,6 +93,24 @@ def _remote(connection: Any) -> str:
     given = ";".join(f"{key}={quote(value, safe='')}" for key, value in parameters.items())
     host = str(connection.host or "").removeprefix("sc://")
     return f"sc://{host}:{connection.port or 15002}/;{given}".rstrip(";")
+
+
+def _thrift(connection: Any) -> dict[str, str]:
+    extra: Mapping[str, Any] = connection.extra_dejson
+    auth = extra.get("auth_mechanism") or extra.get("authMechanism") or "NONE"
+    if connection.password:
+        mask_secret(connection.password)
+    place = {
+        "host": connection.host or "localhost",
+        "port": connection.port or 10000,
+        "auth": auth,
+        "username": connection.login,
+        "password": connection.password,
+        "database": connection.schema,
+        "kerberos_service_name": extra.get("kerberos_service_name", "hive") if auth == "KERBEROS" else None,
+    }
+    settings = {key: _text(value) for key, value in extra.items() if key.startswith("spark.")}
+    return {**settings, **{f"thrift.{key}": str(value) for key, value in place.items() if value}}
 
 
 def _text(value: Any) -> str:

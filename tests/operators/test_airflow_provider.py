@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +44,7 @@ def test_the_provider_is_listed_with_its_operators(airflow_home: Path) -> None:
     found.initialize_providers_list()
     modules = found.providers["planproof"].data["operators"][0]["python-modules"]
     assert modules == [f"airflow_planproof.operators.{name}" for name in ("audit", "check", "dbt", "run")]
+    assert "airflow_planproof.links.PlanproofReportLink" in found.extra_links_class_names
 
 
 def test_provider_info_needs_nothing() -> None:
@@ -75,6 +79,53 @@ def test_the_example_in_the_docs_is_a_dag(tmp_path: Path, airflow_home: Path) ->
     assert found["errors"] == {}
     assert len(found["tasks"]["shop"]) == 6
     assert found["loaded"] == []
+
+
+def _tasks() -> list[Any]:
+    from airflow_planproof import (
+        PlanproofAuditOperator,
+        PlanproofCheckOperator,
+        PlanproofContractSensor,
+        PlanproofDbtOperator,
+        PlanproofRunOperator,
+    )
+    from airflow_planproof.decorators.guarded import PlanproofDecoratedOperator
+
+    contract = [("id", "int", True)]
+    return [
+        PlanproofCheckOperator(task_id="t", project_dir="."),
+        PlanproofRunOperator(task_id="t", project_dir="."),
+        PlanproofDbtOperator(task_id="t", project_dir="."),
+        PlanproofAuditOperator(task_id="t", tables="a", contract=contract),
+        PlanproofContractSensor(task_id="t", tables="a", contract=contract),
+        PlanproofDecoratedOperator(task_id="t", table="a", contract=contract, python_callable=_tasks),
+    ]
+
+
+def test_each_operator_is_documented_templated_and_linked(airflow_home: Path) -> None:
+    """Every argument has its `:param`, every template field is an attribute, and every task has the report's link."""
+    of_airflow = {"self", "kwargs", "python_callable", "op_args", "op_kwargs"}
+    for task in _tasks():
+        own = [cls for cls in type(task).__mro__ if cls.__module__.startswith("airflow_planproof")]
+        said = set(re.findall(r":param (\w+):", "".join(cls.__doc__ or "" for cls in own)))
+        taken = {name for cls in own for name in inspect.signature(cls.__dict__.get("__init__", len)).parameters}
+        assert taken - {"obj"} - of_airflow <= said, type(task)
+        assert said <= taken | {"outlets"}, type(task)
+        assert all(hasattr(task, name) for name in task.template_fields), type(task)
+        assert set(task.template_fields_renderers) <= set(task.template_fields), type(task)
+        assert {"env", "compiled_sql", "rewritten_sql"} <= set(task.template_fields), type(task)
+        assert [link.name for link in task.operator_extra_links] == ["planproof report"], type(task)
+
+
+def test_an_extra_that_is_not_used_is_said(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from airflow_planproof.connection import spark_settings
+
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark://yarn/?principal=ada&queue=etl&spark-binary=spark3-submit")
+    with caplog.at_level("WARNING"):
+        assert spark_settings("cluster") == {"spark.master": "yarn", "spark.yarn.queue": "etl"}
+    assert "does not use its extra 'principal'; give Spark's own settings" in caplog.text
 
 
 def test_a_wrong_setting_is_said_at_parse_time(airflow_home: Path) -> None:
@@ -133,11 +184,46 @@ def test_a_connect_connection_becomes_a_remote(
     assert spark_settings("cluster") == {"spark.remote": remote}
 
 
-def test_a_run_over_connect_is_refused(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("uri", "settings"),
+    [
+        ("hiveserver2://host", {"host": "host", "port": "10000", "auth": "NONE"}),
+        (
+            "hiveserver2://ada:word@host:10001/shop?auth_mechanism=LDAP",
+            {
+                "host": "host",
+                "port": "10001",
+                "auth": "LDAP",
+                "username": "ada",
+                "password": "word",
+                "database": "shop",
+            },
+        ),
+        (
+            "hiveserver2://host?authMechanism=KERBEROS",
+            {"host": "host", "port": "10000", "auth": "KERBEROS", "kerberos_service_name": "hive"},
+        ),
+    ],
+)
+def test_a_thrift_connection_becomes_arguments_of_its_client(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, settings: dict[str, str]
+) -> None:
+    from airflow_planproof.connection import spark_settings
+
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", uri)
+    assert spark_settings("cluster") == {f"thrift.{key}": value for key, value in settings.items()}
+
+
+@pytest.mark.parametrize(
+    ("uri", "server"), [("spark-connect://host", "Spark Connect"), ("hiveserver2://host", "Thrift")]
+)
+def test_a_run_on_a_server_is_refused(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, server: str
+) -> None:
     from airflow_planproof import PlanproofCannotRun, PlanproofRunOperator
 
-    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark-connect://host")
-    with pytest.raises(PlanproofCannotRun, match="'cluster' is a Spark Connect server"):
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", uri)
+    with pytest.raises(PlanproofCannotRun, match=f"'cluster' is a {server} server"):
         PlanproofRunOperator(task_id="t", project_dir=".", conn_id="cluster").work()
 
 
@@ -161,7 +247,7 @@ def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [
-        ("hiveserver2://host", "a thrift server gives no Spark session"),
+        ("hive-cli://host", "a Thrift server's connection is of type 'hiveserver2'"),
         ("spark://yarn/?deploy-mode=cluster", "deploy mode 'cluster'"),
         ("postgres://db/x", "is of type 'postgres'"),
     ],

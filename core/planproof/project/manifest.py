@@ -114,6 +114,13 @@ class Project:
     adapter: str = ""
     operations: tuple[str, ...] = ()
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the guard leaves undone of what the project asks for, beside its models."""
+        count = len(self.operations)
+        hooks = f"{count} on-run-start or on-run-end hook{'s' if count > 1 else ''}"
+        return (f"the project has {hooks}; only dbt runs hooks",) if count else ()
+
     @cached_property
     def models(self) -> tuple[ProjectNode, ...]:
         """The models in DAG order, ephemeral ones too."""

@@ -66,12 +66,15 @@ class Work:
         return Place(_path(self.project_dir), _path(self.manifest), _path(self.profiles_dir), self.target)
 
     def open_session(self) -> Session:
-        """The session that the work runs on; `spark.remote` among the settings is a Spark Connect server.
+        """The session that the work runs on; `spark.remote` among the settings is a Spark Connect server, `thrift.host`
+        a Thrift server.
 
         Raises `SparkFailure` and `ProjectError`.
         """
         if "spark.remote" in self.spark:
             return planproof.session.connected(self.spark)
+        if "thrift.host" in self.spark:
+            return planproof.session.served(self.spark)
         place = self.place
         if place.project_dir is not None and not place.project_dir.is_dir():
             raise ProjectError(f"{place.project_dir}: there is no such directory; give the dbt project's")
@@ -82,15 +85,20 @@ class Work:
         session: Session,
         starting: Callable[[], None] | None = None,
         finished: Callable[[Report], None] | None = None,
+        noted: Callable[[str], None] | None = None,
     ) -> list[Report]:
         """Does the work. `starting` is called before each model in the thread that runs it, `finished` as in
-        `run_project`. Raises what `is_lasting` knows, and `SparkFailure`."""
+        `run_project`, `noted` with each remark on the project. Raises what `is_lasting` knows, and `SparkFailure`."""
         if self.kind == "audit":
             return audit_all(session, self._promises(), finished)
-        return self._run(session, starting, finished)
+        return self._run(session, starting, finished, noted)
 
     def _run(
-        self, session: Session, starting: Callable[[], None] | None, finished: Callable[[Report], None] | None
+        self,
+        session: Session,
+        starting: Callable[[], None] | None,
+        finished: Callable[[Report], None] | None,
+        noted: Callable[[str], None] | None,
     ) -> list[Report]:
         def begun(_: ProjectNode) -> None:
             if starting is not None:
@@ -98,6 +106,9 @@ class Work:
 
         known = Loaded.of(self.functions, Path(self.project_dir or "."))
         project = self.place.compiled(self.select, self.exclude, self.vars, self.full_refresh)
+        if noted is not None:
+            for remark in project.remarks:
+                noted(remark)
         return run_project(
             project,
             runnable(selected(project, self.select, self.exclude), fresh=True),

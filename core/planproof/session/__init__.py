@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ __all__ = [
     "open",
     "opened_by_dbt",
     "running",
+    "served",
 ]
 
 _EMBEDDED = {
@@ -31,6 +33,8 @@ _EMBEDDED = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+_THRIFT = "thrift."
 
 
 def open(spark: Any) -> Session:
@@ -93,6 +97,26 @@ def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
         return open(builder.getOrCreate())
     except PySparkException as error:
         raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", transient=True) from error
+
+
+def served(conf: Mapping[str, str]) -> Session:
+    """A session on the Thrift server at `conf["thrift.host"]`.
+
+    Whatever else begins with `thrift.` is an argument of PyHive's `connect` (`port`, `username`, `auth`, ...); the rest
+    are the session's settings. Raises `SparkFailure`.
+    """
+    try:
+        hive = importlib.import_module("pyhive.hive")
+    except ImportError as error:
+        raise SparkFailure(f"pyhive is not installed ({error}); install planproof[thrift]") from error
+    place: dict[str, Any] = {key[len(_THRIFT) :]: value for key, value in conf.items() if key.startswith(_THRIFT)}
+    place["port"] = int(place.get("port") or 10000)
+    settings = {key: value for key, value in conf.items() if not key.startswith(_THRIFT)}
+    try:
+        return open(hive.connect(**place, configuration=settings))
+    except Exception as error:  # The transport, SASL and PyHive each have exceptions of their own.
+        said = f"the Thrift server {place['host']}:{place['port']} cannot be reached: {error}"
+        raise SparkFailure(said, transient=True) from error
 
 
 def opened_by_dbt(parameters: Mapping[str, str]) -> ClassicSession:

@@ -101,6 +101,12 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     def reports(self, context: Context) -> list[Report]:
         from planproof.project.work import Work
 
+        settings = self.spark_settings()
+        if "thrift.host" in settings:
+            raise PlanproofCannotRun(
+                f"connection {self.conn_id!r} is a Thrift server, which gives no DataFrames; give one of type 'spark' "
+                "or 'spark_connect', or none"
+            )
         work = Work(
             "run",
             self.project_dir,
@@ -108,7 +114,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             self.profiles_dir,
             self.target,
             settings=self.settings,
-            spark=self.spark_settings(),
+            spark=settings,
         )
         model = self.model()
         thread = self._running = SparkWork(lambda spark: [self._published(spark, work, model, context)])

@@ -91,10 +91,11 @@ class PlanproofRunOperator(PlanproofSparkOperator):
 
         settings = self.spark_settings()
         mask(self.vars or {})
-        if "spark.remote" in settings:
+        if "spark.remote" in settings or "thrift.host" in settings:
+            server = "Spark Connect" if "spark.remote" in settings else "Thrift"
             raise PlanproofCannotRun(
-                f"connection {self.conn_id!r} is a Spark Connect server, and `dbt compile` needs a Spark of its own "
-                "process; give a connection of type 'spark', or none"
+                f"connection {self.conn_id!r} is a {server} server, and `dbt compile` needs Spark in its own "
+                "process; give a connection of type 'spark', or none. PlanproofDbtOperator takes `method: thrift`"
             )
         return Work(
             "run",
