@@ -1,7 +1,8 @@
 """`python -m planproof.piped`: work for a caller in another interpreter, told and answered in lines of JSON.
 
 The first line on standard input is `{"work": {...}}`, the fields of `planproof.project.work.Work`. Each line on
-standard output is `{"report": {...}}`, `{"end": "done"}`, or `{"end": "cannot run" | "failed", "message": "..."}`.
+standard output is `{"report": {...}}`, `{"note": "..."}`, `{"end": "done"}`, or `{"end": "cannot run" | "failed",
+"message": "..."}`.
 What Spark and dbt print goes to standard error. When standard input ends, the running Spark job is cancelled and the
 process ends.
 """
@@ -57,7 +58,7 @@ def answer(work: Work, say: Callable[[dict[str, Any]], None], told: TextIO) -> N
         def finished(report: Report) -> None:
             say({"report": report.to_dict()})
 
-        work.reports(session, lambda: session.tag(TAG), finished)
+        work.reports(session, lambda: session.tag(TAG), finished, lambda remark: say({"note": remark}))
     finally:
         session.stop()
 

@@ -28,8 +28,13 @@ class Interpreter:
         self._python, self._log = python, log
         self._child: subprocess.Popen[str] | None = None
 
-    def run(self, work: Work, told: Callable[[Report], None]) -> list[Report]:
-        """The reports of the work. Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend."""
+    def run(
+        self, work: Work, told: Callable[[Report], None], noted: Callable[[str], None] = lambda remark: None
+    ) -> list[Report]:
+        """The reports of the work, each said to `told` as it comes, and remarks on the project to `noted`.
+
+        Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend.
+        """
         command = [self._python, "-m", "planproof.piped"]
         try:
             child = subprocess.Popen(
@@ -44,11 +49,11 @@ class Interpreter:
             with suppress(BrokenPipeError):
                 child.stdin.write(json.dumps({"work": work.to_dict()}) + "\n")
                 child.stdin.flush()
-            return self._answers(child.stdout, told)
+            return self._answers(child.stdout, told, noted)
         finally:
             self.cancel()
 
-    def _answers(self, lines: IO[str], told: Callable[[Report], None]) -> list[Report]:
+    def _answers(self, lines: IO[str], told: Callable[[Report], None], noted: Callable[[str], None]) -> list[Report]:
         from planproof.report import Report
 
         reports = []
@@ -57,6 +62,8 @@ class Interpreter:
             if "report" in answer:
                 reports.append(Report.from_dict(answer["report"]))
                 told(reports[-1])
+            elif "note" in answer:
+                noted(answer["note"])
             elif answer["end"] == "done":
                 return reports
             elif answer["end"] == "cannot run":

@@ -30,6 +30,17 @@ def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None
     return "\n".join(lines)
 
 
+def breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
+    """The message of a check that found changes that break their readers."""
+    lines = [f"planproof: {_count(len(changes), 'breaking change')} since {since}"]
+    return "\n".join([*lines, *(f"  {change}" for change in changes), *_link(url)])
+
+
+def dbt_failed(command: str, said: str, url: str | None = None) -> str:
+    """The message of a dbt command that failed, and not by a broken contract."""
+    return "\n".join([f"dbt {command} failed: {said}", *_link(url)])
+
+
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
     return [

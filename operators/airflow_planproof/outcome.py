@@ -25,6 +25,13 @@ def settle(report: RunReport, fail_on: str | None, url: str | None) -> None:
         raise kind(message.failure(failed, reports, url), reports)
 
 
+def settle_dbt(report: RunReport, fail_on: str | None, url: str | None) -> None:
+    """As `settle`. A model that dbt stopped, by its own `fail_on`, breaks its contract however weak `fail_on` is."""
+    settle(report, fail_on, url)
+    if any(r.outcome == "rejected" for r in report.reports):
+        settle(report, None, url)
+
+
 def _is_refusal(report: Report) -> bool:
     """Whether planproof refused to publish for a reason that stays."""
     return any(f.code == "PP601" for f in report.findings) and not report.details.get("transient")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from planproof.publish import lock, owner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,6 +142,65 @@ def test_a_day_that_is_run_again_replaces_its_own_rows(
         assert len(ran.events) == 1
     found = spark.table(f"{database}.daily").groupBy("day").count().collect()
     assert {row.day: row["count"] for row in found} == {"2026-01-01": 2, "2026-01-02": 4}
+
+
+LOCKED = """
+    import os
+
+    PlanproofRunOperator(task_id="run", select="customers", on_retry_callback=lambda _: os.remove(LOCKS[0]), **place)
+    PlanproofDbtOperator(
+        task_id="dbt", command="run", select="orders", on_retry_callback=lambda _: os.remove(LOCKS[1]), **place
+    )
+"""
+
+
+def test_a_table_that_another_run_publishes_is_tried_again(
+    tried: Callable[..., Any], spark: SparkSession, database: str
+) -> None:
+    """Two runs of a backfill that publish one table: the second is told who holds it, and Airflow retries it."""
+    root = spark.catalog.getDatabase(database).locationUri.removeprefix("file:")
+    files = [Path(lock.path(root, table)) for table in ("customers", "orders")]
+    owner.begin("night")
+    try:
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(owner.Owner.here("night").form()))
+        ran = tried(LOCKED, LOCKS=[str(file) for file in files])
+    finally:
+        owner.end("night")
+    assert ran.states == {"run": "success", "dbt": "success"}, ran.failures
+    assert ran.tries == {"run": 2, "dbt": 2}
+    for table in ("customers", "orders"):
+        assert f"{database}.{table} is being published by run night, process {os.getpid()} on" in ran.log
+        assert spark.table(f"{database}.{table}").count() == 3
+    assert "PlanproofRunFailed" in ran.log
+    assert not ran.log.count("PlanproofViolation")
+
+
+QUIET = """
+    @task
+    def place_of_today():
+        return {"SHOP_SCHEMA": SCHEMA}
+
+    PlanproofRunOperator(
+        task_id="run", project_dir=PROJECT, profiles_dir=PROJECT, env=place_of_today(), vars={"join": "left"},
+        do_xcom_push=False,
+    )
+"""
+
+
+def test_without_xcom_the_message_is_all_there_is(tried: Callable[..., Any], shop: Path, spark: SparkSession) -> None:
+    """The environment comes from another task; hooks of the project, which only dbt runs, are said in the log."""
+    with (shop / "dbt_project.yml").open("a") as file:
+        file.write("on-run-end: ['select 1']\n")
+    ran = tried(QUIET)
+    assert ran.states == {"place_of_today": "success", "run": "failed"}, ran.failures
+    assert ran.tries["run"] == 1
+    # The link's address is pushed by Airflow 3 itself.
+    assert set(ran.xcoms.get("run", ())) <= {"planproof_report_url"}
+    assert "PP505 violated column order_id: promised NOT NULL" in ran.failures
+    assert "report: " not in ran.failures
+    assert "the project has 1 on-run-start or on-run-end hook; only dbt runs hooks" in ran.log
 
 
 SECRETS = """

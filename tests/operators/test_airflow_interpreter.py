@@ -44,13 +44,15 @@ def test_reports_come_back_line_by_line(program: Callable[[str], str]) -> None:
     code = f"""
 work = json.loads(sys.stdin.readline())["work"]
 assert (work["kind"], work["names"]) == ("audit", ["/data/x"])
+print(json.dumps({{"note": "only dbt runs hooks"}}), flush=True)
 print(json.dumps({{"report": json.loads({json.dumps(json.dumps(REPORT))})}}), flush=True)
 print(json.dumps({{"end": "done"}}), flush=True)
 """
     told: list[Report] = []
-    (found,) = Interpreter(program(code), LOG).run(WORK, told.append)
+    notes: list[str] = []
+    (found,) = Interpreter(program(code), LOG).run(WORK, told.append, notes.append)
     assert (found.model, found.outcome, found.rows) == ("/data/x", "audited", 3)
-    assert told == [found]
+    assert (told, notes) == ([found], ["only dbt runs hooks"])
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,10 @@ def test_dbt_builds_under_the_guard(
     assert red.events == []
     assert sorted(spark.table(f"{database}.customer_orders").collect()) == rows
 
+    never = run_dag(DBT, GIVEN={"vars": {"join": "left"}, "command": "run", "fail_on": "never"}, **given)
+    assert (never.states, never.tries) == ({"dbt": "failed"}, {"dbt": 1}), never.failures
+    assert "PlanproofViolation" in never.failures
+
     wrong = run_dag(DBT, GIVEN={"command": "build --no-such-option"}, **given)
     assert (wrong.states, wrong.tries) == ({"dbt": "failed"}, {"dbt": 1})
     assert "PlanproofCannotRun" in wrong.failures

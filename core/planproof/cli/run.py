@@ -64,7 +64,7 @@ def run(
     with err.status("dbt compiles the project") if err.is_terminal else nullcontext(), redirect_stdout(sys.stderr):
         project = place.project() if manifest else place.compiled(select, exclude, variables, full_refresh)
     nodes = runnable(selected(project, select, exclude), fresh=manifest is None)
-    remarks = _remarks(project)
+    remarks = project.remarks
     out = output.console()
     width = max((len(node.relation) for node in nodes), default=0)
     with err.status("Spark starts") if err.is_terminal else nullcontext() as status:
@@ -114,10 +114,3 @@ def _run(
         starting=starting,
         finished=finished,
     )
-
-
-def _remarks(project: Project) -> list[str]:
-    if not project.operations:
-        return []
-    count = len(project.operations)
-    return [f"the project has {count} on-run-start or on-run-end hook{'s' if count > 1 else ''}; only dbt runs hooks"]

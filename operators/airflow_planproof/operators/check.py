@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_planproof import message
 from airflow_planproof.errors import PlanproofViolation
 from airflow_planproof.operators.operator import PlanproofOperator
 from airflow_planproof.operators.place import place_of, words
@@ -83,12 +84,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         form = super().conclude(context, reports, started, [*remarks, *lines])
         breaking = [_line(change) for change in self.changes if change.effect == "breaking"]
         if breaking and self.settings.get("fail_on") != "never":
-            said = "\n".join(f"  {line}" for line in breaking)
-            raise PlanproofViolation(
-                f"planproof: {len(breaking)} breaking change{'s' if len(breaking) > 1 else ''} since "
-                f"{self.base_manifest}\n{said}\n\nreport: {form['url']}",
-                reports,
-            )
+            raise PlanproofViolation(message.breaking(breaking, str(self.base_manifest), form["url"]), reports)
         return form
 
     def _changes(self, project: Project, place: Place) -> Sequence[Change]:

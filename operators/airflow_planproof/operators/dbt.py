@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof import outcome
+from airflow_planproof import message, outcome
 from airflow_planproof.connection import mask
 from airflow_planproof.dbt_command import DbtElsewhere, Ended, dbt_here, guarded_run, recorded
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
@@ -41,8 +41,8 @@ class PlanproofDbtOperator(PlanproofOperator):
         task's process.
     :param outlets: assets; see `PlanproofRunOperator`.
 
-    Of planproof's settings, `fail_on` decides how the task ends; all of them are the models' own while dbt runs. The
-    other arguments are those of `PlanproofOperator`.
+    Of planproof's settings, `fail_on` decides how the task ends. While dbt runs, all of them are the models' own: one
+    that dbt stopped fails the task, whatever `fail_on` says. The other arguments are those of `PlanproofOperator`.
     """
 
     template_fields: Sequence[str] = (
@@ -99,10 +99,10 @@ class PlanproofDbtOperator(PlanproofOperator):
         remarks = [] if reports or not guarded_run(self.arguments()) else ["no model went through planproof"]
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
-        outcome.settle(self.report, self.settings.get("fail_on"), form["url"])
+        outcome.settle_dbt(self.report, self.settings.get("fail_on"), form["url"])
         if not ended.success:
             kind = PlanproofCannotRun if ended.lasting else PlanproofRunFailed
-            raise kind(f"dbt {self.arguments()[0]} failed: {ended.message}\n\nreport: {form['url']}", reports)
+            raise kind(message.dbt_failed(self.arguments()[0], ended.message, form["url"]), reports)
         announce(self, context)
         return form
 

@@ -76,11 +76,12 @@ class PlanproofOperator(BaseOperator):
             "keep_rejected": keep_rejected,
         }
         self.settings = {key: value for key, value in given.items() if value is not None}
-        self.env = dict(env or {})
+        self.env: Mapping[str, str] = {} if env is None else env
         self.compiled_sql = ""
         self.rewritten_sql = ""
         self.report: RunReport | None = None
         self.more: dict[str, Any] = {}
+        self.notes: list[str] = []
         _validate(self.settings, self.task_id)
 
     def reports(self, context: Context) -> list[Report]:
@@ -89,9 +90,10 @@ class PlanproofOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         started = datetime.now(timezone.utc)
+        self.notes = []
         with environment(self.env), failing_at_once():
             reports = self.reports(context)
-        return self.conclude(context, reports, started)
+        return self.conclude(context, reports, started, self.notes)
 
     def conclude(
         self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
@@ -105,7 +107,10 @@ class PlanproofOperator(BaseOperator):
     def publish_report(
         self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """Logs the reports and pushes them, with the page's address, to XCom; returns what was pushed."""
+        """Logs the reports and pushes them, with the page's address, to XCom; returns what was pushed.
+
+        Without `do_xcom_push` there is no page, and the address is None.
+        """
         from planproof.report.run import run_report
 
         project = str(getattr(self, "project_dir", None) or "")
@@ -118,8 +123,9 @@ class PlanproofOperator(BaseOperator):
         self.compiled_sql = message.statements((r.model, r.sql) for r in reports)
         self.rewritten_sql = message.statements((r.model, r.executed_sql) for r in reports if r.executed_sql != r.sql)
         render_again(context["ti"])
-        if self.do_xcom_push:
-            xcom.push(context["ti"], form)
+        if not self.do_xcom_push:
+            return {**form, "url": None}
+        xcom.push(context["ti"], form)
         return form
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:

@@ -25,8 +25,9 @@ class PlanproofSparkOperator(PlanproofOperator):
 
     The main thread waits and stays open for `execution_timeout` and a kill, and cancels the Spark job then.
 
-    :param conn_id: a connection of type `spark`: its host is the master, extras named `spark.*` are settings. Without
-        it Spark runs inside the task's process, as the dbt profile sets it up.
+    :param conn_id: a connection of type `spark`: its host is the master, extras named `spark.*` are settings. One of
+        type `spark_connect` or `hiveserver2` is a server, for what does not run dbt. Without a connection Spark runs
+        inside the task's process, as the dbt profile sets it up.
     :param spark_conf: Spark settings; they win over the connection's, and those over the profile's.
     :param python: another interpreter that has planproof and Spark (for a run also dbt); the work is done there, and
         the worker itself needs neither.
@@ -65,7 +66,7 @@ class PlanproofSparkOperator(PlanproofOperator):
         work = self.work()
         if self.python:
             interpreter = self._running = Interpreter(self.python, self.log)
-            return interpreter.run(work, self.told)
+            return interpreter.run(work, self.told, self.notes.append)
         thread = self._running = SparkWork(lambda spark: self._in_thread(spark, work))
         return thread.run()
 
@@ -88,7 +89,7 @@ class PlanproofSparkOperator(PlanproofOperator):
                 self.told(report)
                 spark.check()
 
-            return work.reports(session, lambda: spark.watch(session), finished)
+            return work.reports(session, lambda: spark.watch(session), finished, self.notes.append)
 
 
 @contextmanager
@@ -104,6 +105,6 @@ def opened(work: Work) -> Iterator[Session]:
             session = work.open_session()
         except ModuleNotFoundError as error:
             raise PlanproofCannotRun(f"planproof could not run: {error}; install planproof[spark]") from error
-        if found is None:
+        if found is None or session.capabilities.kind == "thrift":
             stack.callback(session.stop)
         yield session

@@ -1,0 +1,56 @@
+"""From reports to how a task ends: the kind of its exception decides whether Airflow retries. No Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
+from airflow_planproof.outcome import settle, settle_dbt
+from planproof.report.model import Finding, Report, Verdict
+from planproof.report.run import RunReport
+
+BROKEN = Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "1 null")
+REFUSED = Finding(Verdict.UNPROVED, "PP601", "catalog")
+LOCKED = Finding(Verdict.UNPROVED, "PP604", "catalog")
+REPORTS = {
+    "rejected": Report("m", "rejected", (BROKEN,)),
+    "rejected by the model's own setting": Report("m", "rejected", (BROKEN,), details={"fail_on": "warning"}),
+    "refused": Report("m", "failed", (REFUSED,), error="no"),
+    "refused for now": Report("m", "failed", (REFUSED,), error="no", details={"transient": True}),
+    "locked": Report("m", "failed", (LOCKED,), error="busy", details={"transient": True}),
+    "Spark is away": Report("m", "failed", error="away"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("rejected", PlanproofViolation),
+        ("rejected by the model's own setting", PlanproofViolation),
+        ("refused", PlanproofCannotRun),
+        ("refused for now", PlanproofRunFailed),
+        ("locked", PlanproofRunFailed),
+        ("Spark is away", PlanproofRunFailed),
+    ],
+)
+def test_how_a_task_ends(name: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as raised:
+        settle(RunReport((Report("n", "published"), REPORTS[name])), None, "http://page")
+    assert issubclass(kind, AirflowFailException) is (kind is not PlanproofRunFailed)
+    assert str(raised.value).endswith("report: http://page")
+
+
+def test_a_broken_contract_goes_before_trouble() -> None:
+    with pytest.raises(PlanproofViolation):
+        settle(RunReport((REPORTS["Spark is away"], REPORTS["rejected"])), None, None)
+
+
+def test_never_is_never_but_for_what_dbt_stopped() -> None:
+    for name in ("rejected", "rejected by the model's own setting"):
+        stopped = RunReport((REPORTS[name],))
+        settle(stopped, "never", None)
+        with pytest.raises(PlanproofViolation):
+            settle_dbt(stopped, "never", None)
+    settle_dbt(RunReport((Report("m", "published", (BROKEN,)),)), "never", None)
