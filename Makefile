@@ -27,7 +27,7 @@ test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (s
 
 test-airflow2: environment ## Runs the operators' tests on Airflow 2.11, in an environment of its own.
 	@.ci/airflow2
-	.venv-airflow2/bin/python -m pytest -m "not conformance" -p no:cacheprovider tests/operators $(PYTEST_ARGS)
+	.venv-airflow2/bin/python -m pytest -m "slow or not conformance" -p no:cacheprovider tests/operators $(PYTEST_ARGS)
 
 lint: ## Runs ruff and mypy.
 	@.ci/environment

@@ -2,108 +2,63 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import textwrap
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
+from standalone import Airflow, spark_conf, started
+
+from planproof.publish import lock, owner
 
 pytestmark = [pytest.mark.slow, pytest.mark.conformance]
 pytest.importorskip("airflow.api_fastapi", reason="Airflow 3's standalone")
 
-DAG = """
+HEAD = """
 import datetime
 from airflow.sdk import DAG, Asset
 from airflow_planproof import PlanproofRunOperator
 
-with DAG("shop", schedule=None, start_date=datetime.datetime(2026, 1, 1), max_active_runs=1,
-         params={{"join": "inner", "select": ""}}) as dag:
-    PlanproofRunOperator(
-        task_id="run", project_dir={project!r}, profiles_dir={project!r}, select="{{{{ params.select }}}}",
-        exclude="endless sales", vars={{"join": "{{{{ params.join }}}}"}}, env={{"SHOP_SCHEMA": "default"}},
-        spark_conf={spark!r}, outlets=[Asset("x-shop://totals")], retries=2,
-        retry_delay=datetime.timedelta(seconds=20), threads=1,
-    )
-with DAG("other", schedule=None, start_date=datetime.datetime(2026, 1, 1), params={{"select": "sales"}}) as other:
-    PlanproofRunOperator(
-        task_id="run", project_dir={project!r}, profiles_dir={project!r}, select="{{{{ params.select }}}}",
-        env={{"SHOP_SCHEMA": "default"}}, spark_conf={spark!r}, retries=2, retry_delay=datetime.timedelta(seconds=20),
-    )
+place = {"project_dir": PROJECT, "profiles_dir": PROJECT, "env": {"SHOP_SCHEMA": "default"}, "spark_conf": SPARK}
+again = {"retries": 2, "retry_delay": datetime.timedelta(seconds=20)}
+start = datetime.datetime(2026, 1, 1)
 """
+DAGS = {
+    "shop": """
+params = {"join": "inner"}
+with DAG("shop", schedule=None, start_date=start, max_active_runs=1, default_args=again, params=params) as dag:
+    PlanproofRunOperator(
+        task_id="run", exclude="endless sales daily", vars={"join": "{{ params.join }}"}, threads=1,
+        outlets=[Asset("x-shop://totals")], **place,
+    )
+""",
+    "other": """
+with DAG("other", schedule=None, start_date=start, default_args=again, params={"select": "sales"}) as dag:
+    PlanproofRunOperator(task_id="run", select="{{ params.select }}", **place)
+""",
+    "daily": """
+end = start + datetime.timedelta(days=9)
+with DAG("daily", schedule="@daily", start_date=start, end_date=end, catchup=False, default_args=again) as dag:
+    PlanproofRunOperator(
+        task_id="run", select="daily", vars={"day": "{{ ds }}"}, max_active_tis_per_dag=1, **place
+    )
+""",
+}
+EXAMPLES = Path(__file__).parents[2] / "dags_examples"
 SECRET = "hunter2-of-s3"
+DAY = """
+{{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['day']) }}
+select id, '{{ var("day", "none") }}' as day from range(3)
+"""
 ENDLESS = "select sum(hash(a.id, b.id)) as total from range(3000000) as a cross join range(3000000) as b"
-
-
-@dataclass
-class Airflow:
-    """The running server, by its public REST API."""
-
-    url: str
-    token: str
-    home: Path
-    server: subprocess.Popen[bytes]
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(
-            f"{self.url}/api/v2/{path}",
-            json.dumps(body).encode() if body is not None else None,
-            {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
-            method=method,
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or b"null")
-
-    def trigger(self, dag: str, **conf: Any) -> str:
-        return str(self.ask("POST", f"dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"])
-
-    def task(self, dag: str, run: str) -> Any:
-        return self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run")
-
-    def until(self, what: Callable[[], Any], seconds: float = 300) -> Any:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = what()
-            if found:
-                return found
-            if self.server.poll() is not None:
-                raise RuntimeError(f"airflow standalone ended with code {self.server.returncode}\n{self.logs()}")
-            time.sleep(0.5)
-        raise TimeoutError(self.logs())
-
-    def ended(self, dag: str, run: str) -> Any:
-        return self.until(lambda: (t := self.task(dag, run))["state"] in ("success", "failed") and t)
-
-    def log(self, dag: str, run: str, attempt: int) -> str:
-        files = list(self.home.glob(f"logs/dag_id={dag}/run_id={run}/task_id=run/attempt={attempt}.log"))
-        return files[0].read_text() if files else ""
-
-    def logs(self) -> str:
-        files = [self.home / "standalone.log", *self.home.glob("logs/dag_id=*/**/*.log")]
-        return "\n".join(f"{file}\n{file.read_text()[-4000:]}" for file in files)
-
-    def jobs(self) -> list[dict[str, Any]]:
-        """The starts and ends of all Spark jobs, by Spark's event logs."""
-        lines = [line for file in (self.home / "events").iterdir() for line in file.read_text().splitlines()]
-        events = [json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerJob')]
-        return sorted(events, key=lambda event: event.get("Submission Time") or event["Completion Time"])
-
-    def events(self) -> int:
-        return int(self.ask("GET", "assets/events?source_dag_id=shop")["total_entries"])
 
 
 @pytest.fixture(scope="module")
@@ -115,123 +70,22 @@ def project(tmp_path_factory: pytest.TempPathFactory, shop_files: dict[str, str]
         file.write_text(textwrap.dedent(text).lstrip())
     (folder / "models" / "endless.sql").write_text(ENDLESS)
     (folder / "models" / "sales.sql").write_text(f"select id from parquet.`{folder.parent}/{SECRET}`")
+    (folder / "models" / "daily.sql").write_text(DAY)
     return folder
 
 
 @pytest.fixture(scope="module")
 def airflow(project: Path) -> Iterator[Airflow]:
     home = project.parent
-    for folder in ("dags", "events", "cwd"):
-        (home / folder).mkdir()
-    (home / "dags" / "shop.py").write_text(DAG.format(project=str(project), spark=_spark(home)))
-    (home / "passwords.json").write_text(json.dumps({"ada": "secret"}))
-    port, *others = _free_ports(3)
-    url = f"http://127.0.0.1:{port}"
-    with open(home / "standalone.log", "w") as log:
-        server = subprocess.Popen(
-            [str(Path(sys.executable).parent / "airflow"), "standalone"],
-            env=_environment(home, url, others),
-            cwd=home / "cwd",
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    # Whoever ends the tests by a signal does not want to find a server afterwards.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        found = Airflow(url, "", home, server)
-        found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"))
-        login = json.dumps({"username": "ada", "password": "secret"}).encode()
-        request = urllib.request.Request(f"{url}/auth/token", login, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            found.token = json.loads(answer.read())["access_token"]
-        for dag in ("shop", "other"):
-            found.until(lambda dag=dag: _known(found, dag))
-            found.ask("PATCH", f"dags/{dag}", {"is_paused": False})
+    (home / "dags").mkdir()
+    spark = spark_conf(home, **{"spark.hadoop.fs.s3a.secret.key": SECRET})
+    defined = f"PROJECT = {str(project)!r}\nSPARK = {spark!r}\n"
+    for dag, text in DAGS.items():
+        (home / "dags" / f"{dag}.py").write_text(defined + HEAD + text)
+    for file in EXAMPLES.glob("planproof_*.py"):
+        (home / "dags" / file.name).symlink_to(file)
+    with started(home, {"PLANPROOF_DEMO_HOME": str(home / "demo")}) as found:
         yield found
-    finally:
-        _end(server)
-        signal.signal(signal.SIGTERM, before)
-
-
-def _spark(home: Path) -> dict[str, str]:
-    """Everything that Spark writes lies below `home`."""
-    return {
-        "spark.master": "local[2]",
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.hadoop.fs.s3a.secret.key": SECRET,
-        "spark.sql.warehouse.dir": (home / "warehouse").as_uri(),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": (home / "events").as_uri(),
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.rolling.enabled": "false",
-    }
-
-
-def _environment(home: Path, url: str, ports: list[int]) -> dict[str, str]:
-    return {
-        **{key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")},
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "ada:admin",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
-        "AIRFLOW__API__HOST": "127.0.0.1",
-        "AIRFLOW__API__PORT": url.rpartition(":")[2],
-        "AIRFLOW__API__BASE_URL": url,
-        "AIRFLOW__API__WORKERS": "1",
-        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports[0]),
-        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports[1]),
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "5",
-        "AIRFLOW__OPENLINEAGE__DISABLED": "True",
-        "AIRFLOW__COSMOS__ENABLE_TELEMETRY": "False",
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    """Ends the server and all that it started: a task has a session of its own, and Spark's JVM is the task's."""
-    import psutil
-
-    with contextlib.suppress(psutil.NoSuchProcess):
-        started = psutil.Process(server.pid).children(recursive=True)
-        server.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(5)
-        for child in started:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                child.kill()
-    server.kill()
-    server.wait()
-
-
-def _reachable(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def _known(airflow: Airflow, dag: str) -> bool:
-    try:
-        return bool(airflow.ask("GET", f"dags/{dag}"))
-    except urllib.error.HTTPError:
-        return False
 
 
 def stored(airflow: Airflow) -> dict[str, tuple[int, float]]:
@@ -286,27 +140,93 @@ def test_a_retry_a_clear_and_no_secret(airflow: Airflow, project: Path) -> None:
     task = airflow.ended("other", run)
     assert (task["state"], task["try_number"]) == ("success", 2), airflow.log("other", run, 2)
 
-    first = _rows(airflow)
+    first = _rows(airflow, "sales")
     assert sum(first.values()) == 20_000
     cleared = {"dry_run": False, "only_failed": False, "dag_run_id": run, "task_ids": ["run"]}
     airflow.ask("POST", "dags/other/clearTaskInstances", cleared)
     task = airflow.ended("other", run)
     assert (task["state"], task["try_number"]) == ("success", 3), airflow.log("other", run, 3)
-    assert sum(rows for file, rows in _rows(airflow).items() if file not in first) == 20_000
+    assert sum(rows for file, rows in _rows(airflow, "sales").items() if file not in first) == 20_000
 
-    place = f"dags/other/dagRuns/{quote(run)}/taskInstances/run"
-    report = airflow.ask("GET", f"{place}/xcomEntries/planproof_report")["value"]
-    told = [json.dumps(report), json.dumps(airflow.ask("GET", place)["rendered_fields"])]
+    told = [json.dumps(airflow.report("other", run)), json.dumps(airflow.task("other", run)["rendered_fields"])]
     for text in (*told, airflow.log("other", run, 1)):
         assert f"{project.parent}/***" in text
     assert SECRET not in "".join([*told, *(airflow.log("other", run, attempt) for attempt in (1, 2, 3))])
 
 
-def _rows(airflow: Airflow) -> dict[str, int]:
-    """The data files of the table `sales`, each with its number of rows."""
+def test_what_a_killed_task_left_is_settled_by_its_next_try(airflow: Airflow, project: Path) -> None:
+    """SIGKILL, as a machine without memory sends it, while Spark writes what is staged."""
+    import psutil
+
+    done = len(airflow.jobs())
+    run = airflow.trigger("other", select="endless")
+    airflow.until(lambda: _runs(airflow, done))
+    (spark,) = [p for p in psutil.Process(airflow.server.pid).children(recursive=True) if p.name() == "java"]
+    model = project / "models" / "endless.sql"
+    model.write_text("select 1 as total")
+    try:
+        spark.parent().kill()
+        task = airflow.ended("other", run)
+    finally:
+        model.write_text(ENDLESS)
+    assert (task["state"], task["try_number"]) == ("success", 2), airflow.log("other", run, 2)
+    (report,) = airflow.report("other", run)["reports"]
+    assert report["outcome"] == "published"
+    (undone,) = [finding["message"] for finding in report["findings"] if finding["code"] == "PP602"]
+    assert "stopped at step 'stage'; undone" in undone
+    left = [file for file in (airflow.home / "warehouse").rglob("*") if file.is_file() and "planproof" in str(file)]
+    assert left == []
+
+
+def test_a_backfill(airflow: Airflow) -> None:
+    """Airflow's own, over two dates: one of its runs finds the table locked and is retried; each date has its rows.
+
+    Both runs may be active at once, their tasks may not: the embedded metastore serves one process.
+    """
+    held = Path(lock.path(str(airflow.home / "warehouse"), "daily"))
+    held.parent.mkdir(parents=True, exist_ok=True)
+    owner.begin("night")
+    held.write_text(json.dumps(owner.Owner.here("night").form()))
+    airflow.switch_on("daily")
+    dates = ["--from-date", "2026-01-01", "--to-date", "2026-01-02", "--max-active-runs", "2"]
+    airflow.run("backfill", "create", "--dag-id", "daily", *dates)
+    runs = {run["dag_run_id"]: run["logical_date"][:10] for run in airflow.ask("GET", "dags/daily/dagRuns")["dag_runs"]}
+    assert sorted(runs.values()) == ["2026-01-01", "2026-01-02"]
+    first = airflow.until(lambda: [run for run in runs if airflow.task("daily", run)["state"] == "up_for_retry"])
+    held.unlink()
+    owner.end("night")
+    assert f"default.daily is being published by run night, process {os.getpid()} on" in airflow.log("daily", *first, 1)
+
+    tasks = {day: airflow.ended("daily", run) for run, day in runs.items()}
+    assert {task["state"] for task in tasks.values()} == {"success"}, airflow.logs()
+    assert sorted(task["try_number"] for task in tasks.values()) == [1, 2]
+    earlier, later = sorted(tasks.values(), key=lambda task: task["start_date"])
+    assert earlier["end_date"] <= later["start_date"]
+    for run, day in runs.items():
+        (report,) = airflow.report("daily", run)["reports"]
+        assert f"'{day}' as day" in report["sql"]
+        assert (report["outcome"], report["rows"]) == ("published", 3)
+        assert sum(rows for file, rows in _rows(airflow, "daily").items() if f"day={day}" in file) == 3
+
+
+def test_the_example_dags(airflow: Airflow) -> None:
+    """The demo's project is run and audited, and Python makes a table of its tables, in the order in which they say."""
+    shop = airflow.trigger("planproof_shop", scale=0.01)
+    assert airflow.states("planproof_shop", shop) == dict.fromkeys(("prepare", "check", "run", "audit"), "success")
+    for dag, tasks in {
+        "planproof_segments": ("customers", "segment_sizes", "tests"),
+        "planproof_audit": ("marts", "nations"),
+    }.items():
+        run = airflow.trigger(dag)
+        assert airflow.states(dag, run) == dict.fromkeys(tasks, "success"), airflow.logs()
+    assert list((airflow.home / "cwd").iterdir()) == []
+
+
+def _rows(airflow: Airflow, table: str) -> dict[str, int]:
+    """The data files of a table, each with its number of rows."""
     import pyarrow.parquet as pq
 
-    files = [file for file in (airflow.home / "warehouse").rglob("*.parquet") if "sales" in str(file)]
+    files = [file for file in (airflow.home / "warehouse").rglob("*.parquet") if table in str(file)]
     return {str(file): pq.read_metadata(file).num_rows for file in files}
 
 
@@ -314,9 +234,7 @@ def _killed(airflow: Airflow) -> None:
     """Set to failed while its Spark job runs: the job has ended within 5 s of Airflow's `on_kill`."""
     done = len(airflow.jobs())
     run = airflow.trigger("other", select="endless")
-    airflow.until(
-        lambda: [e["Event"] for e in airflow.jobs()[done:]][-1:] == ["SparkListenerJobStart"] and _still(airflow)
-    )
+    airflow.until(lambda: _runs(airflow, done))
     airflow.ask("PATCH", f"dags/other/dagRuns/{quote(run)}/taskInstances/run", {"new_state": "failed"})
     log = airflow.until(lambda: (t := airflow.log("other", run, 1)) and "the Spark work was cancelled" in t and t)
     asked = _moment(log, "cancelling the Spark work")
@@ -329,11 +247,13 @@ def _killed(airflow: Airflow) -> None:
     assert 0 < seconds < 5
 
 
-def _still(airflow: Airflow) -> bool:
-    """Whether the job that began last goes on: short ones are over by then."""
-    began = len(airflow.jobs())
+def _runs(airflow: Airflow, done: int) -> bool:
+    """Whether a job that began after the first `done` events goes on: short ones are over by then."""
+    seen = airflow.jobs()
+    if [event["Event"] for event in seen[done:]][-1:] != ["SparkListenerJobStart"]:
+        return False
     time.sleep(3)
-    return len(airflow.jobs()) == began
+    return len(airflow.jobs()) == len(seen)
 
 
 def _moment(log: str, words: str) -> float:
@@ -348,8 +268,7 @@ def _moment(log: str, words: str) -> float:
 def _opened_in_a_browser(airflow: Airflow, dag: str, run: str, folder: Path) -> None:
     from browser import EXECUTABLE, Browser
 
-    report = airflow.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/xcomEntries/planproof_report")
-    value = report["value"] if isinstance(report["value"], dict) else json.loads(report["value"])
+    value = airflow.report(dag, run)
     assert value["url"].startswith(airflow.url)
     links = airflow.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/links")
     assert links["extra_links"] == {"planproof report": value["url"]}
