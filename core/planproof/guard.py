@@ -115,7 +115,7 @@ class Guard:
         home = database_root(self.session, names.database)
         root = self.root or home
         with self._lock(draft, names, root) as appeared:
-            target = self.session.table(quoted(names.target))
+            target = self.session.registered(quoted(names.target))
             _refuse_unknown(draft.model, target, over, full_refresh, appeared)
             before = self.memory.evidence(quoted(names.target), target)
             job = Job(self.session, names, draft.model, draft, examined, target, root, home, remark is None)
@@ -130,7 +130,7 @@ class Guard:
 
     def _examined(self, draft: Draft) -> Examined | None:
         conf = self.session.conf
-        return examine(draft, self.session, self.memory.catalog(conf), self.functions, conf)
+        return examine(draft, self.session, self.memory.catalog(conf, draft.sources), self.functions, conf)
 
     def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> str:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
@@ -223,7 +223,7 @@ class Guard:
         except lock.Locked as refusal:
             if not refusal.is_dead:
                 raise
-            appeared = self.session.table(quoted(names.target)) is None
+            appeared = self.session.registered(quoted(names.target)) is None
             for report in recover_table(self.session, store, root, names.slug):
                 draft.add(report.findings)
                 if report.outcome == "failed":

@@ -46,11 +46,9 @@ class Reach:
         return self._embedded() if self.is_here else self._thrift()
 
     def _embedded(self) -> ClassicSession:
-        found = planproof.session.opened_by_dbt(self.adapter.config.credentials.server_side_parameters)
         with self.lock:
-            # One for as long as dbt has the same: it knows what it was told before.
-            if self.embedded is None or self.embedded.spark is not found.spark:
-                self.embedded = found
+            parameters = self.adapter.config.credentials.server_side_parameters
+            self.embedded = planproof.session.opened_by_dbt(parameters, self.embedded)
             return self.embedded
 
     def _thrift(self) -> ThriftSession:

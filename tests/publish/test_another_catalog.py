@@ -51,6 +51,8 @@ class Another:
     def table(self, name: str) -> Any:
         return self.own if self.own is not None and name == self.own.name else None
 
+    registered = table
+
     def partitions(self, name: str, among: Any = None) -> Any:
         return []
 

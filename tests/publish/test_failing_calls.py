@@ -91,7 +91,7 @@ class Wired:
 
 def wired(session: Any, failing: Failing) -> Any:
     store = Wired(store_of(session), failing, ("read", "write", "create", "delete", "move", "names", "exists"))
-    return Wired(session, failing, ("rows", "table", "partitions", "files"), store=store)
+    return Wired(session, failing, ("rows", "table", "registered", "partitions", "files"), store=store)
 
 
 class World:

@@ -148,7 +148,7 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
         at = next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
         if at is None or check.finding.code in draft.settings.allow:
             continue
-        evidence = _harmless(session, check.harmless)
+        evidence = _harmless(draft, session, check.harmless)
         if evidence is not None:
             known = draft.findings[at]
             message = f"{known.message}; {evidence}"
@@ -161,12 +161,13 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
         draft.findings[at] = _decided(draft.findings[at], number, check.what)
 
 
-def _harmless(session: Session, harmless: Range | None) -> str | None:
+def _harmless(draft: Draft, session: Session, harmless: Range | None) -> str | None:
     """What the footers of a source's files say of a column whose values all lie in a range; None where they do not."""
     if harmless is None:
         return None
     try:
-        table = session.table(quoted(split_name(harmless.relation)))
+        name = quoted(split_name(harmless.relation))
+        table = draft.sources.get(name) or session.table(name)
         location = decoded(table.location) if table and table.format == "parquet" and table.location else None
         if table is None or location is None or table.partition_by or local(location) is None:
             return None
@@ -377,7 +378,7 @@ def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
     try:
         if draft.strategy == "location" and job.target is not None:
             describe(job.session, job.model, job.target, name)
-        now = job.session.table(name)
+        now = job.session.registered(name)
     except (SparkFailure, AnalysisError) as error:
         draft.unreadable("catalog", str(error))
         message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"

@@ -20,6 +20,7 @@ from planproof.report.model import (
     Verdict,
 )
 from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Draft:
         self.strategy: str | None = None
         self.details: dict[str, Any] = {}
         self.uncountable: frozenset[str] = frozenset()
+        self.sources: dict[str, StoredTable] = {}
         self.lowered: Lowered | None = None
         self._planes = {plane: PlaneReading(plane, "not present", "not reached") for plane in PLANES}
         self._enforced = {name: Enforcement(name, False, "not reached") for name in INVARIANTS}

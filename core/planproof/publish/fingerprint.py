@@ -17,9 +17,11 @@ MOST_PARTITIONS = 256
 def fingerprint(session: Session, relation: str, stored: StoredTable | None = None) -> str | None:
     """A digest of a quoted relation's definition and, for a table, of each file's place, size and time of writing.
 
-    None where that cannot be read, or not cheaply: nothing that was proved of the relation then counts.
+    `stored` is the table as it stands there, where that is known; what a view shows is always asked for. None where
+    that cannot be read, or not cheaply: nothing that was proved of the relation then counts.
     """
-    stored = stored or session.table(relation)
+    if stored is None or stored.kind != "table":
+        stored = session.table(relation)
     if stored is None or stored.kind == "temporary view":
         return None
     try:

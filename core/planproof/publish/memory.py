@@ -40,11 +40,12 @@ class Memory:
         self._session, self._given = session, given
         self._known: dict[Key, _Known] = {}
 
-    def catalog(self, conf: Conf | None = None) -> Catalog:
-        """Spark's catalog as it is now, below the one that the user gave."""
+    def catalog(self, conf: Conf | None = None, seen: dict[str, StoredTable] | None = None) -> Catalog:
+        """Spark's catalog as it is now, below the one that the user gave. `seen` collects what Spark said of each
+        relation that was asked for, by its name in backticks."""
         from planproof.session.sources import live_catalog
 
-        seen: dict[str, StoredTable] = {}
+        seen = {} if seen is None else seen
         live = live_catalog(self._session, conf, seen)
 
         def ask(parts: tuple[str, ...]) -> Relation | None:

@@ -55,7 +55,7 @@ class Publication:
         return self.session.rows(sql)
 
     def stored(self, name: str) -> StoredTable | None:
-        return self.session.table(name)
+        return self.session.registered(name)
 
     def location(self, name: str) -> str | None:
         """Where the relation's data lie now, None without a table."""

@@ -119,14 +119,16 @@ def served(conf: Mapping[str, str]) -> Session:
         raise SparkFailure(said, transient=True) from error
 
 
-def opened_by_dbt(parameters: Mapping[str, str]) -> ClassicSession:
+def opened_by_dbt(parameters: Mapping[str, str], known: ClassicSession | None = None) -> ClassicSession:
     """The session of dbt-spark's `method: session`, opened as its cursor opens it: Hive's catalog, the profile's
-    `server_side_parameters`.
+    `server_side_parameters`. `known` itself, where that is still the one: it knows what it was told before.
     """
     from pyspark.sql import SparkSession
 
     from planproof.session.classic import ClassicSession
 
+    if known is not None and known.spark is SparkSession._instantiatedSession and known.spark._sc._jsc is not None:
+        return known
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in parameters.items():
         builder = builder.config(key, value)

@@ -113,6 +113,12 @@ class FrameSession:
             # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
+    def table(self, name: str) -> StoredTable | None:
+        raise NotImplementedError
+
+    def registered(self, name: str) -> StoredTable | None:
+        return self.table(name)
+
     def metastore(self, name: str) -> PhysicalSchema | None:
         return None
 

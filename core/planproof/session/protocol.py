@@ -131,6 +131,9 @@ class Session(Protocol):
     def table(self, name: str) -> StoredTable | None:
         """The registered relation, or None."""
 
+    def registered(self, name: str) -> StoredTable | None:
+        """The same, with the schema of a view as the catalog has it: what the view reads is not looked at."""
+
     def metastore(self, name: str) -> PhysicalSchema | None:
         """The columns of a table as Hive's metastore itself lists them, which Spark keeps another copy of; None where
         there is no such list, or this route does not show it."""

@@ -188,6 +188,9 @@ class ThriftSession:
             return found
         return replace(found, tracked=found.tracked and self._setting(MANAGED_PARTITIONS) in ("true", None))
 
+    def registered(self, name: str) -> StoredTable | None:
+        return self.table(name)
+
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None
     ) -> Sequence[tuple[str, str]] | None:
