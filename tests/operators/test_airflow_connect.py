@@ -74,17 +74,15 @@ def test_an_audit_and_a_cancel(tmp_path: Path) -> None:
 
 SERVER = """
 import sys
-from pyspark.sql import SparkSession
+from pyspark import SparkConf, SparkContext
 
 settings = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.master": "local[2]",
     "spark.connect.grpc.binding.port": sys.argv[1], "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
 }
-builder = SparkSession.builder.remote("local[2]")
-for key, value in settings.items():
-    builder = builder.config(key, value)
-spark = builder.getOrCreate()
+context = SparkContext(conf=SparkConf().setAll(settings.items()))
 sys.stdin.read()
 """
 DAG = """
