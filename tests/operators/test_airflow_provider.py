@@ -117,6 +117,18 @@ def test_each_operator_is_documented_templated_and_linked(airflow_home: Path) ->
         assert [link.name for link in task.operator_extra_links] == ["planproof report"], type(task)
 
 
+def test_what_dbt_is_called_with(airflow_home: Path) -> None:
+    from airflow_planproof import PlanproofDbtOperator
+
+    given = {"project_dir": "~/shop", "profiles_dir": "~/.dbt", "target": "prod", "select": "a b+", "exclude": ["c"]}
+    task = PlanproofDbtOperator(task_id="t", command="run --fail-fast", full_refresh="True", vars={"d": 1}, **given)
+    home = Path.home()
+    assert task.arguments() == [
+        *("run", "--fail-fast", "--project-dir", f"{home}/shop", "--profiles-dir", f"{home}/.dbt", "--target", "prod"),
+        *("--vars", '{"d": 1}', "--full-refresh", "--select", "a", "--select", "b+", "--exclude", "c"),
+    ]
+
+
 def test_an_extra_that_is_not_used_is_said(
     airflow_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

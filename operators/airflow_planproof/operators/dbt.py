@@ -110,7 +110,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         """The words after `dbt`."""
         found = shlex.split(self.command) if isinstance(self.command, str) else self.command
         flags = [*found, "--project-dir", str(Path(self.project_dir).expanduser())]
-        flags += ["--profiles-dir", self.profiles_dir] if self.profiles_dir else []
+        flags += ["--profiles-dir", str(Path(self.profiles_dir).expanduser())] if self.profiles_dir else []
         flags += ["--target", self.target] if self.target else []
         flags += ["--vars", json.dumps(dict(self.vars))] if self.vars else []
         flags += ["--full-refresh"] if truth(self.full_refresh, "full_refresh") else []
