@@ -18,7 +18,7 @@ from planproof.publish.audit import breaks_its_claims, look
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch
 from planproof.publish.draft import Draft
 from planproof.publish.examine import Examined, examine
-from planproof.publish.functions import Functions, broken
+from planproof.publish.functions import Functions, broken, fed_by_rows
 from planproof.publish.incremental import Delta, overflowed
 from planproof.publish.journal import publishes
 from planproof.publish.materialization import Job, Materialization
@@ -180,7 +180,7 @@ class Guard:
         draft = job.draft
         publication.step("stage")
         try:
-            with comparing(job):
+            with comparing(job), fed_by_rows(job.session, draft.lowered):
                 draft.executed_sql = way.stage(job, publication)
         except SparkFailure as failure:
             found = mismatch(failure)

@@ -85,6 +85,7 @@ def main() -> int:
 
 def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     from planproof import Function, Guard, plan
+    from planproof.publish.functions import fed_by_rows
 
     spark = session.spark
     guard = Guard(session, functions={"score": Function(FUNCTIONS[kind], "double", kind=kind)})
@@ -96,10 +97,11 @@ def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in texts}
     for turn in range(given.repeat + 1):
         for name, text in texts.items():
-            started = time.perf_counter()
-            spark.sql(text).write.format("noop").mode("overwrite").save()
-            if turn:
-                seconds[name].append(time.perf_counter() - started)
+            with fed_by_rows(session, found[1] if name == "lambda" else None):
+                started = time.perf_counter()
+                spark.sql(text).write.format("noop").mode("overwrite").save()
+                if turn:
+                    seconds[name].append(time.perf_counter() - started)
     same = spark.sql(f"select count(*) from ({texts['lambda']}) a join ({SAME_ROWS}) b on a.id = b.id and a.y = b.y")
     (rows,) = same.collect()
     median = {name: statistics.median(taken) for name, taken in seconds.items()}
