@@ -85,3 +85,5 @@ SELECT id, rank() OVER (PARTITION BY filter(words, (x, i) -> i < 2) ORDER BY siz
 SELECT id, transform(words, name -> concat(upper(name), reverse(box.label))) AS r, transform(words, w -> transform(words, w -> concat(w, upper(name)))) AS s FROM rows;
 SELECT a.id, b.id, transform(a.words, w -> concat(w, upper(b.name))) AS r FROM rows a JOIN rows b ON a.id = b.id + 1;
 SELECT id, size(filter(coalesce(words, array()), w -> w = 'b')) > 0 AS r FROM rows;
+SELECT id, transform(ds, x -> if(size(filter(ds, y -> y > x)) > 1, size(filter(ds, y -> y > x)), 0)) AS r FROM rows;
+SELECT id, filter(xs, x -> aggregate(xs, 0, (a, y) -> a + y % x) = 1 AND aggregate(xs, 0, (a, y) -> a + y % x) < 5) AS r FROM rows WHERE id IN (2, 3);

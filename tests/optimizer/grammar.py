@@ -178,6 +178,8 @@ class Grammar:
     def _predicate(self, function: str, depth: int, kinds: Sequence[str] = _TESTED) -> str:
         array, element = self._array(depth, kinds)
         name = self._fresh()
+        if self.chance.random() < 0.12:
+            return f"{function}({array}, {name} -> {self._said_twice(depth, name, element)})"
         test = self.chance.random()
         if element in _FIELDS and test > 0.75:
             fields = self.chance.choice([f for f in _FIELDS[element].values() if len(f) > 1])
@@ -194,6 +196,60 @@ class Grammar:
             self.chance.shuffle(sides)
             return f"{function}({array}, {name} -> {sides[0]} {self.chance.choice(('>', '<=>', '!='))} {sides[1]})"
         return f"{function}({array}, {name} -> {self._body('boolean', depth, (name, element))})"
+
+    def _said_twice(self, depth: int, name: str, element: str) -> str:
+        """A test that runs a loop twice: in any case, in branches alone, within another lambda, or as a field."""
+        inner = self.within((name, element))
+        kind = self.chance.choice((*[element] * 4, "int", "double", "string", "boolean", "boolean"))
+        if kind not in ("int", "double", "string", "lcase"):
+            kind = "boolean"
+        loop = inner._looped(kind, depth) if self.chance.random() < 0.15 else inner._looped_over_leaf(kind)
+        one, other = inner.value(kind, 0), inner.value(kind, 0)
+        self.risky |= inner.risky
+        form = self.chance.choice(
+            (
+                "({loop} > {one} AND {loop} < {other})",
+                "(coalesce({loop}, {one}) = {loop})",
+                "({loop} <=> coalesce({one}, {loop}))",
+                "if({one} <=> {other}, {loop} = {one}, {loop} <=> {other})",
+                "({loop} <=> {one} OR {loop} = {other})",
+                "({one} = {loop} AND {loop} != {other})",
+                "exists(array({one}, {other}), k -> {loop} <=> k AND {loop} >= {one})",
+                "(to_json(struct({loop}, {loop})) = '')",
+                "(to_json(struct({loop})) <=> to_json(named_struct('a', {loop})))",
+            )
+        )
+        return form.format(loop=loop, one=one, other=other)
+
+    def _looped_over_leaf(self, kind: str) -> str:
+        """A short loop that gives one value, with a variable in it where there is one of the kind."""
+        if kind == "boolean" and self.chance.random() < 0.3:
+            return "(size(filter(array(1, 2, 3), z -> rand(3) < 0.3)) > 0)"
+        if kind == "boolean":
+            kind = self.chance.choice(("int", "double", "string", "lcase"))
+            form = self.chance.choice(
+                ("exists(filter({0}, z -> z = {1}), z -> true)", "(filter({0}, z -> z > {1})[0] > {1})")
+            )
+        else:
+            sums = f"aggregate({{0}}, {_ZEROS.get(kind)}, (acc, z) -> acc + z % {{1}})"
+            forms = ("array_max(transform({0}, z -> coalesce({1}, z)))", "get(filter({0}, z -> z >= {1}), 0)")
+            form = self.chance.choice((*forms, sums) if kind in ("int", "double") else forms)
+            self.risky |= form == sums
+        known = self._known(kind) or self._leaves(kind)
+        return form.format(self.chance.choice(self._leaves(_VALUES[kind])), self.chance.choice(known))
+
+    def _looped(self, kind: str, depth: int) -> str:
+        """A loop that gives one value."""
+        if kind == "boolean":
+            return self._predicate(self.chance.choice(("exists", "forall")), depth)
+        return self._pick(
+            lambda: f"array_max({self._transformed(_VALUES[kind], depth)})",
+            lambda: f"get({self._transformed(_VALUES[kind], depth)}, 0)",
+            lambda: (
+                self._reduced(kind, depth) if kind in _ZEROS else f"get({self._transformed(_VALUES[kind], depth)}, 0)"
+            ),
+            lambda: self._raising(f"{self._transformed(_VALUES[kind], depth)}[0]"),
+        )
 
     def _reduced(self, kind: str, depth: int) -> str:
         """An aggregate, with a last step now and then, and with a struct as its accumulator."""
@@ -417,6 +473,8 @@ class Grammar:
             self.chance.shuffle(sides)
             self.risky = True
             return f"transform({array}, {name} -> {f' {sign} '.join(sides)})"
+        if of == "int" and self.chance.random() < 0.1:
+            return f"transform({array}, {name} -> if({self._said_twice(depth, name, element)}, 1, 2))"
         if self.chance.random() < 0.2:
             index = "i" if name != "i" else "n"
             return f"transform({array}, ({name}, {index}) -> {self._body(of, depth, (name, element), (index, 'int'))})"

@@ -15,7 +15,7 @@ from planproof.optimizer.condition import Condition
 from planproof.optimizer.rules import RULES
 
 FORMS = frozenset(
-    "_is_path _is_one _compares _hashed _pays _movable _not_folded _may_stand_outside".split()  # noqa: SIM905
+    "_is_path _is_one _compares _hashed _pays _movable _not_folded _may_stand_outside _certain _loops".split()  # noqa: SIM905
 )
 """What decides whether a call has the form that a rule is about, or whether it pays: no result depends on it."""
 

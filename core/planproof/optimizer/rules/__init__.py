@@ -14,6 +14,7 @@ from planproof.optimizer.rules.filter_to_slice import filter_to_slice
 from planproof.optimizer.rules.fuse_exists import fuse_exists
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.optimizer.rules.prune_fields import prune_fields
+from planproof.optimizer.rules.share_loops import share_loops
 from planproof.optimizer.rules.transform_fewer import transform_fewer
 from planproof.plan.nodes import Plan
 
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     exists_to_overlap,
     exists_to_contains,
     hoist_invariants,
+    share_loops,
 )
 
 OVER: dict[Rule, frozenset[str]] = {
