@@ -45,12 +45,6 @@ CANDIDATES = {
         "select id, transform(words, w -> concat(upper(reverse(w)), '-', upper(reverse(w)))) as r from events",
         "select id, transform(words, w -> transform(array(upper(reverse(w))), v -> concat(v, '-', v))[0]) as r from events",
     ),
-    "a loop that a body has twice": (
-        """select id, transform(xs, x -> size(filter(xs, y -> y > x)) / (1 + size(filter(xs, y -> y > x)))) as r
-            from events""",
-        """select id, transform(xs, x -> transform(array(size(filter(xs, y -> y > x))), v -> v / (1 + v))[0]) as r
-            from events""",
-    ),
     "a path for a transform": (
         "select orderkey, transform(items, i -> i.shipmode) as r from orders",
         "select orderkey, items.shipmode as r from orders",

@@ -77,6 +77,8 @@ QUERIES = {
     "lookup": """select id, transform(words, w -> map_from_entries(transform(xs, (x, i) -> struct(hex(i), x)))[w]) as r
         from events where id < 40000""",
     "prefix of each word": "select id, transform(words, w -> concat(upper(reverse(name)), w)) as r from events",
+    "larger ones, where many": """select id, transform(xs, x ->
+        if(size(filter(xs, y -> y > x)) > 3, size(filter(xs, y -> y > x)), 0)) as r from events where id < 100000""",
     # first elements, membership
     "first three": "select id, filter(xs, (x, i) -> i < 3) as r from events",
     "first three, shouted": "select id, slice(transform(words, w -> upper(reverse(w))), 1, 3) as r from events",
