@@ -14,9 +14,10 @@ from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.publish import lock
-from planproof.publish.audit import breaks_its_claims, look
+from planproof.publish.audit import look
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch
 from planproof.publish.draft import Draft
+from planproof.publish.entered import breaks_its_claims, watching
 from planproof.publish.examine import Examined, examine
 from planproof.publish.functions import Functions, broken, fed_by_rows
 from planproof.publish.incremental import Delta, overflowed
@@ -77,8 +78,8 @@ class Guard:
         try:
             return self._reported(model, lambda draft: self._publish(draft, full_refresh, over))
         except FitsByPlace as found:
-            remark = Finding(Verdict.WARNING, "PP301", "batches", message=str(found))
-            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, remark))
+            again = found
+            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, again))
 
     def audit(self, name_or_path: str, contract: Contract) -> Report:
         """What is stored now, a table or a Parquet path, against a contract."""
@@ -104,10 +105,10 @@ class Guard:
         return draft.report("checked")
 
     def _publish(
-        self, draft: Draft, full_refresh: bool, over: Sequence[str] | None, remark: Finding | None = None
+        self, draft: Draft, full_refresh: bool, over: Sequence[str] | None, again: FitsByPlace | None = None
     ) -> Report:
-        """`remark` says of a first attempt why batches are not compared with their schemas in this one."""
-        draft.add([remark] if remark else [])
+        """`again` says of a first attempt why batches are not compared with their schemas in this one."""
+        draft.add(again.remarks if again else [])
         examined = self._examined(draft)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
@@ -118,7 +119,7 @@ class Guard:
             target = self.session.registered(quoted(names.target))
             _refuse_unknown(draft.model, target, over, full_refresh, appeared)
             before = self.memory.evidence(quoted(names.target), target)
-            job = Job(self.session, names, draft.model, draft, examined, target, root, home, remark is None)
+            job = Job(self.session, names, draft.model, draft, examined, target, root, home, again is None)
             way = materialization(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
@@ -180,12 +181,13 @@ class Guard:
         draft = job.draft
         publication.step("stage")
         try:
-            with comparing(job), fed_by_rows(job.session, draft.lowered):
-                draft.executed_sql = way.stage(job, publication)
+            with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as staged:
+                statement = way.stage(staged, publication)
+            draft.executed_sql = statement.replace(staged.examined.sql, job.examined.sql)
         except SparkFailure as failure:
             found = mismatch(failure)
             draft.add([found] if found else [])
-            if not found and not overflowed(job, failure) and not breaks_its_claims(job):
+            if not found and not overflowed(job, failure) and not breaks_its_claims(job, failure):
                 raise
             self._reject(draft, publication, keep=False)
             return False

@@ -148,8 +148,45 @@ def _none_of(spark: Any) -> None:
     spark.udf.register("none_of", udf(lambda x: None, "bigint"))
 
 
+def _frames(spark: Any, values: list[Any]) -> None:
+    def frames(given: Any) -> Any:
+        import pandas as pd
+
+        for _ in given:
+            yield pd.DataFrame({"n": values})
+
+    spark.range(1, numPartitions=1).mapInPandas(frames, "n bigint not null").createOrReplaceTempView("fed")
+
+
+def _groups(spark: Any, columns: list[str]) -> None:
+    def frame(given: Any) -> Any:
+        import pandas as pd
+
+        return pd.DataFrame([[1, 1]], columns=columns)
+
+    spark.range(1).groupBy("id").applyInPandas(frame, "k bigint, n bigint").createOrReplaceTempView("fed")
+
+
+def _table_function(spark: Any, values: list[Any]) -> None:
+    from pyspark.sql.functions import udtf
+
+    class Rows:
+        def eval(self, n: int) -> Any:
+            for value in values:
+                yield (value,)
+
+    spark.udtf.register("planproof_rows", udtf(Rows, returnType="n int not null"))  # type: ignore[arg-type]
+
+
 PYTHON: dict[str, Callable[[Any], None]] = {
     "null_below_flag": lambda spark: _fed(spark, [(1,), (None,)]),
     "rows_that_keep_their_flags": lambda spark: _fed(spark, [(1,), (2,)]),
     "function_returning_none": _none_of,
+    "pandas_none": lambda spark: _frames(spark, [1, None]),
+    "pandas_numbers": lambda spark: _frames(spark, [1, 2]),
+    "pandas_texts": lambda spark: _frames(spark, ["a", "b"]),
+    "group_loses_a_column": lambda spark: _groups(spark, ["k", "m"]),
+    "group_keeps_its_columns": lambda spark: _groups(spark, ["k", "n"]),
+    "table_function_lies": lambda spark: _table_function(spark, [1, None]),
+    "table_function_holds": lambda spark: _table_function(spark, [1, 2]),
 }

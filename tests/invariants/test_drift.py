@@ -38,6 +38,8 @@ CLASHES = [
     ({"s": pa.array([{"q": "x"}])}, ("s", "struct<q:int>", True), "s.q", "int", "string"),
     ({"xs": pa.array([[1]], pa.list_(pa.int64()))}, ("xs", "array<int>", True), "xs.element", "int", "bigint"),
     ({"s": pa.nulls(1)}, ("s", "string", True), "s", "string", "void"),
+    ({"t": pa.array([1], pa.time64("us"))}, ("t", "int", True), "t", "int", "time(6)"),
+    ({"t": pa.array([1], pa.time64("us"))}, ("t", "string", True), "t", "string", "time(6)"),
 ]
 
 
@@ -69,6 +71,8 @@ READABLE = [
     ({"s": pa.array([b"x"], pa.binary())}, ("s", "string", True), True),
     ({"s": pa.array(["x"])}, ("s", "binary", True), True),
     ({"id": pa.nulls(1)}, ("id", "int", True), True),
+    ({"t": pa.array([1], pa.time64("us"))}, ("t", "bigint", True), True),
+    ({"t": pa.array([1], pa.time32("ms"))}, ("t", "int", True), True),
     ({"id": pa.nulls(1)}, ("id", "bigint", True), True),
     ({"ID": pa.array([1], pa.int32())}, ("id", "int", True), True),
     ({"id": pa.array([1], pa.int32()), "extra": pa.array([1])}, ("id", "int", True), True),

@@ -111,3 +111,34 @@ def test_what_is_declared_is_published(spark: Any, database: str) -> None:
     report = Guard(spark).publish(Model(f"{database}.t", "select a, b from fed"))
     assert (report.outcome, report.verdict, report.of(Verdict.WARNING)) == ("published", "proved", [])
     assert spark.conf.get("spark.sql.execution.arrow.pyspark.validateSchema.enabled") == "false"
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "promised"),
+    [
+        ("[RESULT_COLUMN_NAMES_MISMATCH] Column names do not match. Missing: n. Unexpected: m.", "n", None),
+        ("[RESULT_COLUMN_TYPES_MISMATCH] Mismatch: column 'n' (expected int64, actual string).", "n", None),
+        (
+            "Cannot convert the output value of the column 'n' with type 'object' to 'int64'. Please",
+            "n",
+            None,
+        ),
+        (
+            "[UDTF_EXEC_ERROR] Column 0 had a value of None, but is non-nullable; mend it",
+            None,
+            "NOT NULL",
+        ),
+    ],
+)
+def test_what_the_worker_refuses_is_the_functions_fault(said: str, field: str | None, promised: str | None) -> None:
+    found = mismatch(SparkFailure(f"An exception was thrown: Traceback\n  File x\nPySparkRuntimeError: {said}\n at y"))
+    assert found is not None
+    assert (found.code, found.field, found.promised) == ("PP301", field, promised)
+    assert mismatch(SparkFailure("[UDTF_EXEC_ERROR] the function's own error")) is None
+
+
+def test_flags_alone_are_not_worth_a_word() -> None:
+    declared, given = (f"StructType(StructField(n,LongType,{flag}))" for flag in ("false", "true"))
+    with pytest.raises(FitsByPlace) as found:
+        mismatch(SparkFailure(f"Invalid schema from x: expected {declared}, got {given}"))
+    assert found.value.remarks == []

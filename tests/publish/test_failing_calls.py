@@ -91,7 +91,8 @@ class Wired:
 
 def wired(session: Any, failing: Failing) -> Any:
     store = Wired(store_of(session), failing, ("read", "write", "create", "delete", "move", "names", "exists"))
-    return Wired(session, failing, ("rows", "table", "registered", "partitions", "files"), store=store)
+    names = ("rows", "write", "table", "registered", "partitions", "files")
+    return Wired(session, failing, names, store=store)
 
 
 class World:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,6 +91,91 @@ def test_what_a_python_function_claims_is_counted(spark: Any, database: str, how
         found = [(f.code, f.plane, f.field, f.promised, f.found) for f in report.of(Verdict.VIOLATED)]
         assert found == ([] if None not in values else [("PP301", "batches", "n", "NOT NULL", "1 null")])
     assert spark.table(f"{database}.t").count() == 3
+
+
+def calls(spark: Any, log: Path, values: list[Any]) -> Any:
+    """A frame of a function that gives the values, claims that none is null, and notes each of its runs in the log."""
+
+    def batches(given: Any) -> Any:
+        import pyarrow as pa
+
+        with log.open("a") as notes:
+            notes.write("ran\n")
+        for _ in given:
+            yield pa.RecordBatch.from_pydict({"n": pa.array(values, pa.int64()), "k": pa.array(values, pa.int64())})
+
+    return spark.range(1, numPartitions=1).mapInArrow(batches, "n bigint not null, k bigint")
+
+
+def published(spark: Any, name: str, sql: str) -> Any:
+    return Guard(spark).publish(Model(name, sql, contract=Contract([("n", "bigint", False)])))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select n from made",
+        "select a.n from made a join made b on a.n = b.n",
+        "with m as (select n from made where n is not null) select n from m union all select n from m where n > 5",
+        "select max(n) over (partition by k) as n from made order by n limit 2",
+    ],
+)
+def test_a_function_is_watched_in_the_run_that_writes(spark: Any, database: str, tmp_path: Path, sql: str) -> None:
+    calls(spark, tmp_path / "log", [1, 2, 3]).createOrReplaceTempView("made")
+    spark.sql(sql).write.format("noop").mode("append").save()
+    runs = len((tmp_path / "log").read_text())
+    report = published(spark, f"{database}.t", sql)
+    assert (report.outcome, report.verdict) == ("published", "proved"), report.findings
+    assert len((tmp_path / "log").read_text()) <= runs * 2
+    assert report.executed_sql.endswith(sql)
+    assert not [t.name for t in spark.catalog.listTables() if "planproof" in t.name]
+
+
+@pytest.mark.parametrize(
+    "sql", ["select k as n from made where n is not null and k is not null", "select n from made where n > 1"]
+)
+def test_no_condition_hides_a_null_from_the_watch(spark: Any, database: str, tmp_path: Path, sql: str) -> None:
+    calls(spark, tmp_path / "log", [1, None, 3]).createOrReplaceTempView("made")
+    [finding] = published(spark, f"{database}.t", sql).of(Verdict.VIOLATED)
+    assert (finding.code, finding.field, finding.found) == ("PP301", "n", "1 null")
+
+
+def test_rows_that_feed_a_function_are_watched_too(spark: Any, database: str, feed: Any, tmp_path: Path) -> None:
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    schema = StructType([StructField("n", LongType(), False)])
+    rows = spark.createDataFrame([(1,), (None,)], schema, verifySchema=False)
+    rows.mapInPandas(lambda frames: frames, "n bigint not null").createOrReplaceTempView("made")
+    [finding] = published(spark, f"{database}.t", "select n from made").of(Verdict.VIOLATED)
+    assert (finding.code, finding.field, finding.found) == ("PP301", "n", "1 null")
+
+
+@pytest.mark.parametrize("sql", ["select n from made", "select n from made where n in (select n from made)"])
+def test_what_cannot_be_watched_is_counted(spark: Any, database: str, tmp_path: Path, sql: str) -> None:
+    frame = calls(spark, tmp_path / "log", [1, None, 3])
+    frame = frame if "in (" in sql else frame.cache()
+    frame.createOrReplaceTempView("made")
+    try:
+        [finding] = published(spark, f"{database}.t", sql).of(Verdict.VIOLATED)
+    finally:
+        frame.unpersist()
+    assert (finding.code, finding.field, finding.found) == ("PP301", "n", "1 null")
+
+
+def test_a_null_that_comes_once_is_told_as_it_was_seen(spark: Any, database: str, tmp_path: Path) -> None:
+    once = tmp_path / "once"
+
+    def batches(given: Any) -> Any:
+        import pyarrow as pa
+
+        value, _ = (1 if once.exists() else None), once.touch()
+        for _ in given:
+            yield pa.RecordBatch.from_pydict({"n`d": pa.array([value], pa.int64())})
+
+    spark.range(1, numPartitions=1).mapInArrow(batches, "`n``d` bigint not null").createOrReplaceTempView("made")
+    report = published(spark, f"{database}.t", "select `n``d` as n from made")
+    [finding] = report.of(Verdict.VIOLATED)
+    assert (report.outcome, finding.code, finding.field, finding.found) == ("rejected", "PP301", "`n``d`", "a null")
 
 
 def test_what_nobody_can_count_stays_unproved(spark: Any, database: str) -> None:

@@ -145,9 +145,19 @@ def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Findin
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as text")
     if now == BINARY and is_string(stored):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as bytes")
+    if now in _as_numbers(stored):
+        message = f"{said}, which Spark reads as the bare number"
+        return _finding(Verdict.WARNING, path, now.simple, stored.simple, message)
     if _reads(stored, now):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark widens as it reads")
     return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, f"{said}: Spark cannot read it so")
+
+
+def _as_numbers(stored: DataType) -> tuple[DataType, ...]:
+    """The types of numbers as which Spark reads a time of the day: by the width that it has in the file."""
+    if isinstance(stored, Time) or stored.simple.startswith("parquet INT64 Time "):
+        return (LONG,)
+    return (INT, LONG) if stored.simple.startswith("parquet INT32 Time ") else ()
 
 
 def _reads(stored: DataType, now: DataType) -> bool:
@@ -156,7 +166,8 @@ def _reads(stored: DataType, now: DataType) -> bool:
         return now in (BYTE, SHORT, INT) or _reads(INT, now)
     if is_integral(stored) and isinstance(now, Decimal):
         return now.precision - now.scale >= _DIGITS[stored]
-    return widens(stored, now) or bool({type(stored), type(now)} & {Interval, Geo, Time}) or VARIANT in (stored, now)
+    rare = isinstance(now, Time) or bool({type(stored), type(now)} & {Interval, Geo}) or VARIANT in (stored, now)
+    return rare or widens(stored, now)
 
 
 def _lacks(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding:

@@ -41,6 +41,21 @@ def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[
     return found
 
 
+def written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Finding]:
+    """The plan that wrote the rows, as it ran, against what they were to be: the same columns with the same types.
+    Partition columns stand last in it, so that columns are compared by name."""
+    ran = {f.name.lower(): f for f in final} | {f.name: f for f in final}
+    found: list[Finding] = []
+    for f in planned:
+        theirs = ran.get(f.name) or ran.get(f.name.lower())
+        if theirs is None:
+            found.append(_changed("executed", (f.name,), f.type.simple, None))
+        else:
+            differences = type_differences(f.type, theirs.type, (f.name,))
+            found += [_changed("executed", d.path, d.promised, d.found) for d in differences]
+    return found
+
+
 def _changed(plane: str, path: Path | None, promised: str | None, found: str | None) -> Finding:
     place = dotted(path) if path else None
     message = (

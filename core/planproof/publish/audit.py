@@ -11,14 +11,14 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.arrow.ranges import EMPTY, whole_numbers
 from planproof.catalog import split_name
 from planproof.claims import batches, files
-from planproof.claims.model import Facts, Path, dotted
-from planproof.claims.paths import places
+from planproof.claims.model import Facts, dotted
 from planproof.hazards.suspicion import Range
-from planproof.invariants import counting, drift, registered, stored
+from planproof.invariants import counting, drift, physical, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken, checks
 from planproof.publish.draft import Draft
+from planproof.publish.entered import trusted
 from planproof.publish.examine import Examined, judge, judge_loosened
 from planproof.publish.materialization import Job
 from planproof.publish.names import quoted
@@ -41,6 +41,10 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     session shows the optimizer's): a file may then promise more.
     """
     entry, draft = publication.entry, job.draft
+    if publication.final is not None:
+        draft.read("executed", publication.final)
+        draft.add(physical.written(planned, publication.final))
+        draft.enforced("I7", "optimized plan against the analyzed one, the final plan of the write against the table")
     partition_by: tuple[str, ...] = ()
     if publication.unregistered is not None:
         facts = _below(draft, job.session, entry.stage_location, planned)
@@ -49,7 +53,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
         assert staging is not None
         partition_by = staging.partition_by
         facts = read_files(draft, job.session, staging, planned)
-    facts = _entered(job, facts)
+    facts = trusted(job, publication, facts)
     if not flags:
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
     if facts is not None:
@@ -64,53 +68,6 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
         decide_hazards(draft, job.session, job.examined)
     settled = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
-
-
-def _entered(job: Job, facts: Facts | None) -> Facts | None:
-    """The facts without those that lean on a flag that Python data claims, once its rows were counted where they enter.
-
-    A null below such a flag is stored as 0 or an empty text, and the file counts none.
-    """
-    planes, draft = job.examined.planes, job.draft
-    if not planes.python_fed or facts is None:
-        return facts
-    broken_claims, unread = _claims(job)
-    draft.add(broken_claims)
-    if not unread:
-        return facts
-    claimed = {p.path for p in places(planes.analyzed) if p.promises}
-    draft.uncountable = frozenset(map(dotted, claimed))
-    return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
-
-
-def _claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
-    """What Python data claim and do not keep, counted where they enter, and the kinds that nobody can count."""
-    found: list[Finding] = []
-    with job.session.entries(job.examined.sql) as entries:
-        for entry in entries.rows:
-            terms = [counting.Term(p.path) for p in places(entry.claimed) if p.promises]
-            counted = counting.count_terms(job.session, entry.relation, terms)
-            found += [_claimed(path, nulls) for path, nulls in counted.nulls.items() if nulls]
-    return found, entries.unread
-
-
-def breaks_its_claims(job: Job) -> bool:
-    """After a write that failed: whether Python data hold nulls that they claim not to hold, which is then said. Spark
-    reads an Arrow value below such a flag without looking, and fails with an error of its own."""
-    if not job.examined.planes.python_fed:
-        return False
-    try:
-        found, _ = _claims(job)
-    except (AnalysisError, SparkFailure):
-        return False
-    job.draft.add(found)
-    return bool(found)
-
-
-def _claimed(path: Path, nulls: int) -> Finding:
-    place, found = dotted(path), f"{nulls} null{'' if nulls == 1 else 's'}"
-    message = f"Python data claims that {place} is NOT NULL and holds {found}, which Spark would store as other values"
-    return Finding(Verdict.VIOLATED, "PP301", "batches", place, "NOT NULL", found, message)
 
 
 def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
@@ -329,7 +286,7 @@ def written(footers: Sequence[Footer]) -> dict[str, Any]:
 def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
     """Decides every NOT NULL and length that is still unproved, in one query over those columns only.
 
-    The declared checks are counted by the same query; None where one of them cannot be analyzed.
+    The declared checks are counted by the same query; None where one of them cannot be analyzed, or fails.
     """
     open_terms = _open(draft)
     expressions = checks(draft.model)
@@ -338,7 +295,9 @@ def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
     failing: list[int] | None
     try:
         decided, failing = counting.count(session, relation, open_terms, expressions)
-    except AnalysisError:
+    except (AnalysisError, SparkFailure) as error:
+        if not expressions or getattr(error, "transient", False):
+            raise
         decided, failing = counting.count(session, relation, open_terms)[0], None
     draft.findings = [f for f in draft.findings if f not in open_terms]
     draft.add(decided)

@@ -16,10 +16,29 @@ from planproof.session.protocol import SparkFailure
 _COMPARED = {"spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true"}
 _SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)
 _FLAGS = ("true", "false")
+_FLAG = re.compile(r",(true|false)(?=\))")
+
+
+_REFUSED = re.compile(
+    r"\[(?:RESULT_COLUMN\w+|UDF_RETURN_TYPE|UDTF_RETURN_\w+|UDTF_INVALID_OUTPUT\w+|UDTF_ARROW\w+)\] (?P<said>[^\n]+)"
+    r"|\[UDTF_EXEC_ERROR\] (?P<null>[^\n]*non-nullable[^\n]*)"
+    r"|(?P<converts>(?:Exception thrown when converting|Cannot convert the output value|Failed to convert the value)"
+    r" [^\n]+?\.)(?: |\n|$)"
+)
+"""What pyspark's worker says of a result that is none of the declared type (its conversion.py and worker.py)."""
+_COLUMN = re.compile(r"(?:column|name) '([^']+)'|Missing: ([^,. ]+)|Unexpected: ([^,. ]+)")
 
 
 class FitsByPlace(Exception):
-    """The batches differ from what is declared, and come to the same by their places; nothing was published."""
+    """The batches differ from what is declared, and come to the same by their places; nothing was published.
+
+    Its text says how, where more than flags differ, which no Arrow array of a Python list has as they are declared.
+    """
+
+    @property
+    def remarks(self) -> list[Finding]:
+        said = str(self)
+        return [Finding(Verdict.WARNING, "PP301", "batches", message=said)] if said else []
 
 
 def comparing(job: Job) -> AbstractContextManager[None]:
@@ -38,10 +57,12 @@ def mismatch(failure: SparkFailure) -> Finding | None:
     # The message may be told twice: by the job that failed, and by its cause.
     said = _SAID.match(str(failure).rpartition("Invalid schema from ")[2])
     if said is None:
-        return None
+        return _refused(str(failure))
     declared, found = said.groups()
     columns, given = _columns(declared), _columns(found)
     if _fits(declared, found) and not _moved(declared, found):
+        if _FLAG.sub("", declared) == _FLAG.sub("", found):
+            raise FitsByPlace("")
         raise FitsByPlace(
             f"a Python function gives Arrow batches of {', '.join(given)}, and declares {', '.join(columns)}: "
             "they were taken by their places"
@@ -53,6 +74,25 @@ def mismatch(failure: SparkFailure) -> Finding | None:
         "is declared: Spark would take columns by their places, whatever they are called or hold"
     )
     return Finding(Verdict.VIOLATED, "PP301", "batches", name, promised or None, held or None, message)
+
+
+def _refused(text: str) -> Finding | None:
+    """What the worker itself refused before Spark saw a batch; None for an error of the function's own."""
+    found = _REFUSED.search(text)
+    if found is None:
+        return None
+    said = next(part for part in found.groups() if part)
+    column = _COLUMN.search(said)
+    name = next((part for part in column.groups() if part), None) if column else None
+    promised = "NOT NULL" if found["null"] else None
+    return Finding(
+        Verdict.VIOLATED,
+        "PP301",
+        "batches",
+        name,
+        promised,
+        message=f"a Python function breaks its declaration: {said}",
+    )
 
 
 def _parts(text: str) -> tuple[str, list[str]]:

@@ -11,7 +11,7 @@ from planproof.invariants import counting
 from planproof.origin import AnalysisError
 from planproof.publish.names import quoted
 from planproof.report.model import Finding, Verdict
-from planproof.session.protocol import Session
+from planproof.session.protocol import Session, SparkFailure
 
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
@@ -35,7 +35,8 @@ def broken(
         found += _checked(session, declared_checks, staged)
     else:
         found += [_finding(c, number, _FAIL) for c, number in zip(declared_checks, failing)]
-    return found + [_foreign(session, c, staged) for c in declared if c.kind == "foreign_key"]
+    references = [c for c in declared if c.kind == "foreign_key"]
+    return found + [_foreign(session, c, staged, model.name, whole) for c in references]
 
 
 def checks(model: Model) -> list[str]:
@@ -50,17 +51,21 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
         return []
     try:
         counts = session.rows(counting.check_query(relation, [c.expression or "" for c in checks]))[0]
-    except AnalysisError:
+    except (AnalysisError, SparkFailure) as error:
+        if getattr(error, "transient", False):
+            raise
         queries = [counting.check_query(relation, [c.expression or ""]) for c in checks]
         return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
     return [_finding(c, int(n or 0), _FAIL) for c, n in zip(checks, counts)]
 
 
-def _foreign(session: Session, constraint: Constraint, relation: str) -> Finding:
+def _foreign(session: Session, constraint: Constraint, relation: str, model: str, whole: str) -> Finding:
+    """A key may refer to the model's own rows, such as an employee's to the manager's: to those that it will hold."""
     match = _REFERENCE.fullmatch(constraint.expression or "")
     if match is None:
         return _unreadable(constraint, "a foreign key reads `relation (column, ...)`")
-    target = quoted(split_name(match.group(1).strip()))
+    parts = split_name(match.group(1).strip())
+    target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
     columns = [c.strip().strip("`") for c in match.group(2).split(",")]
     try:
         query = counting.foreign_key_query(relation, constraint.columns, target, columns)
@@ -69,11 +74,20 @@ def _foreign(session: Session, constraint: Constraint, relation: str) -> Finding
     return _counted(session, constraint, query, _DANGLE)
 
 
+def _full(session: Session, parts: Sequence[str]) -> list[str]:
+    """A relation's catalog, database and name, in lower case."""
+    return [part.lower() for part in (*session.namespace[: max(0, 3 - len(parts))], *parts)]
+
+
 def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:
     try:
         number = session.rows(query)[0][0]
     except AnalysisError as error:
         return _unreadable(constraint, str(error))
+    except SparkFailure as failure:
+        if failure.transient:
+            raise
+        return _unreadable(constraint, str(failure))
     return _finding(constraint, int(number or 0), what)
 
 
@@ -97,5 +111,5 @@ def _unreadable(constraint: Constraint, why: str) -> Finding:
         "PP509",
         "contract",
         promised=str(constraint),
-        message=f"{constraint} cannot be counted: {why}",
+        message=f"{constraint} cannot be counted: {why.partition(chr(10))[0]}",
     )

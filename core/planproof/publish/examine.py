@@ -24,6 +24,7 @@ from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes
 
+_UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 Locate = Callable[[str], Origin | None]
 
 
@@ -139,7 +140,7 @@ def _plan() -> Callable[..., Any]:
 
 def _overruled(error: AnalysisError) -> Finding:
     """Spark accepts what the logical plane rejects. A function may be known to the session alone: that is no clash."""
-    if error.condition.startswith("UNRESOLVED_ROUTINE"):
+    if error.condition.startswith(_UNKNOWN_FUNCTIONS):
         message = f"a function that is known to this Spark session only: {error.message}"
         return Finding(Verdict.WARNING, "PP111", "logical", message=message)
     message = f"the logical plane rejects a query that Spark accepts: {error.message}; Spark's answer is used"

@@ -37,12 +37,15 @@ UNDO, UNDONE = "undo", "undone"
 class Publication:
     """What the strategies work on. Everything that undoing needs stands in `entry`.
 
-    `unregistered`: the columns of staged files that no table stands over yet.
+    `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
+    wrote them, as it ran, where Spark tells it. `watched`: every row that Python gave was looked at as it was written.
     """
 
     def __init__(self, session: Session, store: Store, journal: Journal) -> None:
         self.session, self.store, self.journal = session, store, journal
         self.unregistered: PhysicalSchema | None = None
+        self.final: PhysicalSchema | None = None
+        self.watched = False
 
     @property
     def entry(self) -> Entry:
@@ -53,6 +56,10 @@ class Publication:
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         return self.session.rows(sql)
+
+    def write(self, sql: str) -> None:
+        """Runs the statement that stages rows."""
+        self.final = self.session.write(sql)
 
     def stored(self, name: str) -> StoredTable | None:
         return self.session.registered(name)

@@ -76,7 +76,7 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
         kept = [name for name in produced if name.lower() in known]
         text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"
     statement = f"INSERT INTO {entry.staging} BY NAME\n{text}"
-    publication.run(statement)
+    publication.write(statement)
     return statement
 
 

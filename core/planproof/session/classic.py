@@ -25,6 +25,8 @@ from planproof.session.frames import FrameSession, quoted
 from planproof.session.java import items, option, pairs
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
+from planproof.session.watched import watched
+from planproof.session.written import written
 
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _ASSUMED = 64 * 1024
@@ -182,6 +184,18 @@ class ClassicSession(FrameSession):
             analyzed = self._analyze(sql).analyzed()
         with entries(self.spark, analyzed) as found:
             yield found
+
+    @contextmanager
+    def watched(self, sql: str) -> Iterator[str | None]:
+        with translated(sql, analysing=True):
+            analyzed = self._analyze(sql).analyzed()
+        with watched(self.spark, sql, analyzed) as text:
+            yield text
+
+    def write(self, sql: str) -> PhysicalSchema | None:
+        with translated(sql):
+            frame = self.spark.sql(sql)
+        return written(frame._jdf.queryExecution())
 
     def table(self, name: str) -> StoredTable | None:
         return self._table(name, True)

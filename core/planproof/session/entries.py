@@ -8,10 +8,11 @@ gives (mapInArrow, mapInPandas, applyInPandas and their like), which runs once m
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -33,7 +34,7 @@ def entries(spark: SparkSession, analyzed: Any) -> Iterator[Entries]:
     try:
         with translated():
             for kind, node in _claiming(analyzed):
-                loose = _loosened(spark, kind, node)
+                loose = loosened(spark, kind, node)
                 if loose is None:
                     unread.append(kind)
                     continue
@@ -61,16 +62,23 @@ def _claiming(analyzed: Any) -> list[tuple[str, Any]]:
     waiting = [analyzed, *items(analyzed.subqueriesAll())]
     while waiting:
         node = waiting.pop()
-        kind = str(node.getClass().getSimpleName())
-        if kind == _ROWS or kind.startswith(_FUNCTIONS):
-            claimed = physical_schema(node.schema().json())
-            if claimed != claimed.as_nullable():
-                found.setdefault(str(node.canonicalized().hashCode()), (kind, node))
+        kind = claims_not_null(node)
+        if kind is not None:
+            found.setdefault(str(node.canonicalized().hashCode()), (kind, node))
         waiting += items(node.children())
     return list(found.values())
 
 
-def _loosened(spark: SparkSession, kind: str, node: Any) -> Any | None:
+def claims_not_null(node: Any) -> str | None:
+    """The kind of a node whose rows come from Python and claim NOT NULL somewhere; None for any other node."""
+    kind = str(node.getClass().getSimpleName())
+    if kind != _ROWS and not kind.startswith(_FUNCTIONS):
+        return None
+    claimed = physical_schema(node.schema().json())
+    return kind if claimed != claimed.as_nullable() else None
+
+
+def loosened(spark: SparkSession, kind: str, node: Any) -> Any | None:
     """A Dataset over the same rows in which everything may be null; None where the node cannot be taken apart."""
     if kind == _ROWS:
         return spark._jsparkSession.internalCreateDataFrame(node.rdd(), node.schema().asNullable(), False)
@@ -83,12 +91,28 @@ def _loosened(spark: SparkSession, kind: str, node: Any) -> Any | None:
 
 
 def _copied(spark: SparkSession, node: Any) -> Any:
-    """The node with its output's flags loosened: `TreeNode.makeCopy` over its own arguments."""
+    """The node with its output's flags loosened, those that Spark holds the function's batches against too."""
     output = node.output()
-    loose = [a.withNullability(True).withDataType(a.dataType().asNullable()) for a in items(output)]
+    loose = [a.withNullability(True).withDataType(a.dataType().asNullable()).newInstance() for a in items(output)]
+    return _made(spark, node, lambda one: _loose(spark, one, output, loose))
+
+
+def _loose(spark: SparkSession, argument: Any, output: Any, loose: list[Any]) -> Any:
+    if not isinstance(argument, JavaObject):
+        return argument
+    if argument.equals(output):
+        return spark._jvm.PythonUtils.toSeq(loose)
+    if argument.getClass().getSimpleName() != "PythonUDF":
+        return argument
+    returns = argument.dataType()
+    nullable = returns.asNullable()
+    return _made(spark, argument, lambda one: nullable if isinstance(one, JavaObject) and one.equals(returns) else one)
+
+
+def _made(spark: SparkSession, node: Any, changed: Callable[[Any], Any]) -> Any:
+    """`TreeNode.makeCopy` over the node's own arguments, each as `changed` gives it."""
     given = [node.productElement(i) for i in range(node.productArity())]
     arguments = spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, len(given))
     for at, argument in enumerate(given):
-        is_output = hasattr(argument, "equals") and argument.equals(output)
-        arguments[at] = spark._jvm.PythonUtils.toSeq(loose) if is_output else argument
+        arguments[at] = changed(argument)
     return node.makeCopy(arguments)

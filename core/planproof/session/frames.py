@@ -98,11 +98,19 @@ class FrameSession:
                 if not error.condition.startswith("CANNOT_MODIFY"):
                     raise
 
+    @contextmanager
+    def watched(self, sql: str) -> Iterator[str | None]:
+        yield None
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with translated(sql):
             frame = self.spark.sql(sql)
             # A statement has run by now. What has no columns has no rows worth a job.
             return [tuple(row) for row in frame.collect()] if frame.columns else []
+
+    def write(self, sql: str) -> PhysicalSchema | None:
+        self.rows(sql)
+        return None
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
         try:

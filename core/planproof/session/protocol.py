@@ -12,6 +12,9 @@ from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.schema import PhysicalSchema
 
+NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
+"""What stands before and behind the column's name in a watched query's failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -122,8 +125,17 @@ class Session(Protocol):
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""
 
+    def watched(self, sql: str) -> AbstractContextManager[str | None]:
+        """A text that gives the query's rows and fails at the first null that Python claims not to hold, which is the
+        query's own where nothing claims anything; None where entries can only be counted. It can be run as long as the
+        block lasts."""
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. Raises `SparkFailure`."""
+
+    def write(self, sql: str) -> PhysicalSchema | None:
+        """Runs a statement that writes rows. The schema of the plan that wrote them, as it ran (AQE's final one); None
+        where this route or this statement does not show it. Raises `SparkFailure`."""
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
         """The result as a pyarrow Table, fully validated by the caller."""

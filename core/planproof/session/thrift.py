@@ -153,6 +153,10 @@ class ThriftSession:
         finally:
             cursor.close()
 
+    def write(self, sql: str) -> PhysicalSchema | None:
+        self.rows(sql)
+        return None
+
     def batches(self, sql: str, limit: int | None = None) -> Any:
         raise SparkFailure("the Thrift server hands over rows, not Arrow batches")
 
@@ -167,6 +171,10 @@ class ThriftSession:
         """No Python enters over SQL, but what other clients of the server left behind may."""
         text = "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN EXTENDED {sql.strip().removesuffix(';')}"))
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
+
+    @contextmanager
+    def watched(self, sql: str) -> Iterator[str | None]:
+        yield None
 
     def metastore(self, name: str) -> PhysicalSchema | None:
         return None

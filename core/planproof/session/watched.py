@@ -1,0 +1,129 @@
+"""A query that fails at the first null below a NOT NULL flag that Python data claims, in the run that writes its rows.
+
+A function that runs once more to be counted costs what it costs. Here each entry's own plan is put behind a filter that
+looks at the rows before Spark trusts the flag, and every row that is used passes it: retries, limits and speculative
+tasks change nothing. `watched` leaves alone, to be counted, what cannot be put so: flags inside of nested values,
+entries in subqueries, Python data sources, and a session that caches plans, which would not be found there any more.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from planproof.schema import PhysicalSchema
+from planproof.session.entries import claims_not_null, loosened, reads_python
+from planproof.session.failures import quiet, translated
+from planproof.session.java import items
+from planproof.session.protocol import NULL_FOUND
+from planproof.session.schemas import physical_schema
+
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical"
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+
+
+class _Elsewhere(Exception):
+    """An entry that cannot be watched."""
+
+
+@contextmanager
+def watched(spark: SparkSession, sql: str, analyzed: Any) -> Iterator[str | None]:
+    """The text to run in the query's place, as long as the block lasts; None where entries have to be counted."""
+    try:
+        with quiet():
+            name = _made(spark, analyzed)
+    except (_Elsewhere, Py4JError, PySparkException, TypeError):
+        yield None
+        return
+    if name is None:
+        yield sql
+        return
+    try:
+        yield f"SELECT * FROM `{name}`"
+    finally:
+        with translated():
+            spark.catalog.dropTempView(name)
+
+
+def _made(spark: SparkSession, analyzed: Any) -> str | None:
+    """The name of a temporary view over the watched plan; None where nothing claims anything. Raises `_Elsewhere`."""
+    if not bool(spark._jsparkSession.sharedState().cacheManager().isEmpty()) or reads_python(analyzed):
+        raise _Elsewhere
+    if any(_claims_within(plan) for plan in items(analyzed.subqueriesAll())):
+        raise _Elsewhere
+    plan = _behind_filters(spark, analyzed)
+    if plan is analyzed:
+        return None
+    name = f"__planproof_watched_{uuid.uuid4().hex}"
+    DataFrame(_dataset(spark, plan), spark).createOrReplaceTempView(name)
+    return name
+
+
+def _claims_within(plan: Any) -> bool:
+    return claims_not_null(plan) is not None or any(map(_claims_within, items(plan.children())))
+
+
+def _behind_filters(spark: SparkSession, node: Any) -> Any:
+    """The plan with each entry behind its filter, one that feeds another too; the same object where it has none."""
+    children = items(node.children())
+    watched = [_behind_filters(spark, child) for child in children]
+    if any(new is not old for new, old in zip(watched, children)):
+        node = node.withNewChildren(spark._jvm.PythonUtils.toSeq(watched))
+    kind = claims_not_null(node)
+    return node if kind is None else _behind_filter(spark, kind, node)
+
+
+def _behind_filter(spark: SparkSession, kind: str, node: Any) -> Any:
+    """The entry's rows with nothing promised, the filter, and the promises again, under the entry's own ids."""
+    claimed = physical_schema(node.schema().json())
+    if not _is_flat(claimed):
+        raise _Elsewhere
+    loose = loosened(spark, kind, node)
+    if loose is None:
+        raise _Elsewhere
+    filtered = DataFrame(loose, spark).filter(_condition(claimed))._jdf.queryExecution().analyzed()
+    jvm, keys = spark._jvm, spark._jvm.PythonUtils.toSeq([])
+    alias, known = getattr(jvm, f"{_EXPRESSIONS}.Alias"), getattr(jvm, f"{_EXPRESSIONS}.KnownNotNull")
+    some = jvm.scala.Option.apply
+    promised = []
+    for old, new in zip(items(node.output()), items(filtered.output())):
+        value = new if old.nullable() else known(new)
+        promised.append(alias(value, old.name(), old.exprId(), old.qualifier(), some(old.metadata()), keys))
+    return getattr(jvm, f"{_PLANS}.Project")(jvm.PythonUtils.toSeq(promised), filtered)
+
+
+def _is_flat(claimed: PhysicalSchema) -> bool:
+    """Whether only whole columns are promised, each under a name of its own; nothing promises an item again."""
+    names = {name.lower() for name in claimed.names}
+    nested_as_nullable = all(f.type == g.type for f, g in zip(claimed, claimed.as_nullable()))
+    return nested_as_nullable and len(names) == len(claimed)
+
+
+def _condition(claimed: PhysicalSchema) -> str:
+    """Fails at a null, and is true otherwise. The counter, which is never negative, keeps Spark's optimizer from moving
+    conditions to or from here: one that drops nulls would hide them."""
+    before, behind = NULL_FOUND
+    cases = []
+    for f in claimed:
+        if not f.nullable:
+            fails = f"raise_error({_text(f'{before} {f.name} {behind}')})"
+            cases.append(f"WHEN {_name(f.name)} IS NULL THEN CAST({fails} AS BOOLEAN)")
+    return f"CASE {' '.join(cases)} ELSE monotonically_increasing_id() >= 0 END"
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _dataset(spark: SparkSession, plan: Any) -> Any:
+    return getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
