@@ -46,6 +46,7 @@ class Run:
     `unguarded` says why dbt writes it itself: then only what the contract says is checked. `readable`: its files can be
     read here. `deferred` are drops, `held` schema changes that dbt asked for and that wait for the audit. `places` are
     where the bare query writes its columns; `fits`: it has the promised schema, so that nobody asked for them yet.
+    `judged`: it was published under its contract, whose terms dbt may want to add to a table that it takes for Delta's.
     """
 
     model: Model
@@ -61,6 +62,7 @@ class Run:
     checked: bool = False
     fits: bool = False
     done: bool = False
+    judged: bool = False
 
 
 class Gate:
@@ -141,11 +143,12 @@ class Gate:
 
     def execute(self, sql: str) -> tuple[AdapterResponse, Any] | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
-        run = self._open()
+        run, statement = self._open(), statements.read(sql)
+        if statement.kind == "constrain" and self._is_judged(statement):
+            return _answer()
         if run is None:
-            self._forget(sql)
+            self._forget(statement, sql)
             return None
-        statement = statements.read(sql)
         if statement.kind in _HARMLESS:
             return None
         if self._is_delta(run, statement):
@@ -157,11 +160,17 @@ class Gate:
             return _answer()
         model = None if run.unguarded else self._model(run, statement)
         if model is None:
-            self._leave_to_dbt(run, sql)
+            self._leave_to_dbt(run, statement, sql)
             return None
         return self._publish(run, model)
 
-    def _leave_to_dbt(self, run: Run, sql: str) -> None:
+    def _is_judged(self, statement: Statement) -> bool:
+        """Whether it would add a term of the contract, by which the published rows were judged, to a Parquet table that
+        cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's."""
+        run: Run | None = getattr(self.local, "run", None)
+        return run is not None and run.judged and _parts(statement) == run.target
+
+    def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
         """dbt runs the statement as it is, and what it counts on happens first."""
         if run.compiled in sql and run.unguarded is None:
             self._say_unguarded(
@@ -170,7 +179,7 @@ class Gate:
         if run.compiled in sql and run.model.contract is not None and not run.checked:
             self._check(run, run.compiled)
         self.let_through()
-        self._forget(sql)
+        self._forget(statement, sql)
 
     # --- which statement it is --------------------------------------------------------------------------------------
 
@@ -288,9 +297,9 @@ class Gate:
 
     # --- what the guard says ----------------------------------------------------------------------------------------
 
-    def _forget(self, sql: str) -> None:
+    def _forget(self, statement: Statement, sql: str) -> None:
         """A hook or a macro may write to a published table: what was proved of it no longer counts."""
-        if self.made and statements.read(sql).kind not in _HARMLESS:
+        if self.made and statement.kind not in _HARMLESS:
             self.made[0].memory.forget(sql)
 
     def _check(self, run: Run, sql: str) -> None:
@@ -330,6 +339,7 @@ class Gate:
         if report.outcome != "published":
             self._stop(run, report)
         run.done = True
+        run.judged = model.contract is not None and not run.node["config"].get("file_format")
         for relation in run.deferred:
             self.adapter.cache_dropped(relation)
         self._recorded(report)
@@ -376,7 +386,7 @@ class Gate:
         return self.record.add(report, target, _command())
 
     def _guard(self) -> Guard:
-        if self.reach.is_here:
+        if self.reach.is_shared:
             with self.lock:
                 if not self.made:
                     self.made.append(make_guard(self.reach.session()))

@@ -1,4 +1,5 @@
-"""How the gate reaches the Spark that dbt uses: the session of this process, or dbt's connection to a Thrift server."""
+"""How the gate reaches the Spark that dbt uses: the session of this process, its driver here or behind Spark Connect,
+or dbt's connection to a Thrift server."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from planproof.session.store import decoded, local, store_of
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
+    from planproof.session.connect import ConnectSession
     from planproof.session.thrift import ThriftSession
 
 OLDEST = (4, 0)
@@ -24,32 +26,33 @@ _LOCATION = re.compile(r"^Location: *(\S.*)$", re.M)
 
 
 class Reach:
-    """One for each dbt invocation. Over Thrift every thread of dbt has a connection, and so a session, of its own."""
+    """One for each dbt invocation. dbt's threads share the session of `method: session`; over Thrift every thread has a
+    connection, and so a session, of its own."""
 
     def __init__(self, adapter: Any) -> None:
         self.adapter, self.local = adapter, threading.local()
         self.lock = threading.Lock()
         self.shared: dict[str, str | None] = {}
-        self.embedded: ClassicSession | None = None
+        self.found: ClassicSession | ConnectSession | None = None
 
     @property
     def method(self) -> str:
         return str(getattr(self.adapter.config.credentials.method, "value", self.adapter.config.credentials.method))
 
     @property
-    def is_here(self) -> bool:
-        """Whether Spark's driver is in this process."""
+    def is_shared(self) -> bool:
+        """Whether all of dbt's threads use one session."""
         return self.method == "session"
 
     def session(self) -> Session:
         """planproof's session over the one that dbt's statements on this thread run in. Raises `SparkFailure`."""
-        return self._embedded() if self.is_here else self._thrift()
+        return self._session() if self.is_shared else self._thrift()
 
-    def _embedded(self) -> ClassicSession:
+    def _session(self) -> ClassicSession | ConnectSession:
         with self.lock:
             parameters = self.adapter.config.credentials.server_side_parameters
-            self.embedded = planproof.session.opened_by_dbt(parameters, self.embedded)
-            return self.embedded
+            self.found = planproof.session.opened_by_dbt(parameters, self.found)
+            return self.found
 
     def _thrift(self) -> ThriftSession:
         from planproof.session.thrift import ThriftSession
@@ -62,15 +65,15 @@ class Reach:
 
     def setting(self, key: str) -> str | None:
         """A setting of Spark's, None where it has no value."""
-        if self.is_here:
-            found = self._embedded().spark.conf.get(key, None)
+        if self.is_shared:
+            found = self._session().spark.conf.get(key, None)
             return None if found is None else str(found)
         ((_, value, *_),) = self.session().rows(f"SET {key}")
         return None if value == "<undefined>" else str(value)
 
     def refusal(self) -> str | None:
         """Why nothing can be asked this way, None where it can."""
-        if self.is_here:
+        if self.is_shared:
             return None
         try:
             spark = self.session().conf.spark
@@ -86,9 +89,9 @@ class Reach:
         Staged files are read and moved from this machine. That this can be done with what Spark, beyond this process,
         writes is proved by a file that is written there, and read, moved and deleted here.
         """
-        if self.is_here:
-            return None
         session = self.session()
+        if session.capabilities.kind == "classic":
+            return None
         try:
             roots = [database_root(session, (node.schema,))]
         except Refused as refusal:
@@ -108,17 +111,17 @@ class Reach:
 def _distance(session: Session, root: str) -> str | None:
     """Why the files below `root` are not shared with Spark, None where they are."""
     if local(root) is None:
-        return f"its files lie at {root}, which planproof reaches over a session only, not over Thrift"
+        return f"its files lie at {root}, which planproof reaches only where Spark's driver is in dbt's process"
     store, nonce = store_of(session), uuid.uuid4().hex
     folder = join(root, f".planproof_{nonce}")
     try:
         session.rows(f"INSERT OVERWRITE DIRECTORY {literal(folder)} USING text SELECT '{nonce}' AS value")
         written = [name for name in store.names(folder) if name.startswith("part-")]
         if [store.read(join(folder, name)) for name in written] != [f"{nonce}\n"]:
-            return f"the Thrift server and this machine do not share {root}"
+            return f"Spark's server and this machine do not share {root}"
         # Staged files are moved and deleted from here, whoever the server runs as.
         store.move(join(folder, written[0]), join(folder, "moved"))
         store.delete(folder)
     except (SparkFailure, AnalysisError) as error:
-        return f"the Thrift server and this machine do not share {root}: {error}"
+        return f"Spark's server and this machine do not share {root}: {error}"
     return None

@@ -27,8 +27,8 @@ _ABOUT = ("grant", "revoke", "comment", "analyze", "refresh")
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `kind`: table, view, temp_view, insert, add_columns, retype_column, read, about (no row changes)
-    or other.
+    """One statement. `kind`: table, view, temp_view, insert, add_columns, retype_column, constrain, read, about (no row
+    changes) or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
     values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite.
@@ -139,6 +139,12 @@ def _insert(tokens: _Tokens, overwrite: bool) -> Statement:
 def _alter(tokens: _Tokens, relation: tuple[str, ...]) -> Statement:
     if tokens.take("add", "columns"):
         return Statement("add_columns", relation, tokens.rest(), {"columns": tokens.typed_columns()})
+    if tokens.take("add", "constraint"):
+        return Statement("constrain", relation, tokens.rest())
+    if tokens.take("change", "column"):
+        tokens.part()
+        tokens.expect("set", "not", "null")
+        return Statement("constrain", relation)
     tokens.expect("alter", "column")
     tokens.part()
     tokens.expect("type")

@@ -317,6 +317,29 @@ def test_a_bare_timestamp_in_a_contract_is_what_the_session_says(dbt: Any, spark
         spark.conf.set("spark.sql.timestampType", before)
 
 
+def test_constraints_that_dbt_would_give_a_delta_table_are_counted_in_place_of_that(dbt: Any) -> None:
+    constrained = """
+        models:
+          - name: no_format
+            config: {contract: {enforced: true}}
+            constraints: [{type: check, expression: id > 0, name: positive}]
+            columns: [{name: id, data_type: int, constraints: [{type: not_null}]}]
+        """
+    dbt.write(
+        {"models/no_format.sql": "{{ config(materialized='table') }} select 1 as id", "models/no.yml": constrained}
+    )
+    assert not dbt.run("run", "--select", "no_format", guarded=False).success, "dbt alone takes the table for Delta's"
+    assert dbt.run("run", "--select", "no_format").success, dbt.results
+    assert dbt.rows("no_format") == [(1,)]
+
+    dbt.write({"models/no_format.sql": "{{ config(materialized='table') }} select explode(array(2, null)) as id"})
+    assert not dbt.run("run", "--select", "no_format").success
+    assert dbt.rows("no_format") == [(1,)]
+    dbt.write({"models/no_format.sql": "{{ config(materialized='table') }} select explode(array(2, -2)) as id"})
+    assert not dbt.run("run", "--select", "no_format").success
+    assert dbt.rows("no_format") == [(1,)]
+
+
 def test_rows_for_a_table_of_another_format_are_left_to_dbt_with_a_word(dbt: Any, spark: Any) -> None:
     dbt.write(
         {

@@ -102,6 +102,9 @@ def test_added_columns_are_read_with_their_types(text: str, columns: tuple[tuple
     ("text", "kind"),
     [
         ("alter table s.t alter column `id` type bigint;", "retype_column"),
+        ("alter table s.t change column `id` set not null ;", "constrain"),
+        ("alter table s.t change column id comment 'x'", "other"),
+        ("alter table s.t add constraint c1 check (id > 0);", "constrain"),
         ("alter table s.t add columns (a int", "other"),
         ("alter table s.t add columns a", "other"),
         ("alter table s.t add columns a int) drop table x", "other"),

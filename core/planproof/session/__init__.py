@@ -12,6 +12,7 @@ from planproof.session.protocol import Capabilities, Session, SparkFailure, Spar
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
+    from planproof.session.connect import ConnectSession
 
 __all__ = [
     "Capabilities",
@@ -119,20 +120,26 @@ def served(conf: Mapping[str, str]) -> Session:
         raise SparkFailure(said, transient=True) from error
 
 
-def opened_by_dbt(parameters: Mapping[str, str], known: ClassicSession | None = None) -> ClassicSession:
+def opened_by_dbt(
+    parameters: Mapping[str, str], known: ClassicSession | ConnectSession | None = None
+) -> ClassicSession | ConnectSession:
     """The session of dbt-spark's `method: session`, opened as its cursor opens it: Hive's catalog, the profile's
-    `server_side_parameters`. `known` itself, where that is still the one: it knows what it was told before.
+    `server_side_parameters`. With `spark.remote` among them, or SPARK_REMOTE set, it is a Connect client.
+
+    `known` itself, where that is still the one: it knows what it was told before.
     """
     from pyspark.sql import SparkSession
-
-    from planproof.session.classic import ClassicSession
 
     if known is not None and known.spark is SparkSession._instantiatedSession and known.spark._sc._jsc is not None:
         return known
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in parameters.items():
         builder = builder.config(key, value)
-    return ClassicSession(builder.getOrCreate())
+    spark = builder.getOrCreate()
+    if known is not None and known.spark is spark:
+        return known
+    opened: ClassicSession | ConnectSession = open(spark)  # type: ignore[assignment]
+    return opened
 
 
 def running() -> Session | None:

@@ -18,6 +18,7 @@ from planproof.session.frames import FrameSession, quoted
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import CLAIMING
+from planproof.sql.ending import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
@@ -46,7 +47,7 @@ class ConnectSession(FrameSession):
 
     def planes(self, sql: str) -> SparkPlanes:
         # `spark.sql` runs a command at once. Between these parentheses only a query parses.
-        text = f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}"
+        text = f"{_BEFORE}{unterminated(sql)}{_AFTER}"
         with _within(sql), translated(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
@@ -66,7 +67,7 @@ class ConnectSession(FrameSession):
     def entries(self, sql: str) -> Iterator[Entries]:
         """Rows that a client hands over were checked against their flags when they became Arrow."""
         with translated():
-            text = self.spark.sql(f"{_BEFORE}{sql.strip().removesuffix(';')}{_AFTER}")._explain_string(extended=True)
+            text = self.spark.sql(f"{_BEFORE}{unterminated(sql)}{_AFTER}")._explain_string(extended=True)
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:

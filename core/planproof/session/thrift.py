@@ -23,6 +23,7 @@ from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS
+from planproof.sql.ending import unterminated
 from planproof.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
@@ -113,7 +114,7 @@ class ThriftSession:
                 self.rows(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
 
     def planes(self, sql: str) -> SparkPlanes:
-        query = sql.strip().removesuffix(";")
+        query = unterminated(sql)
         try:
             declared = self._viewed(query)
         except AnalysisError as error:
