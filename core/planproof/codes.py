@@ -266,8 +266,8 @@ _TABLE = (
     Code(
         "PP509",
         "contract unreadable",
-        "The contract names a type or constraint that Spark does not know.",
-        "Correct the contract at the column named.",
+        "The contract names a type or constraint that Spark does not know, or a check that raises on a row.",
+        "Correct the contract at the column named, or let the check guard itself.",
     ),
     Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
     Code(

@@ -45,8 +45,10 @@ class Constraint:
 class Contract:
     """Promised columns in order, `[(name, type, nullable), ...]`, and constraints.
 
-    A type is a `DataType`, a DDL text with nested `NOT NULL`, or Spark's type JSON (text or decoded). A constraint is a
-    `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. Raises `ContractError`.
+    A type is a `DataType`, a DDL text with nested `NOT NULL`, or Spark's type JSON (text or decoded). A bare
+    `timestamp` is the one with a zone, as Spark prints types, whatever `spark.sql.timestampType` says. A constraint is
+    a `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. Raises
+    `ContractError`.
     """
 
     schema: PhysicalSchema

@@ -41,6 +41,8 @@ ITEMS = "array<struct<sku:string,qty:int,tags:map<string,int>>>"
         # A spelling is no type, and nobody promised that a column is nullable.
         ([("a", "dec(10, 2)"), ("b", "INTEGER")], [("a", "decimal(10,2)", False), ("b", "int", False)]),
         ([("x y", "struct<`a b`: int>")], [("x y", "struct<`a b`: int>")]),
+        # A bare timestamp has a zone, as where Spark prints types.
+        ([("at", "timestamp")], [("at", "timestamp_ltz")]),
     ],
 )
 def test_a_contract_that_holds_has_no_open_finding(promised, found):
