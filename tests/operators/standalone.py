@@ -47,6 +47,11 @@ class Airflow:
         self.switch_on(dag)
         return str(self.ask("POST", f"dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"])
 
+    def scheduled(self, dag: str) -> str:
+        """The run that is due once the DAG is switched on."""
+        self.switch_on(dag)
+        return str(self.until(lambda: self.ask("GET", f"dags/{dag}/dagRuns")["dag_runs"])[0]["dag_run_id"])
+
     def task(self, dag: str, run: str, task: str = "run") -> Any:
         return self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}")
 
