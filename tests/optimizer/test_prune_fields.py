@@ -111,6 +111,15 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
             "it would be zipped once per element",
             "SELECT exists(solid, i -> exists(solid, j -> j.qty = i.qty AND j.price = i.price)) e FROM t",
         ),
+        (
+            "Spark computes the divisor in a projection below, which hands the whole array on",
+            "SELECT aggregate(items, 0D, (a, i) -> a + i.price) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0) e"
+            " FROM t",
+        ),
+        (
+            "so it does with what a filter tests, below all that follows",
+            "SELECT size(items) e FROM t WHERE aggregate(items, 0, (a, i) -> a + i.qty) BETWEEN 1 AND 9",
+        ),
         ("half of the struct is read", "SELECT exists(pair, p -> p.a > 1) e FROM t"),
         ("most of the struct is read", "SELECT exists(pair, p -> p.a > p.b) e FROM t"),
         (
@@ -126,6 +135,18 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
 )
 def test_it_does_not_fire(why: str, sql: str) -> None:
     assert rewritten(sql) == sql, why
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0) e FROM t",
+        "SELECT max(size(items)) / nullif(sum(aggregate(items, 0, (a, i) -> a + i.qty)), 0) e FROM t",
+        "SELECT size(items) e FROM t WHERE EXISTS (SELECT 1 FROM t AS u WHERE upper(u.box.label) BETWEEN 'A' AND 'B')",
+    ],
+)
+def test_what_spark_computes_beside_does_not_matter(sql: str) -> None:
+    assert rewritten(sql) != sql
 
 
 def test_a_field_that_is_never_null_keeps_its_flag() -> None:

@@ -23,6 +23,8 @@ from planproof.expr import (
     ScalarSubquery,
     Variable,
 )
+from planproof.functions.signature import Category
+from planproof.optimizer import laws
 from planproof.plan import nodes as p
 from planproof.types import Array, Map, Struct
 
@@ -68,7 +70,9 @@ class Site:
 class Accesses:
     """What a plan reads of each place; `whole` are the places that something reads as they are.
 
-    `fields_alone` says whether a lambda's body uses an element through its fields alone.
+    `fields_alone` says whether a lambda's body uses an element through its fields alone. `parted` are the nodes above
+    or at a projection that Spark makes of its own (`_computed_before`); `above` and `computed_before` are of the node
+    that is read.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
@@ -77,6 +81,9 @@ class Accesses:
     fields: dict[Place, set[Path]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
     depth: int = 0
+    parted: set[int] = field(default_factory=set)
+    computed_before: frozenset[int] = frozenset()
+    above: bool = False
 
     @staticmethod
     def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
@@ -128,6 +135,10 @@ class Accesses:
         if not isinstance(node, _PLAIN):
             for child in node.children:
                 self._used_whole(child.output)
+        self.computed_before = frozenset(id(e) for expr in node.expressions for e in _computed_before(expr))
+        self.above = any(id(child) in self.parted for child in node.children)
+        if self.above or self.computed_before:
+            self.parted.add(id(node))
         for expr in node.expressions:
             handed_on = isinstance(node, p.Project) and self.place(expr.child if isinstance(expr, Alias) else expr)
             if not handed_on:
@@ -138,14 +149,20 @@ class Accesses:
 
     def visit(self, expr: Expr) -> None:
         """Notes what the expression reads."""
-        if isinstance(expr, Lambda):
+        if id(expr) in self.computed_before:
+            others, self.computed_before = self.computed_before, frozenset()
+            self.visit(expr)
+            self.computed_before = others
+        elif isinstance(expr, Lambda):
             self.depth += 1
             self._children(expr)
             self.depth -= 1
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, ScalarSubquery | Exists | InSubquery):
+            around = self.above, self.computed_before
             self._plan(expr.plan)
+            self.above, self.computed_before = around
             self._children(expr)
         elif not self._visit_sites(expr):
             found = self.place(expr)
@@ -165,6 +182,8 @@ class Accesses:
             return False
         for site in found:
             self.fields.setdefault(site.place, set()).update(site.paths)
+            if self.above or self.computed_before:
+                self.whole.add(site.place)
             if site.call is not site.source:
                 self.sites.append(site)
         self._beside(expr, {id(s.source) for s in found})
@@ -236,6 +255,26 @@ class Accesses:
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
         return Site(array if path else call, array, place, frozenset(paths), variables, self.depth > 0)
+
+
+_TWICE = ("nullif", "between")
+
+
+def _computed_before(expr: Expr) -> Iterator[Expr]:
+    """What Spark computes in a projection of its own, as it needs the value twice (`RewriteWithExpression`): it prunes
+    nothing under what is computed above that."""
+    pending = [expr]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, Call) and found.function.name in _TWICE and _grows(found.args[0]):
+            yield found.args[0]
+        elif not isinstance(found, Lambda):
+            pending.extend(found.children)
+
+
+def _grows(expr: Expr) -> bool:
+    aggregated = any(isinstance(e, Call) and e.function.category is Category.AGGREGATE for e in expr.walk())
+    return laws.costly(expr) and not aggregated
 
 
 def _spark_follows(array: Expr) -> bool:
