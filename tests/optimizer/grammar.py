@@ -213,7 +213,7 @@ class Grammar:
                 "({loop} <=> coalesce({one}, {loop}))",
                 "if({one} <=> {other}, {loop} = {one}, {loop} <=> {other})",
                 "({loop} <=> {one} OR {loop} = {other})",
-                "(nullif({one}, {one}) = {loop} AND {loop} != {other})",
+                "(nullif({one}, {one}) = coalesce({loop}, {loop}))",
                 "exists(array({one}, {other}), k -> {loop} <=> k AND {loop} >= {one})",
                 "(to_json(struct({loop}, {loop})) = '')",
                 "(to_json(struct({loop})) <=> to_json(named_struct('a', {loop})))",
