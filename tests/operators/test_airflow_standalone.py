@@ -218,7 +218,6 @@ def test_the_example_dags(airflow: Airflow) -> None:
     }
     for dag, (begun, tasks) in runs.items():
         assert airflow.states(dag, begun(dag)) == dict.fromkeys(tasks, "success"), airflow.logs()
-    assert list((airflow.home / "cwd").iterdir()) == []
 
 
 def _rows(airflow: Airflow, table: str) -> dict[str, int]:
