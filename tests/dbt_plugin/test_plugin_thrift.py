@@ -74,7 +74,7 @@ def test_a_server_whose_files_cannot_be_moved_from_here_is_told_apart(tmp_path: 
     assert "there is no such path" in told(Server(AnalysisError("PATH_NOT_FOUND", "there is no such path")))
     assert list(tmp_path.iterdir()) == []
     assert "Permission denied" in told(Server(shared=True, store=Readable()))
-    assert "over a session only" in told(Server(), "s3://bucket/shop")
+    assert "only where Spark's driver is in dbt's process" in told(Server(), "s3://bucket/shop")
 
 
 @pytest.mark.conformance
