@@ -387,3 +387,15 @@ def test_what_a_profile_says_of_the_jvm_does_not_stand_in_the_way_of_what_was_be
         type(spark).builder.config(map=given).getOrCreate()
         assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_a_setting_that_two_threads_hold_is_put_back_by_the_last(session, spark):
+    for key, before in (("spark.sql.planproof.unset", None), ("spark.sql.shuffle.partitions", "2")):
+        assert spark.conf.get(key, None) == before
+        first, second = session.settings({key: "7"}), session.settings({key: "7"})
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert spark.conf.get(key) == "7", "the other one still counts on it"
+        second.__exit__(None, None, None)
+        assert spark.conf.get(key, None) == before

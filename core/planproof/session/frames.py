@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from planproof.catalog import split_name
@@ -18,6 +20,8 @@ from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
+
+_SETTING = threading.Lock()
 
 
 def quoted(name: str) -> str:
@@ -53,23 +57,39 @@ class FrameSession:
 
     @contextmanager
     def settings(self, changes: dict[str, str]) -> Iterator[None]:
-        before: dict[str, str | None] = {}
+        taken: list[str] = []
         try:
-            with translated():
-                known = dict(self.spark.conf.getAll)
             for key, value in changes.items():
-                with translated():
-                    old = self.spark.conf.get(key) if key in known else None
-                    self.spark.conf.set(key, value)
-                    before[key] = old
+                with _SETTING, translated():
+                    self._hold(key, value)
+                taken.append(key)
             yield
         finally:
-            with translated():
-                for key, old in reversed(before.items()):
-                    if old is None:
-                        self.spark.conf.unset(key)
-                    else:
-                        self.spark.conf.set(key, old)
+            for key in reversed(taken):
+                with _SETTING, translated():
+                    self._give_back(key)
+
+    @cached_property
+    def _held(self) -> dict[str, tuple[int, str | None]]:
+        """How many threads hold each setting, and what it was before the first of them."""
+        return {}
+
+    def _hold(self, key: str, value: str) -> None:
+        number, before = self._held.get(key, (0, None))
+        if not number and key in dict(self.spark.conf.getAll):
+            before = self.spark.conf.get(key)
+        self.spark.conf.set(key, value)
+        self._held[key] = number + 1, before
+
+    def _give_back(self, key: str) -> None:
+        """Puts a setting back when its last holder goes: others count on it until then."""
+        number, before = self._held.pop(key)
+        if number > 1:
+            self._held[key] = number - 1, before
+        elif before is None:
+            self.spark.conf.unset(key)
+        else:
+            self.spark.conf.set(key, before)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
