@@ -1,9 +1,8 @@
 """A set operation that puts a column, or a field of a struct, under another one's name.
 
 UNION, INTERSECT and EXCEPT match columns by position; so does `(a, b) IN (query)`, and a union takes the fields of
-structs so, too. Where a name stands
-at one place on the left and at another on the right, values land in the wrong column, and no schema shows it as long
-as the types agree.
+structs so, too. Where a name stands at one place on the left and at another on the right, values land in the wrong
+column, and no schema shows it as long as the types agree.
 """
 
 from __future__ import annotations

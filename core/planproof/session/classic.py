@@ -126,7 +126,8 @@ class ClassicSession(FrameSession):
                 # A service of its own, Glue for one: which account's, other settings say.
                 return None
             if uris:
-                return _digest(uris, catalog)
+                # `localhost`, or a name in a network of containers, is another metastore on another machine.
+                return _digest(socket.gethostname(), uris, catalog)
             if url.startswith("jdbc:derby:memory:"):
                 return _digest(url, catalog, str(self.spark.sparkContext.applicationId))
             # Named as this machine sees it, Derby's database as this folder does.

@@ -110,8 +110,8 @@ class Session(Protocol):
 
     @property
     def catalog_id(self) -> str | None:
-        """A digest of which metastore this session's is, the same in every process that has it; None where this route
-        does not tell. Two metastores never share one."""
+        """A digest of which metastore this session's is, the same in every process of one machine that has it; None
+        where this route does not tell. Two metastores never share one."""
 
     def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
         """Spark settings for the length of a block; what it changed is restored."""
