@@ -206,3 +206,13 @@ def test_what_nobody_can_count_stays_unproved(spark: Any, database: str) -> None
         pytest.skip(f"Python data sources do not run here: {report.error}")
     assert [(f.code, f.verdict.value) for f in report.findings if f.field == "n"] == [("PP506", "unproved")]
     assert report.outcome == "published"
+
+
+def test_a_view_is_made_of_its_own_text(spark: Any, database: str) -> None:
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    rows = spark.createDataFrame([(1,)], StructType([StructField("n", LongType(), False)]))
+    rows.createOrReplaceTempView("flat_fed")
+    report = Guard(spark).publish(Model(f"{database}.v", "select n from flat_fed", materialized="view"))
+    said = "; ".join(f.message for f in report.findings)
+    assert (report.outcome, "flat_fed" in said, "planproof_watched" in said) == ("rejected", True, False), said
