@@ -62,10 +62,23 @@ CANDIDATES = {
         "select id, transform(map_keys(props), k -> props[k]) as r from events",
         "select id, map_values(props) as r from events",
     ),
-    "fields of an exploded filter": (
-        """select i.partkey, count(*) as n from orders
-            lateral view explode(filter(items, i -> i.returnflag = 'R')) t as i group by i.partkey""",
-        """select i.partkey, count(*) as n from orders lateral view
-            explode(filter(arrays_zip(items.partkey, items.returnflag), i -> i.returnflag = 'R')) t as i group by i.partkey""",
+    "has the word": (
+        "select id, exists(words, w -> w = '1F') as r from events",
+        "select id, array_contains(words, '1F') as r from events",
+    ),
+    "has the double": (
+        "select id, exists(xs, x -> x = 7D) as r from events",
+        "select id, array_contains(xs, 7D) as r from events",
+    ),
+    "both sides of map entries": (
+        """select id, aggregate(map_entries(attrs), 0D, (a, e) -> a + if(e.key like 'k%', e.value.score * e.value.hits, 0D)) as r
+            from events""",
+        """select id, aggregate(arrays_zip(map_keys(attrs), map_values(attrs).score, map_values(attrs).hits), 0D,
+            (a, e) -> a + if(e.`0` like 'k%', e.score * e.hits, 0D)) as r from events""",
+    ),
+    "a date cast to text once": (
+        "select orderkey, transform(items, i -> concat(orderdate, ':', i.shipmode)) as r from orders",
+        """select orderkey, transform(array(cast(orderdate as string)), v -> transform(items, i ->
+            concat(v, ':', i.shipmode)))[0] as r from orders""",
     ),
 }

@@ -86,7 +86,12 @@ QUERIES = {
     "any above": "select id, size(filter(xs, x -> x > 50D)) > 0 as r from events",
     "any shouted": "select id, exists(transform(words, w -> upper(w)), w -> w like '1%') as r from events",
     "a word is a key": "select id, exists(words, w -> exists(map_keys(props), k -> k = w)) as r from events",
-    "has the value": "select id, exists(words, w -> w = '1F') as r from events",
+    "has the quantity": "select orderkey from orders where exists(items.quantity, q -> q = 7)",
+    # kept elements under a name of their own
+    "open items in a CTE": """with o as (select custkey, filter(items, i -> i.linestatus = 'O') as open from orders)
+        select custkey, sum(size(open)) as n, max(aggregate(open, 0D, (a, i) -> a + i.tax)) as tax from o group by custkey""",
+    "returned items, exploded": """select i.partkey, count(*) as n from orders
+        lateral view explode(filter(items, i -> i.returnflag = 'R')) t as i group by i.partkey""",
     # no rule should fire
     "project two fields": "select orderkey, transform(items, i -> i.partkey + i.suppkey) as r from orders",
     "whole items": "select orderkey, filter(items, i -> i.quantity > 25) as r from orders",
@@ -94,6 +99,7 @@ QUERIES = {
     "first match": "select orderkey, filter(items, i -> i.returnflag = 'R')[0].partkey as r from orders where orderkey < 0",
     "one element": "select orderkey, items[0].partkey as r from orders",
     "explode": "select i.partkey, count(*) as n from orders lateral view explode(items) t as i group by i.partkey",
+    "has the word": "select id, exists(words, w -> w = '1F') as r from events",
     "plain transform": "select id, transform(xs, x -> x * 2) as r from events",
     "plain aggregate": "select id, aggregate(xs, 0D, (a, x) -> a + x) as r from events",
     "map lookup": "select id, props['k3'] as r from events",

@@ -87,3 +87,17 @@ SELECT a.id, b.id, transform(a.words, w -> concat(w, upper(b.name))) AS r FROM r
 SELECT id, size(filter(coalesce(words, array()), w -> w = 'b')) > 0 AS r FROM rows;
 SELECT id, transform(ds, x -> if(size(filter(ds, y -> y > x)) > 1, size(filter(ds, y -> y > x)), 0)) AS r FROM rows;
 SELECT id, filter(xs, x -> aggregate(xs, 0, (a, y) -> a + y % x) = 1 AND aggregate(xs, 0, (a, y) -> a + y % x) < 5) AS r FROM rows WHERE id IN (2, 3);
+WITH c AS (SELECT id, filter(items, i -> i.qty >= 0) AS li FROM rows) SELECT id, size(li) AS n, aggregate(li, 0D, (a, i) -> a + i.price) AS r FROM c WHERE size(li) > 0;
+WITH c AS (SELECT id, reverse(items) AS li FROM rows) SELECT id, exists(li, i -> i.qty = 2) AS e, li IS NULL AS n FROM c ORDER BY size(li), id;
+WITH c AS (SELECT id, reverse(box.items) AS li FROM rows), d AS (SELECT *, slice(c.li, 1, 1) AS l2 FROM c) SELECT id, size(li) AS n, get(l2, 0).qty AS q, d.li.qty AS qs FROM d;
+WITH c AS (SELECT id, reverse(items) AS li FROM rows) SELECT x.id, size(x.li) AS n, exists(y.li, i -> i.sku = 'a') AS e FROM c x LEFT JOIN c y ON x.id = y.id + 1;
+SELECT id, size(f) AS n, exists(f, v -> v.b > 1) AS e FROM (SELECT id, filter(map_values(attrs), v -> v.b IS NOT NULL) AS f FROM rows);
+SELECT i.qty, count(*) AS n FROM rows LATERAL VIEW explode(filter(items, i -> i.qty IS NULL OR i.qty >= 0)) x AS i GROUP BY i.qty;
+SELECT id, n, i.qty, i.price FROM rows LATERAL VIEW OUTER posexplode(reverse(box.items)) x AS n, i;
+WITH c AS (SELECT id, reverse(items) AS li FROM rows) SELECT id, i.ship.zip FROM c LATERAL VIEW explode(li) x AS i WHERE i.ship.zip > 0 OR i.ship.zip IS NULL;
+SELECT x.`i`.qty FROM (SELECT explode(reverse(items)) AS i FROM rows) x WHERE x.i.qty > 1;
+SELECT name, max(array_max(transform(items, i -> i.qty))) AS m, max(get(filter(items, i -> i.qty >= 0), 0).sku) AS s FROM rows GROUP BY name;
+SELECT a.id, transform(a.items, i -> concat(i.sku, i.city)) AS r, filter(b.items, i -> i.qty IS NOT NULL).price AS p FROM rows a LEFT JOIN rows b ON a.id = b.id + 1;
+SELECT a.id, transform(a.items, (i, n) -> i.qty IS NULL) AS r FROM rows a JOIN rows b ON a.id = b.id;
+SELECT id, i.qty, i.ship.city FROM rows LATERAL VIEW OUTER explode(items) x AS i;
+SELECT id, sum(i.qty) AS q, count(i.price) AS n FROM rows LATERAL VIEW explode(box.items) x AS i WHERE i.qty < 9 GROUP BY id

@@ -342,6 +342,8 @@ class Grammar:
         v = self.value
         return self._pick(
             lambda: f"concat({v('string', depth)}, {v('string', depth)})",
+            lambda: f"concat_ws({v('string', 0)}, {v('string', depth)}, {v('string', depth)})",
+            lambda: f"to_json(struct({v('int', depth)} AS a, {v('string', depth)} AS b))",
             lambda: f"upper({v('string', depth)})",
             lambda: f"{self.chance.choice(('reverse', 'lower', 'md5'))}({v('string', depth)})",
             lambda: self._any("string", depth),
@@ -467,6 +469,9 @@ class Grammar:
         array, element = self._array(depth)
         name = self._fresh()
         of = ELEMENTS[kind]
+        if of in ("int", "double") and self.chance.random() < 0.08:
+            array = self.chance.choice(self._leaves(kind))
+            return f"transform({array}, {name} -> {self._branched(depth, name, of)})"
         if element == of and of in _ZEROS and self.chance.random() < 0.2:
             sign = "||" if of == "string" else self.chance.choice("+-*%") if of == "double" else "-"
             sides = [name, self._outer(of, depth, (name, of))]
@@ -479,6 +484,26 @@ class Grammar:
             index = "i" if name != "i" else "n"
             return f"transform({array}, ({name}, {index}) -> {self._body(of, depth, (name, element), (index, 'int'))})"
         return f"transform({array}, {name} -> {self._body(of, depth, (name, element))})"
+
+    def _branched(self, depth: int, name: str, of: str) -> str:
+        """A test against what the lambda does not change and may raise, which a branch may hold again."""
+        within = self.within((name, of))
+        fixed = (
+            "length(element_at(words, 1))",
+            "aggregate(xs, 0, (acc, z) -> acc + z)",
+            self._outer(of, depth, (name, of)),
+        )
+        outer = self._raising(within._leaf(self.chance.choice(fixed)))
+        form = self.chance.choice(
+            (
+                "if({name} > {outer}, {name}, {other})",
+                "CASE WHEN {name} = {outer} THEN {other} ELSE {name} END",
+                "coalesce({name} - {outer}, {other})",
+                "if({name} < {outer} OR {other} = {name}, {name}, 1)",
+                "coalesce(nullif({outer}, {name}), {other})",
+            )
+        )
+        return form.format(name=name, outer=outer, other=self.chance.choice((outer, "0", name)))
 
     def _zipped(self, kind: str, depth: int) -> str:
         (left, a), (right, b) = self._array(depth), self._array(depth)

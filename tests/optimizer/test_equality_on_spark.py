@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import generator
+import kept
 import pytest
 import rows as data
 from answers import answer
@@ -22,6 +23,7 @@ SEEDS = range(100, 120)
 PAIRS = 500
 """Per seed and ANSI mode: 20,000 pairs in all seeds."""
 FILES = range(200, 204)
+KEPT = range(300, 304)
 FAST = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings under which a query of many expressions over files is not compiled first."""
 
@@ -123,3 +125,18 @@ def test_many_rewritten_expressions_give_the_same_answer_over_files(
     tally = generator.search(rows, seed=seed, count=50 if compiled else 200, table="equality_files")
     total.add(tally)
     assert tally.differences == []
+
+
+def test_columns_of_kept_elements_give_the_same_answer(rows: Any) -> None:
+    tally = kept.search(rows, seed=1, count=20)
+    assert tally.differences == []
+    assert tally.pairs == 44
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("seed", KEPT)
+def test_many_columns_of_kept_elements_give_the_same_answer(rows: Any, seed: int, total: generator.Tally) -> None:
+    tally = kept.search(rows, seed=seed, count=250)
+    total.add(tally)
+    assert tally.differences == []
+    assert len(tally.refused) < 25

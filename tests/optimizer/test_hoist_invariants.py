@@ -109,6 +109,16 @@ def test_the_schema_is_the_same_before_and_after() -> None:
             "transform(array(if((size(ys) > 0), aggregate(ys, 0, (a, y) -> a + y), NULL)), v1 -> "
             "exists(ys, x -> v1 < x))[0]",
         ),
+        (
+            "transform(xs, x -> struct(x AS x, concat_ws('-', x, split(name, ' ')[1]) AS y))",
+            "transform(array(if((size(xs) > 0), split(name, ' ')[1], NULL)), v1 -> "
+            "transform(xs, x -> struct(x AS x, concat_ws('-', x, v1) AS y)))[0]",
+        ),
+        (
+            "transform(ys, x -> CASE WHEN x > aggregate(ys, 0, (a, y) -> a + y) THEN 'high' ELSE 'low' END)",
+            "transform(array(if(exists(ys, x1 -> (x1 IS NOT NULL)), aggregate(ys, 0, (a, y) -> a + y), NULL)), v1 -> "
+            "transform(ys, x -> CASE WHEN x > v1 THEN 'high' ELSE 'low' END))[0]",
+        ),
     ],
 )
 def test_what_may_raise_is_bound_behind_a_test_that_the_lambda_evaluates_it(before: str, after: str) -> None:
@@ -120,6 +130,7 @@ def test_what_may_raise_is_bound_behind_a_test_that_the_lambda_evaluates_it(befo
     [
         ("exists stops before", "exists(ys, x -> (x > aggregate(ys, 0, (a, y) -> a + y)) <=> NULL)"),
         ("a branch may not be taken", "transform(ys, x -> if(x > 1, aggregate(ys, 0, (a, y) -> a + y), 0))"),
+        ("a null leads to the other branch", f"transform(ys, x -> if(x > {TOTAL}, 0, {TOTAL}))"),
         ("AND stops before", "filter(ys, x -> x > 1 AND x > aggregate(ys, 0, (a, y) -> a + y))"),
         ("something may raise before", "transform(ys, x -> x * 2 + aggregate(ys, 0, (a, y) -> a + y))"),
         (

@@ -72,6 +72,81 @@ def test_only_the_fields_that_are_used_are_read(before: str, after: str) -> None
     assert rewritten(before) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "WITH c AS (SELECT id, filter(items, i -> i.qty > 1) AS li FROM t)\n"
+            "SELECT id, size(li) n, aggregate(li, 0D, (a, i) -> a + i.price) s FROM c WHERE size(li) > 0",
+            "WITH c AS (SELECT id, filter(arrays_zip(items.`qty`, items.`price`), i -> i.qty > 1) AS li FROM t)\n"
+            "SELECT id, size(li) n, aggregate(li, 0D, (a, i) -> a + i.price) s FROM c WHERE size(li) > 0",
+        ),
+        (
+            "WITH c AS (SELECT reverse(items) li FROM t) SELECT exists(li, i -> i.qty > 1) e FROM c",
+            "WITH c AS (SELECT reverse(items.`qty`) li FROM t) SELECT exists(li, i -> i > 1) e FROM c",
+        ),
+        (
+            "WITH c AS (SELECT reverse(items) li FROM t), d AS (SELECT slice(c.li, 1, 2) l2, li FROM c)\n"
+            "SELECT size(li) n, exists(l2, i -> i.qty > 1) e, get(l2, 0).qty q, d.li.qty qs FROM d",
+            "WITH c AS (SELECT reverse(items.`qty`) li FROM t), d AS (SELECT slice(c.li, 1, 2) l2, li FROM c)\n"
+            "SELECT size(li) n, exists(l2, i -> i > 1) e, get(l2, 0) q, d.li qs FROM d",
+        ),
+        (
+            "WITH c AS (SELECT id, reverse(items) li FROM t)\n"
+            "SELECT size(x.li) n, exists(y.li, i -> i.qty > 1) e FROM c x JOIN c y ON x.id = y.id",
+            "WITH c AS (SELECT id, reverse(items.`qty`) li FROM t)\n"
+            "SELECT size(x.li) n, exists(y.li, i -> i > 1) e FROM c x JOIN c y ON x.id = y.id",
+        ),
+        (
+            "SELECT i.sku s FROM t LATERAL VIEW OUTER explode(filter(items, i -> i.qty > 1)) x AS i GROUP BY i.sku",
+            "SELECT i.sku s FROM t LATERAL VIEW OUTER"
+            " explode(filter(arrays_zip(items.`sku`, items.`qty`), i -> i.qty > 1)) x AS i GROUP BY i.sku",
+        ),
+        (
+            "SELECT x.`i`.qty FROM (SELECT explode(reverse(items)) AS i FROM t) x WHERE i.qty > 1",
+            "SELECT x.`i` AS `qty` FROM (SELECT explode(reverse(items.`qty`)) AS i FROM t) x WHERE i > 1",
+        ),
+        (
+            "SELECT n + i.qty e FROM (SELECT reverse(items) li FROM t) LATERAL VIEW posexplode(li) x AS n, i",
+            "SELECT n + i e FROM (SELECT reverse(items.`qty`) li FROM t) LATERAL VIEW posexplode(li) x AS n, i",
+        ),
+    ],
+)
+def test_columns_of_kept_elements_are_followed(before: str, after: str) -> None:
+    assert rewritten(before) == after
+
+
+@pytest.mark.parametrize(
+    ("why", "before", "after"),
+    [
+        (
+            "an aggregate function",
+            "SELECT k, max(array_max(transform(items, i -> i.qty * 2))) e FROM t GROUP BY k",
+            "SELECT k, max(array_max(transform(items.`qty`, i -> i * 2))) e FROM t GROUP BY k",
+        ),
+        (
+            "an aggregate function, over a path",
+            "SELECT k, max(get(filter(items, i -> i.qty > 1), 0).price) e FROM t GROUP BY k",
+            "SELECT k, max(get(filter(arrays_zip(items.`qty`, items.`price`), i -> i.qty > 1), 0).price) e"
+            " FROM t GROUP BY k",
+        ),
+        (
+            "above a join",
+            "SELECT transform(t.items, i -> i.qty * 2) e FROM t JOIN t u ON t.id = u.id WHERE u.k > 1",
+            "SELECT transform(t.items.`qty`, i -> i * 2) e FROM t JOIN t u ON t.id = u.id WHERE u.k > 1",
+        ),
+        (
+            "under explode, where more than one field is read",
+            "SELECT i.qty, i.price FROM t LATERAL VIEW explode(box.items) x AS i WHERE i.qty > 1",
+            "SELECT i.qty, i.price FROM t LATERAL VIEW explode(arrays_zip(box.items.`qty`, box.items.`price`)) x AS i"
+            " WHERE i.qty > 1",
+        ),
+    ],
+)
+def test_spark_does_not_prune_by_itself_in_these_places(why: str, before: str, after: str) -> None:
+    assert rewritten(before) == after, why
+
+
 def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_around() -> None:
     one = "SELECT exists(items, i -> i.ship.city = i.sku) e FROM t"
     assert rewritten(one) == (
@@ -127,10 +202,33 @@ def test_a_nested_field_keeps_its_name_and_names_that_clash_take_the_struct_arou
             """SELECT exists(items, i -> to_json(struct(i.price)) = '{"price":1.5}') e FROM t""",
         ),
         ("a flag would change", "SELECT exists(firm, f -> f.a > f.b) e FROM t"),
+        ("a column of kept elements is the result", "SELECT li, size(li) n FROM (SELECT reverse(items) li FROM t)"),
+        ("a group reads it", "SELECT count(*) n FROM (SELECT reverse(items) li FROM t) GROUP BY li"),
         (
-            "the array is made by the query",
-            "SELECT exists(li, i -> i.qty > 1) e FROM (SELECT reverse(items) li FROM t)",
+            "one copy of a CTE is read as a whole",
+            "WITH c AS (SELECT id, reverse(items) li FROM t) SELECT size(x.li), y.li FROM c x JOIN c y ON x.id = y.id",
         ),
+        ("Spark puts the path in the column's place", "SELECT li[0].price p FROM (SELECT reverse(items) li FROM t)"),
+        (
+            "Spark prunes under explode by itself",
+            "SELECT i.qty, size(items) n FROM t LATERAL VIEW explode(items) x AS i",
+        ),
+        ("it does within a group's key", "SELECT count(*) n FROM t GROUP BY array_max(transform(items, i -> i.qty))"),
+        ("and beside a window", "SELECT transform(items, i -> i.qty * 2) e, rank() OVER (ORDER BY k) r FROM t"),
+        (
+            "and below a join",
+            "SELECT 1 e FROM t JOIN t u ON t.id = u.id WHERE get(filter(t.items, i -> i.qty > 1), 0).qty > 1",
+        ),
+        (
+            "an exploded element is tested",
+            "SELECT i.qty FROM t LATERAL VIEW explode(reverse(items)) x AS i WHERE i IS NULL",
+        ),
+        (
+            "an outer join pads the element",
+            "SELECT i.qty FROM t LEFT JOIN (SELECT id, explode(reverse(items)) i FROM t) e ON e.id = t.id",
+        ),
+        ("a flag would change", "SELECT exists(li, f -> f.a > f.b) e FROM (SELECT reverse(firm) li FROM t)"),
+        ("a path's flag would change", "SELECT i.a, i.b FROM t LATERAL VIEW explode(reverse(firm)) x AS i"),
     ],
 )
 def test_it_does_not_fire(why: str, sql: str) -> None:

@@ -1,7 +1,9 @@
 """How a query reads the arrays of structs that its sources hold: whole, or some fields of their elements.
 
 A place is a scan's column and the fields from it down to an array: `(column id, ordinals)`. A site is a call that reads
-an array's elements through their fields alone, such as `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)`.
+an array's elements through their fields alone, such as `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)`. A query
+may give the elements that it keeps a name of their own, `filter(items, ..) AS li` or `explode(filter(items, ..)) AS i`:
+such a column is a place, too, and what reads it reads elements of the first.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ ELEMENT_OF: dict[str, tuple[tuple[int, int, int], ...]] = {
 KEEPS = frozenset(("filter", "slice", "reverse"))
 """Functions that give back elements of their first argument, and look at them through their lambda alone."""
 _ONE_ELEMENT = frozenset(("getarrayitem", "getmapvalue", "get", "element_at", "try_element_at"))
+_EACH = frozenset(("explode", "posexplode"))
 _COUNTS = frozenset(("size", "cardinality", "array_size"))
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
@@ -54,8 +57,8 @@ _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, 
 class Site:
     """One call that reads elements of the array `source` through the fields `paths` alone.
 
-    `variables` are the ids of the lambda variables that stand for elements. Where Spark prunes the call by itself,
-    `call` is the `source`: nothing is to be rewritten there. `repeated`: it stands in another call's lambda.
+    `variables` are the ids of the lambda variables that stand for elements. `followed`: Spark prunes there by itself.
+    `repeated`: it stands in another call's lambda. `makes`: the place that the call's value is.
     """
 
     call: Expr
@@ -63,32 +66,54 @@ class Site:
     place: Place
     paths: frozenset[Path]
     variables: frozenset[int]
+    followed: bool = False
     repeated: bool = False
+    makes: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A column that holds elements of another place: `site` is where it is made of them.
+
+    `each`: one of them in each row; `outer`: or none of them.
+    """
+
+    place: Place
+    site: Site
+    each: bool = False
+    outer: bool = False
 
 
 @dataclass(slots=True)
 class Accesses:
     """What a plan reads of each place; `whole` are the places that something reads as they are.
 
-    `fields_alone` says whether a lambda's body uses an element through its fields alone. `parted` are the nodes above
+    `fields_alone` says whether a lambda's body uses an element through its fields alone. `sites` are those to rewrite
+    over what a scan gives, `over` all that read a place which the query makes; `elements` are the columns that hold one
+    element of such a place in each row. `parted` are the nodes above
     or at a projection that Spark makes of its own (`_computed_before`); `above` and `computed_before` are of the node
-    that is read.
+    that is read. `apart`: Spark prunes under no lambda where the expression that is read stands.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
     places: dict[int, Place] = field(default_factory=dict)
+    made: dict[Place, Made] = field(default_factory=dict)
+    elements: dict[int, Place] = field(default_factory=dict)
     whole: set[Place] = field(default_factory=set)
     fields: dict[Place, set[Path]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
+    over: dict[Place, list[Site]] = field(default_factory=dict)
     depth: int = 0
     parted: set[int] = field(default_factory=set)
     computed_before: frozenset[int] = frozenset()
     above: bool = False
+    apart: bool = False
 
     @staticmethod
     def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
         found = Accesses(fields_alone)
         found._plan(root)
+        found._hand_on()
         return found
 
     def is_whole(self, place: Place) -> bool:
@@ -122,13 +147,32 @@ class Accesses:
         if isinstance(node, p.Scan) and not node.recursive:
             self.places.update({c.id: (c.id, ()) for c in node.output})
         elif isinstance(node, p.Named):
-            known = {o.id: self.places[c.id] for c, o in zip(node.child.output, node.output) if c.id in self.places}
-            self.places.update(known)
+            for known in (self.places, self.elements):
+                known.update({o.id: known[c.id] for c, o in zip(node.child.output, node.output) if c.id in known})
         elif isinstance(node, p.Project):
             for item in node.items:
-                found = self.place(item.child) if isinstance(item, Alias) else None
-                if isinstance(item, Alias) and found is not None:
-                    self.places[item.id] = found
+                if isinstance(item, Alias):
+                    self._learn_item(item.id, item.child)
+        elif isinstance(node, p.Generate) and node.call.function.name in _EACH:
+            self._make(node.generated[-1].id, node.call.args[0], each=True, outer=node.outer)
+
+    def _learn_item(self, column: int, value: Expr) -> None:
+        found = self.place(value)
+        if found is not None:
+            self.places[column] = found
+        elif isinstance(value, Column) and value.id in self.elements:
+            self.elements[column] = self.elements[value.id]
+        elif isinstance(value, Call) and value.function.name in KEEPS:
+            self._make(column, value)
+
+    def _make(self, column: int, value: Expr, each: bool = False, outer: bool = False) -> None:
+        """Takes the column for a place of its own."""
+        site = self._site(value, value, [], ())
+        if site is None:
+            return
+        place = (column, ())
+        self.made[place] = Made(place, replace(site, makes=place), each, outer)
+        (self.elements if each else self.places)[column] = place
 
     def _read(self, node: p.Plan) -> None:
         """What the node's expressions read. A SELECT item that hands a place on reads nothing yet."""
@@ -139,13 +183,29 @@ class Accesses:
         self.above = any(id(child) in self.parted for child in node.children)
         if self.above or self.computed_before:
             self.parted.add(id(node))
+        self.apart = _is_apart(node)
+        if isinstance(node, p.Join):
+            self._used_whole(c for c in _padded(node) if c.id in self.elements)
         for expr in node.expressions:
-            handed_on = isinstance(node, p.Project) and self.place(expr.child if isinstance(expr, Alias) else expr)
-            if not handed_on:
+            made = self.made.get(_made_by(node, expr))
+            if made is not None:
+                self._note(made.site)
+                self._beside(made.site.call, {id(made.site.source)})
+            elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
                 self.visit(expr)
 
+    def root(self, place: Place) -> Place:
+        """The place of a scan that a made one holds elements of."""
+        while place in self.made:
+            place = self.made[place].site.place
+        return place
+
+    def column(self, expr: Expr) -> Place | None:
+        """The place that the expression is, or one element of which it is."""
+        return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.place(expr)
+
     def _used_whole(self, columns: Iterable[Column]) -> None:
-        self.whole.update(self.places[c.id] for c in columns if c.id in self.places)
+        self.whole.update(found for c in columns if (found := self.column(c)) is not None)
 
     def visit(self, expr: Expr) -> None:
         """Notes what the expression reads."""
@@ -160,12 +220,16 @@ class Accesses:
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, ScalarSubquery | Exists | InSubquery):
-            around = self.above, self.computed_before
+            around = self.above, self.computed_before, self.apart
             self._plan(expr.plan)
-            self.above, self.computed_before = around
+            self.above, self.computed_before, self.apart = around
             self._children(expr)
+        elif isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+            before, self.apart = self.apart, True
+            self._children(expr)
+            self.apart = before
         elif not self._visit_sites(expr):
-            found = self.place(expr)
+            found = self.column(expr)
             if found is not None:
                 self.whole.add(found)
             else:
@@ -181,16 +245,55 @@ class Accesses:
         if not found:
             return False
         for site in found:
-            self.fields.setdefault(site.place, set()).update(site.paths)
-            if self.above or self.computed_before:
-                self.whole.add(site.place)
-            if site.call is not site.source:
+            self._note(site)
+            if site.place not in self.made and not site.followed:
                 self.sites.append(site)
         self._beside(expr, {id(s.source) for s in found})
         return True
 
+    def _note(self, site: Site) -> None:
+        self.fields.setdefault(site.place, set()).update(site.paths)
+        if self.above or self.computed_before:
+            self.whole.add(site.place)
+        if site.place in self.made:
+            self.over.setdefault(site.place, []).append(site)
+
+    def _hand_on(self) -> None:
+        """What reads a made place reads the one that it is made of, in all copies of a CTE alike."""
+        copies: dict[object, list[Made]] = {}
+        for made in self.made.values():
+            copies.setdefault(getattr(made.site.call, "span", None) or made.place, []).append(made)
+        for _ in self.made:
+            for alike in copies.values():
+                self._alike(alike)
+        for made in self.made.values():
+            known = copies[getattr(made.site.call, "span", None) or made.place]
+            if made.site.place not in self.made and any(map(self._pays, known)) and not self.is_whole(made.place):
+                self.sites.append(replace(made.site, paths=frozenset(self.fields[made.place] | made.site.paths)))
+
+    def _alike(self, copies: list[Made]) -> None:
+        read = frozenset().union(*(self.fields.get(made.place, ()) for made in copies))
+        # Under a plain `explode` of which one field is read Spark prunes by itself.
+        plain = all(m.site.call is m.site.source and m.site.place not in self.made for m in copies)
+        followed = plain and len(without_longer(read)) < 2
+        whole = followed or any(self.is_whole(made.place) for made in copies)
+        for made in copies:
+            self.fields.setdefault(made.place, set()).update(read)
+            self.fields.setdefault(made.site.place, set()).update(read)
+            if whole:
+                self.whole.update((made.place, made.site.place))
+
+    def _pays(self, made: Made) -> bool:
+        """Whether Spark does not prune by itself there: it does through a column that one path or transform reads."""
+        read = self.over.get(made.place, [])
+        if made.each or len(read) > 1:
+            return True
+        return any(self._pays(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
+
     def _beside(self, expr: Expr, sources: set[int]) -> None:
         """Visits what stands around the sources of sites: indexes, bodies, accumulators."""
+        if id(expr) in sources:
+            return
         for child in expr.children:
             if id(child) in sources:
                 continue
@@ -215,10 +318,9 @@ class Accesses:
             assert isinstance(body, Lambda)
             if len(body.parameters) > parameter:
                 found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], ())
-                if found is not None and call.function.name == "transform" and _spark_follows(call.args[argument]):
-                    found = replace(found, call=found.source)
                 if found is not None:
-                    yield found
+                    followed = call.function.name == "transform" and _spark_follows(call.args[argument])
+                    yield replace(found, followed=followed and not self.apart)
 
     def _path_site(self, expr: GetField | GetFieldOfElements) -> Site | None:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
@@ -227,6 +329,8 @@ class Accesses:
         while isinstance(inner, GetField | GetFieldOfElements) and self.place(inner) is None:
             path.insert(0, inner.ordinal)
             inner = inner.child
+        if isinstance(inner, Column) and inner.id in self.elements:
+            return Site(expr, inner, self.elements[inner.id], frozenset((tuple(path),)), frozenset(), followed=True)
         if isinstance(expr, GetField):
             if not isinstance(inner, Call) or inner.function.name not in _ONE_ELEMENT:
                 return None
@@ -234,7 +338,8 @@ class Accesses:
         found = self.place(inner) if path and isinstance(inner.type, Map) else None
         if found is not None:
             # Spark prunes the values of a map under a lookup by itself.
-            return Site(inner, inner, (found[0], (*found[1], VALUES)), frozenset((tuple(path),)), frozenset())
+            paths = frozenset((tuple(path),))
+            return Site(expr, inner, (found[0], (*found[1], VALUES)), paths, frozenset(), followed=True)
         return self._site(expr, inner, [], tuple(path)) if path else None
 
     def _site(self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path) -> Site | None:
@@ -254,7 +359,34 @@ class Accesses:
             paths |= element_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
-        return Site(array if path else call, array, place, frozenset(paths), variables, self.depth > 0)
+        followed = bool(path) and not (read and self.apart)
+        return Site(call, array, place, frozenset(paths), variables, followed, self.depth > 0)
+
+
+def _is_apart(node: p.Plan) -> bool:
+    """Whether Spark prunes under no lambda of the node, which stands above a join. A Filter's tests it moves below."""
+    if not isinstance(node, p.Project | p.Aggregate):
+        return False
+    below: p.Plan = node.child
+    while isinstance(below, p.Project | p.Filter | p.Named):
+        below = below.child
+    return isinstance(below, p.Join)
+
+
+def _value(item: Expr) -> Expr:
+    return item.child if isinstance(item, Alias) else item
+
+
+def _made_by(node: p.Plan, expr: Expr) -> Place:
+    """The place that a node's expression would make."""
+    column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
+    return column, ()
+
+
+def _padded(join: p.Join) -> tuple[Column, ...]:
+    """The columns that hold a null where the join finds no row: their elements' flags are no longer the array's."""
+    left = join.left.output if join.kind in (p.RIGHT, p.FULL) else ()
+    return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
 
 
 _TWICE = ("nullif", "between")
@@ -286,6 +418,11 @@ def _spark_follows(array: Expr) -> bool:
 
 def _holds(expr: Expr, sources: set[int]) -> bool:
     return any(id(e) in sources for e in expr.walk())
+
+
+def without_longer(paths: set[Path] | frozenset[Path]) -> frozenset[Path]:
+    """The paths without those that another one leads to already."""
+    return frozenset(p for p in paths if not any(p[:n] in paths for n in range(1, len(p))))
 
 
 def _top(body: Expr, variable: Variable) -> Iterator[tuple[Expr, Path | None]]:

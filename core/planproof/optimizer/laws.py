@@ -5,10 +5,12 @@ Each law is a predicate over effects, free variables and flags. A rule's "Only w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from planproof.conf import Conf
 from planproof.expr import (
+    Alias,
     Call,
     Cast,
     Column,
@@ -25,6 +27,7 @@ from planproof.expr import (
 )
 from planproof.functions.families.casts import CASTS
 from planproof.functions.signature import Category
+from planproof.optimizer.equivalence import alike
 from planproof.plan.nodes import Plan
 from planproof.types import (
     BOOLEAN,
@@ -133,22 +136,27 @@ _OF_TEXT = "upper lower length reverse like ilike rlike"
 _OF_NUMBERS = "round bround floor ceil sqrt"
 _STRICT = frozenset(f"{_STOPPING} {_OF_TEXT} {_OF_NUMBERS}".split())
 """Functions that stop at a null operand, whose null is theirs then."""
-_TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct"))
+_TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct", "concat_ws"))
 """Functions that evaluate all their operands, and make something else of a null."""
+FIRST_ALONE = frozenset(("if", "when", "and", "or", "coalesce", "nvl", "nvl2", "ifnull", "nullif"))
+"""Functions that evaluate their first operand in any case, and others for some rows alone."""
 
 
 def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
-    """The operands that each evaluation of `body` evaluates before `part`, and whose null makes the whole null before.
+    """The operands that each evaluation of `body` evaluates before `part`, and whose null leaves `part` unevaluated.
 
     None where it may not get there at all, where it may go on after such a null, or where something may raise before.
     Spark evaluates operands from the left, divisors first, and stops at a null operand.
     """
     if body == part:
         return []
-    if isinstance(body, Cast | GetField):
+    if isinstance(body, Cast | GetField | Alias):
         return nulls_before(body.child, part, conf)
     if not isinstance(body, Call):
         return None
+    if body.function.name in FIRST_ALONE:
+        found = nulls_before(body.args[0], part, conf)
+        return None if found and _in_a_branch(part, body.args[1:]) else found
     before: list[Expr] = []
     operands, stops = _order(body, conf)
     for operand in operands:
@@ -159,6 +167,10 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
             return None
         before += [operand] if stops and operand.nullable else []
     return None
+
+
+def _in_a_branch(part: Expr, branches: Sequence[Expr]) -> bool:
+    return any(alike(part, e) for branch in branches for e in branch.walk())
 
 
 def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:

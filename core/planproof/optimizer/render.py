@@ -78,6 +78,8 @@ def span_of(expr: Expr) -> Span | None:
 
 
 _INFIX = {name: name.upper() for name in "+ - * / % div = <=> < <= > >= and or".split()}  # noqa: SIM905
+_LAST = re.compile(r"\.(\w+|(`[^`]*`)+)\Z")
+"""The last part of a dotted name."""
 _POSTFIX = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
 _SYNTAX = frozenset(["not", "in", "like", "ilike", "rlike", "between", "when", "and", "or", "is", "div"])
 """Functions whose text is no call, though their name is a word."""
@@ -89,6 +91,7 @@ class _Writer:
     words: frozenset[str]
     originals: dict[Span, Expr] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    columns: dict[int, str] = field(default_factory=dict)
 
     def learn(self, expr: Expr) -> None:
         for node in expr.walk():
@@ -97,6 +100,15 @@ class _Writer:
                 self.originals.setdefault(span, node)
             if isinstance(node, Lambda):
                 self.names.update({p.id: p.name for p in node.parameters})
+            if span is not None and isinstance(node, GetField | GetFieldOfElements):
+                self._learn_column(node, self.text[slice(*span)])
+
+    def _learn_column(self, path: Expr, text: str) -> None:
+        """What stands before the fields of a dotted name, whose column has no place of its own."""
+        while isinstance(path, GetField | GetFieldOfElements) and text:
+            path, text = path.child, text[: found.start()] if (found := _LAST.search(text)) else ""
+        if isinstance(path, Column) and path.span is None and text:
+            self.columns[path.id] = text
 
     def differences(self, old: Expr, new: Expr) -> Iterator[Edit]:
         """The edits that make the text of `old` the text of `new`."""
@@ -130,6 +142,8 @@ class _Writer:
         if span is not None and edits is not None:
             found = self._edited(span, edits)
             return f"({found})" if tight and not _is_unit(expr, found) else found
+        if isinstance(expr, Column) and expr.span is None and expr.id in self.columns:
+            return self.columns[expr.id]
         if isinstance(expr, Variable):
             return self._name(expr)
         if isinstance(expr, Lambda):

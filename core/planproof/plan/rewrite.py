@@ -10,14 +10,15 @@ from planproof.expr.rewrite import transform_up
 from planproof.plan import nodes as p
 
 Change = Callable[[Expr], Expr]
-_OverChild = p.Distinct | p.Named | p.Recursion | p.Limit | p.Generate | p.Script | p.Pivot
+_OverChild = p.Distinct | p.Recursion | p.Limit | p.Script | p.Pivot
 
 
 _SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
 
 
 def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
-    """The plan with `change` applied to every expression that its nodes evaluate, in subqueries' plans as well."""
+    """The plan with `change` applied to every expression that its nodes evaluate, in subqueries' plans as well, and to
+    the columns that a node makes or names anew."""
 
     def everywhere(expr: Expr) -> Expr:
         return change(_in_subqueries(expr, change))
@@ -85,10 +86,15 @@ def _set_operation(node: p.SetOperation, change: Change) -> p.Plan:
 
 
 def _generate(node: p.Generate, change: Change) -> p.Plan:
-    child, call = _mapped(node.child, change), change(node.call)
-    if child is node.child and call is node.call:
+    child, call, generated = _mapped(node.child, change), change(node.call), _each(node.generated, change)
+    if child is node.child and call is node.call and generated is node.generated:
         return node
-    return replace(node, child=child, call=call)  # type: ignore[arg-type]
+    return replace(node, child=child, call=call, generated=generated)  # type: ignore[arg-type]
+
+
+def _named(node: p.Named, change: Change) -> p.Plan:
+    child, output = _mapped(node.child, change), _each(node.output, change)
+    return node if child is node.child and output is node.output else replace(node, child=child, output=output)  # type: ignore[arg-type]
 
 
 def _child_only(node: _OverChild, change: Change) -> p.Plan:
@@ -116,7 +122,7 @@ _REBUILD: dict[type, Callable[..., p.Plan]] = {
     p.Aggregate: _aggregate,
     p.SetOperation: _set_operation,
     p.Distinct: _child_only,
-    p.Named: _child_only,
+    p.Named: _named,
     p.Recursion: _child_only,
     p.Pivot: _child_only,
     p.Limit: _child_only,

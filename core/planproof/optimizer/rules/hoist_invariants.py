@@ -41,6 +41,7 @@ CONDITIONS = (
     Condition("uses none of the variables", "_reached", False),
     Condition("cannot raise", "_may_raise", False),
     Condition("evaluates first of all", "_nulls_before", []),
+    Condition("stands in no branch behind", "_in_a_branch", False, "planproof.optimizer.laws"),
     Condition("stands nowhere else", "_there_alone", True),
     Condition("is deterministic", "_deterministic", True),
     NAMES_KEPT,
@@ -61,6 +62,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - uses none of the variables of the lambda;
     - cannot raise, for an empty array evaluates the body never (else it is bound behind a test of the array's size);
     - is what each body evaluates first of all, where it may raise over an array with elements;
+    - stands in no branch behind, where it may raise and a null element leaves it out of the test of `if` and its kin;
     - stands nowhere else in the call, where it may raise: `aggregate` takes its last step over an empty array, too;
     - is deterministic: `rand()` is another one for each element;
 

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
-from planproof.optimizer.accesses import KEEPS, Accesses, Path, Place, Site, path_over, uses_itself
+from planproof.optimizer.accesses import (
+    KEEPS,
+    Accesses,
+    Path,
+    Place,
+    Site,
+    path_over,
+    uses_itself,
+    without_longer,
+)
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
@@ -82,7 +91,7 @@ def _differ(names: list[str]) -> bool:
 
 def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
     """The places that are worth it, with all paths that are read of their elements."""
-    zipped = [site for site in accesses.sites if site.call is not site.source and len(without_longer(site.paths)) > 1]
+    zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
     again = {site.place for site in zipped if site.repeated and not site.source.nullable}
     found: dict[Place, frozenset[Path]] = {}
     for site in accesses.sites:
@@ -94,11 +103,6 @@ def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
         if _weight(struct) >= worth * sum(_weight(_at(struct, path)) for path in paths):
             found[site.place] = paths
     return found
-
-
-def without_longer(paths: set[Path] | frozenset[Path]) -> frozenset[Path]:
-    """The paths without those that another one leads to already."""
-    return frozenset(p for p in paths if not any(p[:n] in paths for n in range(1, len(p))))
 
 
 def _element(array: Expr) -> Struct:
@@ -138,40 +142,64 @@ class _Attempt:
     conf: Conf
     registry: Registry
     failed: set[Place] = field(default_factory=set)
-    calls: dict[int, list[Site]] = field(default_factory=dict)
-    sources: dict[int, Expr] = field(default_factory=dict)
+    calls: dict[int, list[tuple[Site, _Pruned]]] = field(default_factory=dict)
     variables: dict[int, _Pruned] = field(default_factory=dict)
     padded: set[int] = field(default_factory=set)
+    made: dict[Place, _Pruned] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for site in self.accesses.sites:
             if site.place in self.chosen:
                 self._prepare(site)
+        for place, made in self.accesses.made.items():
+            if made.site.place in self.made:
+                self.made[place] = self.made[made.site.place]
+            if place in self.made:
+                for site in self.accesses.over.get(place, []):
+                    self._note(site, replace(self.made[place], array=self._column(site.source)))
+
+    def _column(self, column: Expr) -> Expr:
+        """The column with the type that its place has now."""
+        if not isinstance(column, Column):
+            return column
+        place = self.accesses.column(column)
+        if place is None or place not in self.made:
+            return column
+        pruned = self.made[place]
+        array, made = pruned.array.type, self.accesses.made[place]
+        assert isinstance(array, Array)
+        if not made.each:
+            return replace(column, type=array)
+        return replace(column, type=array.element, nullable=array.contains_null or made.outer)
 
     def _prepare(self, site: Site) -> None:
         read = without_longer(site.paths) or frozenset((min(self.chosen[site.place], key=len),))
-        pruned = self._pruned(site.source, read)
+        pruned = self._pruned(site, read)
         if pruned is None:
             self.failed.add(site.place)
             return
-        self.calls.setdefault(id(site.call), []).append(site)
-        self.sources[id(site.source)] = pruned.array
+        if site.makes is not None:
+            self.made[site.makes] = pruned
+        self._note(site, pruned)
+
+    def _note(self, site: Site, pruned: _Pruned) -> None:
+        self.calls.setdefault(id(site.call), []).append((site, pruned))
         self.variables.update(dict.fromkeys(site.variables, pruned))
         if isinstance(site.call, Call) and site.call.function.name == "zip_with":
             # It pads the shorter array with nulls: its variables are always nullable.
             self.padded.update(v.id for f in site.call.args if isinstance(f, Lambda) for v in f.parameters)
 
-    def _pruned(self, source: Expr, paths: frozenset[Path]) -> _Pruned | None:
+    def _pruned(self, site: Site, paths: frozenset[Path]) -> _Pruned | None:
         ordered = tuple(sorted(paths))
         for fields in (ordered, tuple(sorted({p[:1] for p in ordered}))):
-            arrays = [_field_array(source, path) for path in fields]
+            arrays = [_field_array(site.source, path) for path in fields]
             names = [a.name.lower() for a in arrays]
             if len(arrays) == 1:
-                return _Pruned(fields, arrays[0])
+                return _Pruned(site.place, fields, arrays[0])
             if _differ(names):
                 function = self.registry.find("arrays_zip")
                 assert function is not None
-                return _Pruned(fields, apply(function, arrays, self.conf))
+                return _Pruned(site.place, fields, apply(function, arrays, self.conf))
         return None
 
     def rewritten(self, expr: Expr) -> Expr:
@@ -186,29 +214,45 @@ class _Attempt:
     def _change(self, expr: Expr) -> Expr | None:
         sites = self.calls.get(id(expr))
         if sites is not None:
-            made = self._call(expr)
-            if not _keeps_flags(made, expr):
-                self.failed.update(s.place for s in sites)
+            arrays = {id(site.source): pruned.array for site, pruned in sites}
+            is_path = isinstance(expr, GetField | GetFieldOfElements) and id(expr) not in arrays
+            made = self._path(expr, sites[0][1], arrays) if is_path else self._over(expr, arrays)
+            if sites[0][0].makes is None and not _keeps_flags(made, expr):
+                self.failed.update(pruned.place for _, pruned in sites)
             return made
+        if isinstance(expr, Column):
+            made = self._column(expr)
+            return None if made is expr else made
         if isinstance(expr, Lambda) and any(p.id in self.variables for p in expr.parameters):
             parameters = tuple(self._variable(p) for p in expr.parameters)
             return replace(expr, parameters=parameters, body=substituted(expr.body, self._change, self.conf))
         return self._field(expr) if isinstance(expr, GetField) else None
 
-    def _call(self, call: Expr) -> Expr:
-        """The site's call over the pruned array."""
-        assert isinstance(call, Call)
-        sources = {id(site.source) for site in self.calls[id(call)]}
-        return derived(replace(call, args=tuple(self._argument(a, sources) for a in call.args)), self.conf)
+    def _path(self, path: Expr, pruned: _Pruned, arrays: Mapping[int, Expr]) -> Expr:
+        """A path over what holds pruned elements: a column, or what keeps or takes one of them."""
+        ordinals: list[int] = []
+        inner = path
+        while isinstance(inner, GetField | GetFieldOfElements):
+            ordinals.insert(0, inner.ordinal)
+            inner = inner.child
+        made = self._over(inner, arrays)
+        for ordinal in pruned.within(tuple(ordinals)):
+            made = _step(made, ordinal)
+        if isinstance(path, GetField | GetFieldOfElements) and isinstance(made, GetField | GetFieldOfElements):
+            return replace(made, span=path.span)
+        return made
 
-    def _argument(self, arg: Expr, sources: set[int]) -> Expr:
+    def _over(self, call: Expr, arrays: Mapping[int, Expr]) -> Expr:
+        """A call over pruned arrays: `arrays` says what stands for each source, by identity."""
+        if id(call) in arrays:
+            return arrays[id(call)]
+        assert isinstance(call, Call)
+        return derived(replace(call, args=tuple(self._argument(a, arrays) for a in call.args)), self.conf)
+
+    def _argument(self, arg: Expr, arrays: Mapping[int, Expr]) -> Expr:
         """An argument with its source pruned; another call that holds the same object may stay as it is."""
-        if id(arg) in sources:
-            return self.sources[id(arg)]
-        if isinstance(arg, Call) and arg.function.name in KEEPS:
-            first, *rest = arg.args
-            args = (self._argument(first, sources), *(substituted(a, self._change, self.conf) for a in rest))
-            return derived(replace(arg, args=args), self.conf)
+        if id(arg) in arrays or (isinstance(arg, Call) and arg.function.name in KEEPS):
+            return self._over(arg, arrays)
         return substituted(arg, self._change, self.conf)
 
     def _variable(self, variable: Variable) -> Variable:
@@ -238,8 +282,9 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Pruned:
-    """The array that stands for the source, and the paths that its elements' fields were."""
+    """The array that stands for the source, and the paths over elements of `place` that its elements' fields were."""
 
+    place: Place
     fields: tuple[Path, ...]
     array: Expr
 

@@ -26,8 +26,6 @@ CONDITIONS = (
     PLAIN_STRINGS,
 )
 _TO_THE_END = frozenset(("transform", "filter", "aggregate", "zip_with"))
-_FIRST_ALONE = frozenset(("if", "when", "and", "or", "coalesce", "nvl", "nvl2", "ifnull", "nullif"))
-"""Functions that evaluate their first argument in any case, and others for some rows alone."""
 
 
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -104,7 +102,7 @@ def _certain(body: Expr, loop: Call) -> bool:
         return _certain(body.child, loop)
     if not isinstance(body, Call):
         return False
-    evaluated = body.args[:1] if body.function.name in _FIRST_ALONE else body.args
+    evaluated = body.args[:1] if body.function.name in laws.FIRST_ALONE else body.args
     return any(_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
 
 
