@@ -81,9 +81,9 @@ class Guard:
             again = found
             return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, again))
 
-    def audit(self, name_or_path: str, contract: Contract) -> Report:
-        """What is stored now, a table or a Parquet path, against a contract."""
-        model = Model(name_or_path, "", contract=contract, settings=self.settings or Settings())
+    def audit(self, name_or_path: str, contract: Contract, settings: Settings | None = None) -> Report:
+        """What is stored now, a table or a Parquet path, against a contract. The guard's own settings win."""
+        model = Model(name_or_path, "", contract=contract, settings=settings or Settings())
         return self._reported(model, lambda draft: audit_stored(draft, self.session))
 
     def recover(self, force: bool = False) -> list[Report]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,7 +21,8 @@ from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.scope import is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.statements import Statement
-from planproof.contract import Model
+from dbt_planproof.written import delta_model, plain_form, table_model, unterminated, view_model
+from planproof.contract import Contract, Model
 from planproof.origin import Origin
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")
+_INSERTS = re.compile(r"\b(insert|merge)\b", re.I)
 
 
 class Stopped(DbtRuntimeError):
@@ -47,6 +51,7 @@ class Run:
     read here. `deferred` are drops, `held` schema changes that dbt asked for and that wait for the audit. `places` are
     where the bare query writes its columns; `fits`: it has the promised schema, so that nobody asked for them yet.
     `judged`: it was published under its contract, whose terms dbt may want to add to a table that it takes for Delta's.
+    `by_dbt`: dbt wrote rows of it by itself; `altered`: it changed the schema of a table that it writes itself.
     """
 
     model: Model
@@ -63,6 +68,8 @@ class Run:
     fits: bool = False
     done: bool = False
     judged: bool = False
+    by_dbt: bool = False
+    altered: bool = False
 
 
 class Gate:
@@ -94,8 +101,13 @@ class Gate:
 
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
+        if sys.exc_info()[0] is None:
+            # A materialization of the project's own may drop a table and make none.
+            self.let_through()
         run, self.local.run = getattr(self.local, "run", None), None
-        if run is not None and run.unguarded and run.readable and run.checked and run.model.contract is not None:
+        if run is None or run.done or run.model.contract is None:
+            return
+        if (run.unguarded or run.by_dbt) and run.readable and run.checked:
             self._audit(run)
 
     def defer_drop(self, relation: Any) -> bool:
@@ -172,12 +184,17 @@ class Gate:
 
     def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
         """dbt runs the statement as it is, and what it counts on happens first."""
-        if run.compiled in sql and run.unguarded is None:
+        if run.unguarded is None and _writes(run, sql):
+            run.by_dbt = True
             self._say_unguarded(
                 run.node["name"], "the statement in which dbt writes it is not one that planproof understands"
             )
         if run.compiled in sql and run.model.contract is not None and not run.checked:
             self._check(run, run.compiled)
+        if run.unguarded and _parts(statement) == run.target:
+            run.altered |= statement.kind in _HELD
+            if statement.kind == "merge":
+                self._weigh(run, quoted_name(statement.clauses["source"]))
         self.let_through()
         self._forget(statement, sql)
 
@@ -196,8 +213,9 @@ class Gate:
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node)) or self.reach.other_catalog()
         distance = self.reach.distance(node, existing)
-        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node)) or distance
+        reason = reason or distance
         if reason is not None:
             self._say_unguarded(node.name, reason)
         if node.resource_type != "model" or node.language != "sql" or not node.compiled_code:
@@ -217,7 +235,7 @@ class Gate:
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
-        model = model_of(_plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
+        model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return Run(model, form, target, node.compiled_code.strip(), reason)
 
     def _say_unguarded(self, name: str, reason: str) -> None:
@@ -252,14 +270,14 @@ class Gate:
         if _parts(statement) != run.target:
             return None
         if statement.kind == "insert" and run.delta is not None:
-            return _delta_model(run.model, statement, run.delta)
+            return delta_model(run.model, statement, run.delta)
         if run.compiled not in statement.query:
             return None
         statement = replace(statement, query=unterminated(statement.query))
         if statement.kind == "table" and run.model.materialized in ("table", "incremental"):
             return self._table_model(run.model, statement)
         if statement.kind == "view" and run.model.materialized == "view":
-            return _view_model(run.model, statement)
+            return view_model(run.model, statement)
         return None
 
     def _table_model(self, model: Model, statement: Statement) -> Model | None:
@@ -269,23 +287,7 @@ class Gate:
             return None
         if location is not None and location != f"{root}/{statement.relation[-1]}":
             return None
-        columns, buckets = clauses.get("clustered_by", (None, None))
-        options = {
-            **model.options,
-            "options": clauses.get("options"),
-            "tblproperties": clauses.get("tblproperties"),
-            "clustered_by": columns,
-            "buckets": buckets,
-        }
-        # A first run and a full refresh of an incremental write the whole table.
-        return replace(
-            model,
-            sql=statement.query,
-            materialized="table",
-            partition_by=clauses.get("partition_by", ()),
-            options={key: value for key, value in options.items() if value is not None},
-            comment=clauses.get("comment"),
-        )
+        return table_model(model, statement)
 
     def _parquet_by_default(self, clauses: Any) -> bool:
         """Whether a CREATE TABLE without USING makes a Parquet table in this session."""
@@ -317,11 +319,24 @@ class Gate:
         run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         return report
 
+    def _weigh(self, run: Run, source: str) -> None:
+        """The rows that a merge stores as they are, counted against the contract before any of them is stored."""
+        model, contract = run.model, run.model.contract
+        if contract is None or not run.readable or not run.checked:
+            return
+        # A key into the table itself may find what is stored there already.
+        inner = [c for c in contract.constraints if c.kind != "foreign_key"]
+        terms = Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
+        report = self._asked(run, model, lambda guard: guard.audit(source, terms, model.settings))
+        report = replace(report, model=model.name, details={**report.details, "altered": run.altered})
+        if model.settings.fail_on != "never" and report.of(Verdict.VIOLATED):
+            self._stop(run, replace(report, outcome="rejected"))
+
     def _audit(self, run: Run) -> None:
         """What dbt wrote itself against its contract: said, and too late to stop it."""
         model, contract = run.model, run.model.contract
         assert contract is not None
-        report = self._asked(run, model, lambda guard: guard.audit(model.name, contract))
+        report = self._asked(run, model, lambda guard: guard.audit(model.name, contract, model.settings))
         if report.outcome == "failed":
             return
         self._recorded(report)
@@ -405,36 +420,6 @@ def make_guard(session: Session) -> Guard:
     return Guard(session)
 
 
-def unterminated(sql: str) -> str:
-    """The text without its closing semicolons and what follows them."""
-    from planproof.sql import ending
-
-    return ending.unterminated(sql)
-
-
-def _delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
-    """An incremental's later run: the delta's query as a CTE that bears the temporary view's name, and the insert's."""
-    overwrite = bool(statement.clauses["overwrite"])
-    if overwrite != (model.incremental_strategy == "insert_overwrite"):
-        return None
-    view = delta.relation[-1].replace("`", "``")
-    return replace(model, sql=f"with `{view}` as (\n{unterminated(delta.query)}\n)\n{statement.query}")
-
-
-def _view_model(model: Model, statement: Statement) -> Model:
-    options = {
-        **model.options,
-        "columns": statement.clauses.get("columns"),
-        "tblproperties": statement.clauses.get("tblproperties"),
-    }
-    return replace(
-        model,
-        sql=statement.query,
-        options={key: value for key, value in options.items() if value is not None},
-        comment=statement.clauses.get("comment"),
-    )
-
-
 def _is_ours(report: Report) -> bool:
     return any(f.code == "PP901" and f.verdict is not Verdict.WARNING for f in report.findings)
 
@@ -459,19 +444,19 @@ def _may_pass(report: Report, model: Model) -> bool:
     return model.settings.on_internal_error == "pass" and not began and not report.details.get("unsettled")
 
 
+def _writes(run: Run, sql: str) -> bool:
+    """Whether a statement holds the model's query, or inserts from the view that stands for it."""
+    if run.compiled in sql:
+        return True
+    return run.delta is not None and run.delta.relation[-1].lower() in sql.lower() and bool(_INSERTS.search(sql))
+
+
 def _names(relation: Any) -> tuple[str, str]:
     return str(relation.schema).lower(), str(relation.identifier).lower()
 
 
 def _parts(statement: Statement) -> tuple[str, ...]:
     return tuple(part.lower() for part in statement.relation[-2:])
-
-
-def _plain_form(form: dict[str, Any]) -> dict[str, Any]:
-    """The node as a table or view: enough to check its query and its contract, whatever dbt makes of it."""
-    config = dict(form.get("config") or {})
-    kept = "view" if config.get("materialized") == "view" else "table"
-    return {**form, "config": {**config, "materialized": kept, "incremental_strategy": None}}
 
 
 def _command() -> str:

@@ -16,7 +16,8 @@ _ORDER = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 def failure(report: Report, name: str, path: Path) -> str:
     """Why a node was not published, the next step for each code, and where the whole report lies."""
     shown = _shown(report.findings)
-    lines = [f"planproof stopped {name}: {_reason(report)}; nothing was published, {report.model} is as it was"]
+    kept = "keeps its rows, and the column that was added" if report.details.get("altered") else "is as it was"
+    lines = [f"planproof stopped {name}: {_reason(report)}; nothing was published, {report.model} {kept}"]
     if shown:
         lines += _table(shown[:LINES])
     if len(shown) > LINES:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 OLDEST = (4, 0)
 """The first Spark that describes a relation as JSON, without which flags cannot be read over Thrift."""
+OWN_CATALOG = "spark_catalog"
 _LOCATION = re.compile(r"^Location: *(\S.*)$", re.M)
 
 
@@ -82,6 +83,11 @@ class Reach:
         if tuple(int(part) for part in spark.split(".")) < OLDEST:
             return f"its Spark is {spark}; over Thrift planproof reads Spark 4.0 and later"
         return None
+
+    def other_catalog(self) -> str | None:
+        """Why the relations that dbt names are not in Spark's own catalog, None where they are."""
+        current = self.session().namespace[0]
+        return None if current == OWN_CATALOG else f"its catalog is {current}, not {OWN_CATALOG}"
 
     def distance(self, node: Any, existing: Any) -> str | None:
         """Why the node's files are out of reach, None where they are not.

@@ -22,17 +22,18 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 _READS = ("select", "show", "describe", "desc", "explain", "set", "use")
+_ALL_ROWS = ["when", "matched", "then", "update", "set", "*", "when", "not", "matched", "then", "insert", "*"]
 _ABOUT = ("grant", "revoke", "comment", "analyze", "refresh")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `kind`: table, view, temp_view, insert, add_columns, retype_column, constrain, read, about (no row
-    changes) or other.
+    """One statement. `kind`: table, view, temp_view, insert, merge (which stores every row of its source as it is),
+    add_columns, retype_column, constrain, read, about (no row changes) or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
-    values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite.
-    The columns that are added stand in `columns`, name and type.
+    values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite,
+    source. The columns that are added stand in `columns`, name and type.
     """
 
     kind: str
@@ -74,6 +75,8 @@ def _read(tokens: _Tokens) -> Statement:
         return _insert(tokens, False)
     if tokens.take("insert", "overwrite", "table"):
         return _insert(tokens, True)
+    if tokens.take("merge", "into"):
+        return _merge(tokens, tokens.name())
     if tokens.take("alter", "table"):
         return _alter(tokens, tokens.name())
     raise _Other
@@ -134,6 +137,16 @@ def _insert(tokens: _Tokens, overwrite: bool) -> Statement:
     if tokens.peek() != "select":
         raise _Other
     return Statement("insert", relation, tokens.rest(), clauses)
+
+
+def _merge(tokens: _Tokens, relation: tuple[str, ...]) -> Statement:
+    tokens.expect("as", "dbt_internal_dest", "using")
+    source = tokens.name()
+    tokens.expect("as", "dbt_internal_source", "on")
+    words = tokens.words()
+    if words[-len(_ALL_ROWS) :] != _ALL_ROWS or "matched" in words[: -len(_ALL_ROWS)]:
+        raise _Other
+    return Statement("merge", relation, "", {"source": source})
 
 
 def _alter(tokens: _Tokens, relation: tuple[str, ...]) -> Statement:
@@ -199,6 +212,14 @@ class _Tokens:
         if self.found is None:
             raise _Other
         return self.whole[self.passed :].lstrip()
+
+    def words(self) -> list[str]:
+        """What is left, token by token, in lower case but for texts and quoted names."""
+        found = []
+        while self.found is not None:
+            found.append(self.peek())
+            self.next()
+        return found
 
     def part(self) -> str:
         if self.found is not None and self.found.lastgroup == "quoted":

@@ -237,6 +237,7 @@ def test_a_contract_of_another_format_is_checked_before_and_audited_after(dbt: A
     dbt.write({"models/orc_promise.sql": text.format("cast(v as string)")})
     assert not dbt.run("run", "--select", "orc_promise").success
     assert "PP504" in dbt.results["orc_promise"]["message"]
+    assert dbt.reports["orc_promise"]["outcome"] == "rejected"
     assert dbt.rows("orc_promise") == [(1,), (2,)]
     dbt.write({"models/orc_promise.sql": text.format("if(v = 1, null, v)")})
     assert dbt.run("run", "--select", "orc_promise").success, dbt.results
@@ -293,6 +294,84 @@ def test_a_project_that_overrides_how_tables_are_made_still_builds(dbt: Any) -> 
         assert dbt.rows("own_way") == [(value,)]
     assert "planproof does not guard own_way" in dbt.log
     (dbt.root / "macros/own.sql").unlink()
+
+
+def test_a_materialization_that_drops_and_makes_nothing_drops(dbt: Any) -> None:
+    publish_once(dbt)
+    dbt.write(
+        {
+            "macros/retire.sql": """
+                {% materialization table, adapter='spark' %}
+                  {% do adapter.drop_relation(this.incorporate(type='table')) %}
+                  {% call statement('main') %} select 1 {% endcall %}
+                  {{ return({'relations': []}) }}
+                {% endmaterialization %}
+                """
+        }
+    )
+    try:
+        assert dbt.run("run", "--select", "number").success, dbt.results
+    finally:
+        (dbt.root / "macros/retire.sql").unlink()
+    assert not dbt.exists("number")
+
+
+def test_another_catalog_is_left_to_dbt(dbt: Any, spark: Any) -> None:
+    """Where a catalog of a connector's own is the current one, a name of two parts is a relation of it."""
+    jdbc = {
+        "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        ".url": "jdbc:derby:memory:elsewhere;create=true",
+        ".driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+    }
+    for key, value in jdbc.items():
+        spark.conf.set(f"spark.sql.catalog.elsewhere{key}", value)
+    yaml = """
+        models:
+          - name: away
+            config: {contract: {enforced: true}}
+            columns: [{name: id, data_type: int}]
+        """
+    dbt.write({"models/away.sql": "{{ config(materialized='table') }} select 1 as id", "models/away.yml": yaml})
+    spark.sql("use elsewhere")
+    try:
+        for guarded in (False, True):
+            assert dbt.run("run", "--select", "away", guarded=guarded).success, dbt.results
+            assert [tuple(row) for row in spark.table(f"{dbt.schema}.away").collect()] == [(1,)]
+    finally:
+        spark.sql("use spark_catalog")
+    assert remarks(dbt) == ["away was not guarded: its catalog is elsewhere, not spark_catalog"]
+    assert not dbt.exists("away")
+
+
+def test_rows_that_a_project_inserts_in_its_own_way_are_audited_afterwards(dbt: Any) -> None:
+    dbt.write(
+        {
+            "macros/own.sql": """
+                {% macro get_insert_into_sql(source_relation, target_relation) %}
+                insert into {{ target_relation }} (id) select id from {{ source_relation }}
+                {% endmacro %}
+                """,
+            "models/own_rows.sql": """
+                {{ config(materialized='incremental', file_format='parquet', on_schema_change='fail') }}
+                select {% if is_incremental() %} cast(null as int) {% else %} 1 {% endif %} as id
+                """,
+            "models/own_rows.yml": """
+                models:
+                  - name: own_rows
+                    config: {contract: {enforced: true}}
+                    columns: [{name: id, data_type: int, constraints: [{type: not_null}]}]
+                """,
+        }
+    )
+    try:
+        outcomes = []
+        for _ in range(2):
+            assert dbt.run("run", "--select", "own_rows").success, dbt.results
+            outcomes.append((dbt.reports["own_rows"]["outcome"], dbt.reports["own_rows"]["verdict"]))
+    finally:
+        (dbt.root / "macros/own.sql").unlink()
+    assert outcomes == [("published", "proved"), ("audited", "violated")]
+    assert "planproof does not guard own_rows: the statement in which dbt writes it" in dbt.log
 
 
 def test_a_bare_timestamp_in_a_contract_is_what_the_session_says(dbt: Any, spark: Any) -> None:
@@ -375,12 +454,12 @@ def test_what_was_published_although_it_is_violated_is_said() -> None:
 
 
 def test_a_delta_may_begin_with_a_comment_and_end_with_a_semicolon() -> None:
-    from dbt_planproof.gate import _delta_model
     from dbt_planproof.statements import read
+    from dbt_planproof.written import delta_model
     from planproof import Model
 
     delta = read("create or replace temporary view t__dbt_tmp as\n-- a; b\nselect 1 as id; -- the end")
     insert = read("insert into table s.t\nselect `id` from t__dbt_tmp")
-    found = _delta_model(Model("s.t", "", materialized="incremental"), insert, delta)
+    found = delta_model(Model("s.t", "", materialized="incremental"), insert, delta)
     assert found is not None
     assert found.sql == "with `t__dbt_tmp` as (\n-- a; b\nselect 1 as id\n)\nselect `id` from t__dbt_tmp"

@@ -113,3 +113,22 @@ def test_added_columns_are_read_with_their_types(text: str, columns: tuple[tuple
 )
 def test_what_alters_a_table(text: str, kind: str) -> None:
     assert read(text).kind == kind
+
+
+MERGE = """
+    merge into s.t as DBT_INTERNAL_DEST
+      using `t__dbt_tmp` as DBT_INTERNAL_SOURCE
+      on DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id{on}
+      when matched then update set
+         {columns}
+      {more} when not matched then insert *
+    """
+
+
+def test_a_merge_that_stores_all_of_its_source() -> None:
+    whole = read(MERGE.format(on=" and DBT_INTERNAL_DEST.d > case when 1 = 1 then 1 end", columns="*", more=""))
+    assert (whole.kind, whole.relation, whole.clauses) == ("merge", ("s", "t"), {"source": ("t__dbt_tmp",)})
+    some = MERGE.format(on="", columns="at = DBT_INTERNAL_SOURCE.at", more="")
+    gone = MERGE.format(on="", columns="*", more="when not matched by source then delete")
+    first = MERGE.format(on="\n when matched and DBT_INTERNAL_SOURCE.gone then delete", columns="*", more="")
+    assert [read(text).kind for text in (some, gone, first)] == ["other"] * 3

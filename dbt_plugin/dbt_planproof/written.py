@@ -1,0 +1,67 @@
+"""The model that a statement of dbt's writes: the project's, with what the statement says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dbt_planproof.statements import Statement
+from planproof.contract import Model
+
+
+def unterminated(sql: str) -> str:
+    """The text without its closing semicolons and what follows them."""
+    from planproof.sql import ending
+
+    return ending.unterminated(sql)
+
+
+def delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
+    """An incremental's later run: the delta's query as a CTE that bears the temporary view's name, and the insert's."""
+    overwrite = bool(statement.clauses["overwrite"])
+    if overwrite != (model.incremental_strategy == "insert_overwrite"):
+        return None
+    view = delta.relation[-1].replace("`", "``")
+    return replace(model, sql=f"with `{view}` as (\n{unterminated(delta.query)}\n)\n{statement.query}")
+
+
+def table_model(model: Model, statement: Statement) -> Model:
+    """The whole table: a first run and a full refresh of an incremental write it, too."""
+    clauses = statement.clauses
+    columns, buckets = clauses.get("clustered_by", (None, None))
+    options = {
+        **model.options,
+        "options": clauses.get("options"),
+        "tblproperties": clauses.get("tblproperties"),
+        "clustered_by": columns,
+        "buckets": buckets,
+    }
+    return replace(
+        model,
+        sql=statement.query,
+        materialized="table",
+        partition_by=clauses.get("partition_by", ()),
+        options={key: value for key, value in options.items() if value is not None},
+        comment=clauses.get("comment"),
+    )
+
+
+def view_model(model: Model, statement: Statement) -> Model:
+    options = {
+        **model.options,
+        "columns": statement.clauses.get("columns"),
+        "tblproperties": statement.clauses.get("tblproperties"),
+    }
+    return replace(
+        model,
+        sql=statement.query,
+        options={key: value for key, value in options.items() if value is not None},
+        comment=statement.clauses.get("comment"),
+    )
+
+
+def plain_form(form: dict[str, Any]) -> dict[str, Any]:
+    """The node as a table or view: enough to check its query and its contract, whatever dbt makes of it."""
+    config = dict(form.get("config") or {})
+    kept = "view" if config.get("materialized") == "view" else "table"
+    return {**form, "config": {**config, "materialized": kept, "incremental_strategy": None}}
