@@ -15,7 +15,7 @@ from typing import Any
 
 from answers import Answer, answers, fails, row_by_row
 from grammar import ROOTS, Grammar
-from rows import COLUMNS
+from rows import COLUMNS, STORED
 
 from planproof.api import Rewriting, optimize, plan
 from planproof.catalog import Catalog
@@ -24,8 +24,8 @@ from planproof.origin import AnalysisError, Unknown
 
 WIDTH = 40
 """How many expressions one query asks."""
-CATALOG = Catalog({"equality": COLUMNS})
-_BEFORE, _AFTER = "SELECT id, ", " AS e FROM equality"
+CATALOG = Catalog({"equality": COLUMNS, "equality_files": STORED})
+_BEFORE, _AFTER = "SELECT id, ", " AS e FROM "
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,18 @@ def expressions(seed: int, ansi: bool, tally: Tally) -> Iterator[tuple[str, bool
         yield text, grammar.risky and ansi
 
 
-def rewriting(text: str, ansi: bool) -> Rewriting | None:
-    """The expression alone in a query, optimized; None where it does not bind."""
+def rewriting(text: str, ansi: bool, table: str = "equality") -> Rewriting | None:
+    """The expression alone in a query over the table, optimized; None where it does not bind."""
     try:
-        return optimize(plan(f"{_BEFORE}{text}{_AFTER}", CATALOG, conf=Conf(ansi=ansi)))
+        return optimize(plan(f"{_BEFORE}{text}{_AFTER}{table}", CATALOG, conf=Conf(ansi=ansi)))
     except (AnalysisError, Unknown):
         return None
 
 
-def pairs(seed: int, ansi: bool, count: int, tally: Tally) -> Iterator[Pair]:
+def pairs(seed: int, ansi: bool, count: int, tally: Tally, table: str) -> Iterator[Pair]:
     """`count` rewritten expressions. A rewriting that was made and then dropped is a difference."""
     for text, risky in expressions(seed, ansi, tally):
-        found = rewriting(text, ansi)
+        found = rewriting(text, ansi, table)
         if found is None:
             tally.unbound += 1
             continue
@@ -112,7 +112,8 @@ def _pair(text: str, found: Rewriting, risky: bool, tally: Tally) -> Pair | None
         tally.differences.append((text, "", found.dropped or found.findings[0].message))
     if not found.rules:
         return None
-    return Pair(text, found.sql.removeprefix(_BEFORE).removesuffix(_AFTER), found.rules, risky)
+    after, _, _ = found.sql.removeprefix(_BEFORE).rpartition(_AFTER)
+    return Pair(text, after, found.rules, risky)
 
 
 def changed(
@@ -189,7 +190,9 @@ def search(
     tally = Tally()
     for ansi in (True, False):
         spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
-        source = pairs(seed, ansi, count, tally) if mutated is None else changed(seed, ansi, count, tally, mutated)
+        source = (
+            pairs(seed, ansi, count, tally, table) if mutated is None else changed(seed, ansi, count, tally, mutated)
+        )
         batches: dict[bool, list[Pair]] = {False: [], True: []}
         for pair in source:
             batch = batches[pair.risky]

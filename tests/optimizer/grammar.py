@@ -470,7 +470,8 @@ class Grammar:
         name = self._fresh()
         of = ELEMENTS[kind]
         if of in ("int", "double") and self.chance.random() < 0.08:
-            array = self.chance.choice(self._leaves(kind))
+            known = self._known(kind)
+            array = self.chance.choice(known or self._leaves(kind))
             return f"transform({array}, {name} -> {self._branched(depth, name, of)})"
         if element == of and of in _ZEROS and self.chance.random() < 0.2:
             sign = "||" if of == "string" else self.chance.choice("+-*%") if of == "double" else "-"

@@ -76,7 +76,7 @@ ROWS = (
     '"big":7,"ls":[3,1],"dec":7,"decs":[2.25,7],"grid":[[3,1],[2]]',
     f'"id":8,"name":"x","k":2147483647,"d":0.0,"xs":[],"ds":[],"words":[],"items":[],"box":{{"items":[],"label":"z"}},'
     f'"attrs":{{}},"big":{_MOST},"ls":[],"dec":{_DEEP},"decs":[],"grid":[]',
-    '"id":9,"name":"9","k":2,"xs":[],"words":[],"attrs":{},"ls":[1]',
+    '"id":9,"name":"9","k":2,"xs":[],"ds":[null],"words":[],"attrs":{},"ls":[1]',
     f'"id":10,"name":"1","k":1,"d":1.0,"xs":[1,0,2147483647],"ds":[1.0,0.0],"words":["1","x",""],"big":1,'
     f'"ls":[1,0,{_MOST}],"dec":1,"decs":[1,0,{_DEEP}],"grid":[[1],[0,2147483647]],"items":[{_FULL},{_SOME},{_ODD}],'
     f'"box":{{"items":[{_FULL},{_ODD}],"label":"1"}},"attrs":{{"1":{_ENTRY},"0":{_ZERO}}}',

@@ -140,6 +140,8 @@ _TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct
 """Functions that evaluate all their operands, and make something else of a null."""
 FIRST_ALONE = frozenset(("if", "when", "and", "or", "coalesce", "nvl", "nvl2", "ifnull", "nullif"))
 """Functions that evaluate their first operand in any case, and others for some rows alone."""
+_BEFORE_ALL = frozenset(("nullif", "between"))
+"""Functions whose first operand Spark may compute in a projection below, where it raises without an element, too."""
 
 
 def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
@@ -154,7 +156,7 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
         return nulls_before(body.child, part, conf)
     if not isinstance(body, Call):
         return None
-    if body.function.name in FIRST_ALONE:
+    if body.function.name in FIRST_ALONE - _BEFORE_ALL:
         found = nulls_before(body.args[0], part, conf)
         return None if found and _in_a_branch(part, body.args[1:]) else found
     before: list[Expr] = []
@@ -226,4 +228,9 @@ _CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS}".split())
 
 def costly(expr: Expr) -> bool:
     """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups."""
-    return any(isinstance(e, Call) and e.function.name not in _CHEAP for e in expr.walk())
+    return any(map(costly_alone, expr.walk()))
+
+
+def costly_alone(expr: Expr) -> bool:
+    """The same for one node of an expression."""
+    return isinstance(expr, Call) and expr.function.name not in _CHEAP

@@ -28,13 +28,15 @@ from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import VOID
+from planproof.types import VOID, String
 from planproof.types.casts import can_up_cast
 
 _EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
 """Functions that evaluate the lambda behind their array on its first element, if it has one."""
 _ALL_ELEMENTS = ("transform", "filter", "aggregate")
 """Those of them that go on to the last element, whatever the lambda answers."""
+
+_PARTS = frozenset(("concat", "concat_ws", "substr", "substring", "left", "right"))
 
 
 CONDITIONS = (
@@ -79,8 +81,8 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
     "transform(array('a'), w -> concat(w, upper(name)))"
 
-    It pays where the expression does more than arithmetic or a lookup, and is no constant that Spark folds itself.
-    A call over aggregates, windows or subqueries is left alone.
+    It pays where the expression does more than arithmetic, lookups or cutting text, and is no constant that Spark folds
+    itself. A call over aggregates, windows or subqueries is left alone.
     """
     return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
@@ -127,9 +129,14 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
         not _reached(expr, bound)
         and _not_folded(expr)
         and (expr.span is not None or expr.function.name == "arrays_zip")
-        and laws.costly(expr)
+        and any(laws.costly_alone(e) and not _cuts_text(e) for e in expr.walk())
         and _deterministic(expr)
     )
+
+
+def _cuts_text(expr: Expr) -> bool:
+    """Whether the call copies parts of short texts: that costs about what binding its value does."""
+    return isinstance(expr, Call) and expr.function.name in _PARTS and isinstance(expr.type, String)
 
 
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
