@@ -129,14 +129,18 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
         not _reached(expr, bound)
         and _not_folded(expr)
         and (expr.span is not None or expr.function.name == "arrays_zip")
-        and any(laws.costly_alone(e) and not _cuts_text(e) for e in expr.walk())
+        and _pays(expr)
         and _deterministic(expr)
     )
 
 
-def _cuts_text(expr: Expr) -> bool:
-    """Whether the call copies parts of short texts: that costs about what binding its value does."""
-    return isinstance(expr, Call) and expr.function.name in _PARTS and isinstance(expr.type, String)
+def _pays(expr: Expr) -> bool:
+    """Whether computing it costs more than binding its value: copying parts of short texts does not."""
+    return any(
+        laws.costly_alone(e) and not (e.function.name in _PARTS and isinstance(e.type, String))
+        for e in expr.walk()
+        if isinstance(e, Call)
+    )
 
 
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
