@@ -179,7 +179,8 @@ class Guard:
     def _carry_out(self, job: Job, way: Materialization, publication: Publication) -> bool:
         """Stage, audit, swap: the target is touched by the last of the three only. False where the audit forbids it."""
         draft = job.draft
-        publication.step("stage")
+        # Nothing is written beside a view.
+        (publication.note if publication.entry.strategy == "view" else publication.step)("stage")
         try:
             with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as staged:
                 statement = way.stage(staged, publication)
@@ -191,7 +192,7 @@ class Guard:
                 raise
             self._reject(draft, publication, keep=False)
             return False
-        publication.step("audit")
+        publication.note("audit")
         way.audit(job, publication)
         if draft.fails:
             self._reject(draft, publication, draft.settings.keep_rejected)

@@ -86,7 +86,8 @@ def test_a_file_system_that_turns_read_only(
     """As root, no permission is denied: a file system that refuses to be written is what comes next to it."""
     name, guard = f"{shop}.t", Guard(spark)
     assert guard.publish(Model(name, "select 1 as id")).outcome == "published"
-    plain = Journal.step
+    method = "note" if step == "audit" else "step"
+    plain = getattr(Journal, method)
 
     def stepping(self: Journal, at: str, **changes: Any) -> None:
         plain(self, at, **changes)
@@ -95,7 +96,7 @@ def test_a_file_system_that_turns_read_only(
 
     kind = "incremental" if step == "files" else "table"
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "step", stepping)
+        patch.setattr(Journal, method, stepping)
         report = guard.publish(Model(name, "select 2 as id", materialized=kind))
     subprocess.run(["mount", "-o", "remount,rw", str(small)], check=True)
     assert_failed(report)
@@ -123,16 +124,16 @@ def test_a_footer_that_is_damaged_after_the_write(
 ) -> None:
     name, guard = f"{database}.t", Guard(spark)
     assert guard.publish(Model(name, "select 1 as id")).outcome == "published"
-    plain = Journal.step
+    plain = Journal.note
 
-    def stepping(self: Journal, at: str, **changes: Any) -> None:
+    def noting(self: Journal, at: str, **changes: Any) -> None:
         plain(self, at, **changes)
         if at == "audit":
             [file] = session.files(self.entry.stage_location.removeprefix("file:"))
             Path(file).write_bytes(Path(file).read_bytes()[:-6] + b"\0" * 6)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "step", stepping)
+        patch.setattr(Journal, "note", noting)
         report = guard.publish(Model(name, "select 2 as id", materialized=kind))
     assert (report.outcome, [f.code for f in report.findings][-1]) == ("rejected", "PP401")
     assert "footer" in report.findings[-1].message

@@ -161,7 +161,8 @@ class World:
         going = publication(
             session, names, target, self.case.strategy, self.root, dict(model.options), columns=self.case.columns
         )
-        going.step("stage", statement=statement_of(going.entry.target, model, model.sql, target))
+        begin = going.note if self.case.strategy == "view" else going.step
+        begin("stage", statement=statement_of(going.entry.target, model, model.sql, target))
         if self.case.is_delta:
             assert target is not None
             stage.fill(going, model, target, model.sql, session.planes(model.sql).analyzed.names)
@@ -169,7 +170,7 @@ class World:
             stage.write(going, model.sql, session.planes(model.sql).analyzed.as_nullable())
         elif self.case.strategy != "view":
             stage.create(going, model, model.sql, target)
-        going.step("audit")
+        going.note("audit")
         STRATEGIES[self.case.strategy].swap(going)
         going.journal.close()
         return going

@@ -146,6 +146,10 @@ class Journal:
         self.entry = entry
         self.store.delete(before)
 
+    def note(self, name: str, **changes: Any) -> None:
+        """Step `name` begins, and changes nothing that would have to be undone: no file says so."""
+        self.entry = replace(self.entry, step=name, **changes)
+
     def close(self) -> None:
         """Deletes every entry, the last one last."""
         for number in _numbers(self.store, self.entry.root, self.publish):

@@ -54,6 +54,9 @@ class Publication:
     def step(self, name: str, **changes: Any) -> None:
         self.journal.step(name, **changes)
 
+    def note(self, name: str, **changes: Any) -> None:
+        self.journal.note(name, **changes)
+
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         return self.session.rows(sql)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.publish.audit import audit_query
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
@@ -24,7 +22,7 @@ class View:
 
     def stage(self, job: Job, publication: Publication) -> str:
         statement = statement_of(publication.entry.target, job.model, job.examined.sql, job.target)
-        publication.journal.entry = replace(publication.entry, statement=statement)
+        publication.note("stage", statement=statement)
         return statement
 
     def audit(self, job: Job, publication: Publication) -> None:

@@ -19,7 +19,7 @@ class Location:
         entry = publication.entry
         publication.step("swap")
         publication.set_location(entry.target, entry.stage_location)
-        publication.step("clean")
+        # Whoever takes over finds in the catalog that only cleaning is left.
         self.finish(publication)
 
     def is_here(self, publication: Publication) -> bool:

@@ -26,7 +26,6 @@ class View:
             publication.rename(entry.target, entry.away)
         publication.step("swap")
         publication.run(entry.statement)
-        publication.step("clean")
         self.finish(publication)
 
     def is_here(self, publication: Publication) -> bool:
@@ -72,6 +71,7 @@ class View:
     def finish(self, publication: Publication) -> None:
         prior = publication.entry.prior
         if prior is not None and prior.kind == "table":
+            publication.step("clean")
             publication.drop_prior()
 
 
