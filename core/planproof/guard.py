@@ -33,7 +33,7 @@ from planproof.publish.table import Table
 from planproof.publish.view import View
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
 
@@ -70,16 +70,23 @@ class Guard:
         """Planes 1 to 6; nothing is written and no row is read."""
         return self._reported(model, self._check)
 
-    def publish(self, model: Model, full_refresh: bool = False, over: Sequence[str] | None = None) -> Report:
+    def publish(
+        self,
+        model: Model,
+        full_refresh: bool = False,
+        over: Sequence[str] | None = None,
+        analyzed: SparkPlanes | None = None,
+    ) -> Report:
         """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds.
 
         `over` names the kinds of relation (`table`, `view`) that may stand there already; by default any may.
+        `analyzed` is the model's query as this guard's session has just analyzed it.
         """
         try:
-            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over))
+            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, analyzed))
         except FitsByPlace as found:
             again = found
-            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, again))
+            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, None, again))
 
     def audit(self, name_or_path: str, contract: Contract, settings: Settings | None = None) -> Report:
         """What is stored now, a table or a Parquet path, against a contract. The guard's own settings win."""
@@ -105,11 +112,17 @@ class Guard:
         return draft.report("checked")
 
     def _publish(
-        self, draft: Draft, full_refresh: bool, over: Sequence[str] | None, again: FitsByPlace | None = None
+        self,
+        draft: Draft,
+        full_refresh: bool,
+        over: Sequence[str] | None,
+        analyzed: SparkPlanes | None,
+        again: FitsByPlace | None = None,
     ) -> Report:
         """`again` says of a first attempt why batches are not compared with their schemas in this one."""
         draft.add(again.remarks if again else [])
-        examined = self._examined(draft)
+        # Of a table that is staged from its analyzed plan, Spark plans what it writes.
+        examined = self._examined(draft, draft.model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
         names = self._names(draft.model)
@@ -117,7 +130,10 @@ class Guard:
         root = self.root or home
         with self._lock(draft, names, root) as appeared:
             target = self.session.registered(quoted(names.target))
-            _refuse_unknown(draft.model, target, over, full_refresh, appeared)
+            _refuse_unknown(draft.model, target, over, full_refresh, bool(appeared))
+            if appeared is not None:
+                # Its own target is what a query may read.
+                examined = examined._replace(runs=self.session.analyzed(examined.sql))
             before = self.memory.evidence(quoted(names.target), target)
             job = Job(self.session, names, draft.model, draft, examined, target, root, home, again is None)
             way = materialization(job, full_refresh)
@@ -129,9 +145,10 @@ class Guard:
                 outcome = self._settled(job, way, publication, before)
         return draft.report(outcome)
 
-    def _examined(self, draft: Draft) -> Examined | None:
+    def _examined(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
         conf = self.session.conf
-        return examine(draft, self.session, self.memory.catalog(conf, draft.sources), self.functions, conf)
+        catalog = self.memory.catalog(conf, draft.sources)
+        return examine(draft, self.session, catalog, self.functions, conf, ahead, analyzed)
 
     def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> str:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
@@ -215,12 +232,12 @@ class Guard:
         return Names.of(model.name, self.session.namespace, self.run, next(self._tries))
 
     @contextmanager
-    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[bool]:
+    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[bool | None]:
         """Holds the target's lock below `root`; what a dead holder left half way is recovered first.
 
-        True where the target appeared thereby: it was missing before.
+        True where the target appeared thereby: it was missing before. None where there was nothing to recover.
         """
-        store, table, appeared = store_of(self.session), ".".join(names.target), False
+        store, table, appeared = store_of(self.session), ".".join(names.target), None
         try:
             held = lock.acquire(store, root, names.slug, names.stamp, table)
         except lock.Locked as refusal:

@@ -41,7 +41,7 @@ class Frail:
 
 class DyingSession(Frail):
     def __init__(self, inner: Any, doom: Doom, store: Any) -> None:
-        super().__init__(inner, doom, ("rows", "write"))
+        super().__init__(inner, doom, ("rows", "write", "write_files"))
         self.store = Frail(store, doom, ("write", "create", "delete", "move"))
 
 

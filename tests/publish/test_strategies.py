@@ -11,6 +11,7 @@ import pytest
 
 from planproof.contract import Model
 from planproof.publish import stage
+from planproof.publish.examine import Examined
 from planproof.publish.names import Names, quoted
 from planproof.publish.publication import Publication, database_root, publication
 from planproof.publish.recover import recover
@@ -167,7 +168,10 @@ class World:
             assert target is not None
             stage.fill(going, model, target, model.sql, session.planes(model.sql).analyzed.names)
         elif self.case.strategy == "location":
-            stage.write(going, model.sql, session.planes(model.sql).analyzed.as_nullable())
+            planes = session.analyzed(model.sql)
+            stage.write(
+                going, Examined(planes, {}, {}, lambda column: None, model.sql, planes), planes.analyzed.as_nullable()
+            )
         elif self.case.strategy != "view":
             stage.create(going, model, model.sql, target)
         going.note("audit")

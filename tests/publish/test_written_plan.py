@@ -36,6 +36,29 @@ def test_the_final_plan_of_a_delta_is_read(spark: Any, database: str, partition_
     assert "final plan" in how(delta)
 
 
+def test_the_final_plan_of_a_table_whose_schema_stays_is_read(spark: Any, database: str) -> None:
+    guard = Guard(spark)
+    first, second = (guard.publish(Model(f"{database}.t", COUNTED)) for _ in range(2))
+    assert (first.strategy, "final plan" in how(first)) == ("rename", False)
+    assert (second.strategy, "final plan" in how(second), second.findings) == ("location", True, first.findings)
+    assert executed(second) == executed(first) == ("read", [("k", "bigint"), ("n", "bigint")])
+    assert second.executed_sql == COUNTED
+    assert [p.schema for p in first.planes if p.plane == "optimized"] == [
+        p.schema for p in second.planes if p.plane == "optimized"
+    ]
+    assert spark.table(f"{database}.t").count() == 3
+
+
+def test_a_query_is_written_as_it_was_analyzed(spark: Any, database: str, session: Any, tmp_path: Any) -> None:
+    planes = session.analyzed(COUNTED)
+    assert (planes.optimized, planes.executed) == (None, None)
+    place = f"{tmp_path}/a b%20'c"
+    for _ in range(2):
+        written = session.write_files(planes, place)
+        assert written == session.planes(COUNTED)
+        assert spark.read.parquet(place).count() == 3
+
+
 def schema(**columns: str) -> PhysicalSchema:
     return PhysicalSchema(tuple(PhysicalField(name, parse_type(t), True) for name, t in columns.items()))
 

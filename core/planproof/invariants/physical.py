@@ -13,6 +13,9 @@ from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import SparkPlanes
 
+CODES = ("PP203", "PP204", "PP302")
+"""The codes of what `check` finds."""
+
 
 def check(planes: SparkPlanes, facts: Facts | None = None) -> list[Finding]:
     """Compares each later plane with the analyzed one. A query that Spark cannot plan is unproved."""

@@ -48,7 +48,7 @@ class Draft:
     def add(self, findings: Iterable[Finding]) -> None:
         self.findings += [self._allowed(f) for f in findings]
 
-    def replace(self, codes: str, findings: Iterable[Finding]) -> None:
+    def replace(self, codes: str | tuple[str, ...], findings: Iterable[Finding]) -> None:
         """Puts later findings in the place of the earlier ones whose codes begin with `codes`."""
         self.findings = [f for f in self.findings if not f.code.startswith(codes)]
         self.add(findings)

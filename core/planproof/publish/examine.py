@@ -31,13 +31,16 @@ Locate = Callable[[str], Origin | None]
 class Examined(NamedTuple):
     """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run.
 
-    `checks` are the counts that decide hazards.
+    `derived` is what the logical plan adds to the evidence, `runs` are the planes of the text to run, which may be a
+    rewritten one. `checks` are the counts that decide hazards.
     """
 
     planes: SparkPlanes
     evidence: Mapping[str, str]
+    derived: Mapping[str, str]
     locate: Locate
     sql: str
+    runs: SparkPlanes
     checks: tuple[Any, ...] = ()
 
     @property
@@ -46,8 +49,20 @@ class Examined(NamedTuple):
         return self.planes.declared or self.planes.analyzed
 
 
-def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functions, conf: Conf) -> Examined | None:
-    """Reads the planes and compares them; None where Spark rejects the query. `conf` are the settings in force."""
+def examine(
+    draft: Draft,
+    session: Session,
+    catalog: Catalog,
+    functions: Functions,
+    conf: Conf,
+    ahead: bool = True,
+    analyzed: SparkPlanes | None = None,
+) -> Examined | None:
+    """Reads the planes and compares them; None where Spark rejects the query. `conf` are the settings in force.
+
+    Without `ahead` the query is analyzed and not planned: `examine_plans` looks at the plan that wrote it. `analyzed`
+    is the model's query, where it was analyzed already.
+    """
     model = draft.model
     _read_contract(draft)
     plan, refusal = _logical(draft, catalog, functions, conf)
@@ -56,19 +71,28 @@ def examine(draft: Draft, session: Session, catalog: Catalog, functions: Functio
     except CannotLower as reason:
         draft.add([_cannot_run(draft, reason)])
         return None
-    planes = _spark(draft, session, text.sql)
+    planes = _spark(draft, session, text.sql, analyzed if text.sql == model.sql else None)
     if planes is None:
         return None
     if refusal is not None:
         draft.add([replace(_overruled(refusal), origin=_in(draft, refusal.origin))])
     agreed = plan is not None and _agree(draft, plan, planes)
-    sql = _rewritten(draft, session, text, planes) if agreed else _unrewritten(draft, plan, text)
-    evidence = {**(_evidence(plan) if agreed and not planes.python_fed else {}), **spark.evidence(planes)}
-    examined = Examined(planes, evidence, _locator(model, plan), sql, plan.checks if plan is not None else ())
-    _physical(draft, planes, session.capabilities.reason)
+    sql, runs = _rewritten(draft, session, text, planes) if agreed else (_unrewritten(draft, plan, text), planes)
+    derived = _evidence(plan) if agreed and not planes.python_fed else {}
+    evidence, checks = {**derived, **spark.evidence(planes)}, plan.checks if plan is not None else ()
+    examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks)
+    if ahead:
+        examined = examine_plans(draft, session, examined, session.planned(planes))
     _sink(draft, examined, conf)
     judge(draft, examined, None, "analyzed")
     return examined
+
+
+def examine_plans(draft: Draft, session: Session, examined: Examined, planes: SparkPlanes) -> Examined:
+    """The same with the planes after the analyzed one, which `planes` has of the text that ran."""
+    later = replace(examined.planes, optimized=planes.optimized, executed=planes.executed, unplanned=planes.unplanned)
+    _physical(draft, later, session.capabilities.reason)
+    return examined._replace(planes=later, evidence={**examined.derived, **spark.evidence(later)})
 
 
 def judge(draft: Draft, examined: Examined, facts: Facts | None, plane: str) -> None:
@@ -172,9 +196,9 @@ def _cannot_run(draft: Draft, reason: CannotLower) -> Finding:
     return Finding(Verdict.VIOLATED, reason.code, "logical", message=reason.message, origin=origin)
 
 
-def _spark(draft: Draft, session: Session, sql: str) -> SparkPlanes | None:
+def _spark(draft: Draft, session: Session, sql: str, analyzed: SparkPlanes | None) -> SparkPlanes | None:
     try:
-        planes = session.planes(sql)
+        planes = analyzed or session.analyzed(sql)
     except AnalysisError as error:
         for plane in ("analyzed", "optimized", "executed"):
             draft.unreadable(plane, "Spark rejects the query")
@@ -215,55 +239,57 @@ def _unrewritten(draft: Draft, plan: Any | None, text: Text) -> str:
     return text.sql
 
 
-def _rewritten(draft: Draft, session: Session, text: Text, planes: SparkPlanes) -> str:
-    """The text to run: rewritten, where rules fired and Spark gives the result the same schema."""
+def _rewritten(draft: Draft, session: Session, text: Text, planes: SparkPlanes) -> tuple[str, SparkPlanes]:
+    """The text to run and its planes: rewritten, where rules fired and Spark gives the result the same schema."""
     sql = text.sql
     draft.enforced("I3", "Spark's analyzer gives every column the type and flag that the functions report (I4)")
     if draft.settings.rewrite == "off":
         draft.absent("rewritten", "rewrite: off")
         draft.not_enforced("I6", "rewrite: off")
-        return sql
+        return sql, planes
     try:
         from planproof.api import optimize
 
         rewriting = optimize(text.plan)
     except (ImportError, Unknown) as reason:
-        return _not_rewritten(draft, str(reason))
+        _not_rewritten(draft, str(reason))
+        return sql, planes
     except Exception as error:
-        return _not_rewritten(draft, _ours(draft, "rewritten", error))
+        _not_rewritten(draft, _ours(draft, "rewritten", error))
+        return sql, planes
     draft.enforced("I6", "after every rule of the optimizer")
     if rewriting.sql == sql:
         draft.absent("rewritten", "no rule fired; the compiled text runs byte for byte")
-        return sql
-    dropped = _changed_by_rewriting(session, rewriting.sql, planes)
-    if dropped is not None:
+        return sql, planes
+    runs = _analyzed_alike(session, rewriting.sql, planes)
+    if isinstance(runs, str):
+        dropped = runs
         draft.absent("rewritten", dropped)
         draft.add([Finding(Verdict.WARNING, "PP202", "rewritten", found=", ".join(rewriting.rules), message=dropped)])
         draft.rewrites = _marked(rewriting.rewrites, False)
-        return sql
+        return sql, planes
     draft.read("rewritten", rewriting.plan.physical_schema)
     applied = draft.settings.rewrite == "on"
     draft.rewrites = _marked(rewriting.rewrites, applied)
     if not applied:
         draft.add(_suggestion(r) for r in rewriting.rewrites)
-    return str(rewriting.sql) if applied else sql
+    return (str(rewriting.sql), runs) if applied else (sql, planes)
 
 
-def _not_rewritten(draft: Draft, reason: str) -> str:
+def _not_rewritten(draft: Draft, reason: str) -> None:
     draft.unreadable("rewritten", reason)
     draft.not_enforced("I6", reason)
-    return draft.model.sql
 
 
-def _changed_by_rewriting(session: Session, sql: str, planes: SparkPlanes) -> str | None:
-    """Why the rewritten text must not run, None where Spark analyzes it to the same schema."""
+def _analyzed_alike(session: Session, sql: str, planes: SparkPlanes) -> SparkPlanes | str:
+    """The rewritten text's planes; why it must not run, where Spark does not analyze it to the same schema."""
     try:
-        analyzed = session.planes(sql).analyzed
+        found = session.analyzed(sql)
     except AnalysisError as error:
         return f"Spark rejects the rewritten text: {error}"
-    if analyzed != planes.analyzed:
-        return f"Spark analyzes the rewritten text to {analyzed}, the compiled one to {planes.analyzed}"
-    return None
+    if found.analyzed != planes.analyzed:
+        return f"Spark analyzes the rewritten text to {found.analyzed}, the compiled one to {planes.analyzed}"
+    return found
 
 
 def _marked(rewrites: tuple[Rewrite, ...], applied: bool) -> tuple[Rewrite, ...]:
@@ -290,7 +316,7 @@ def _physical(draft: Draft, planes: SparkPlanes, unreadable: str) -> None:
             draft.unreadable(plane, planes.unplanned or unreadable or "this kind of session does not show it")
         else:
             draft.read(plane, schema)
-    draft.add(physical.check(planes, None))
+    draft.replace(physical.CODES, physical.check(planes, None))
     if planes.optimized is None and planes.executed is None:
         draft.not_enforced("I7", planes.unplanned or "this kind of session shows no later plan")
     else:

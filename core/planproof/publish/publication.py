@@ -27,7 +27,7 @@ from planproof.publish.names import (
 )
 from planproof.publish.owner import Owner
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Session, StoredTable
+from planproof.session.protocol import Session, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
 UNDO, UNDONE = "undo", "undone"
@@ -38,13 +38,15 @@ class Publication:
     """What the strategies work on. Everything that undoing needs stands in `entry`.
 
     `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
-    wrote them, as it ran, where Spark tells it. `watched`: every row that Python gave was looked at as it was written.
+    wrote them, as it ran, where Spark tells it; `planes`: all of a query that was written as it was analyzed.
+    `watched`: every row that Python gave was looked at as it was written.
     """
 
     def __init__(self, session: Session, store: Store, journal: Journal) -> None:
         self.session, self.store, self.journal = session, store, journal
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
+        self.planes: SparkPlanes | None = None
         self.watched = False
 
     @property
@@ -63,6 +65,11 @@ class Publication:
     def write(self, sql: str) -> None:
         """Runs the statement that stages rows."""
         self.final = self.session.write(sql)
+
+    def write_files(self, planes: SparkPlanes) -> bool:
+        """Stages the rows of a query as it was analyzed; False, and nothing is written, where it takes a statement."""
+        self.planes = self.session.write_files(planes, self.entry.stage_location)
+        return self.planes is not None
 
     def stored(self, name: str) -> StoredTable | None:
         return self.session.registered(name)

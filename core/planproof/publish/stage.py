@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planproof.contract import Model
+from planproof.publish.examine import Examined
 from planproof.publish.names import literal, quoted
 from planproof.publish.publication import Publication, column_list
 from planproof.schema import PhysicalSchema
@@ -30,12 +31,15 @@ def query(sql: str) -> str:
     return unterminated(sql)
 
 
-def write(publication: Publication, sql: str, schema: PhysicalSchema) -> str:
+def write(publication: Publication, examined: Examined, schema: PhysicalSchema) -> str:
     """Writes the files of a table whose `schema` stays, without a table over them: a catalog takes its time to make
-    one and to drop it again. Returns the statement."""
-    location = publication.entry.stage_location
-    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{query(sql)}"
+    one and to drop it again. Returns what was run."""
     publication.unregistered = schema
+    # What Python feeds is watched, and compared, as a text.
+    if not examined.planes.python_fed and publication.write_files(examined.runs):
+        return examined.sql
+    location = publication.entry.stage_location
+    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{query(examined.sql)}"
     publication.run(statement)
     return statement
 

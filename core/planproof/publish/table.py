@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planproof.contract import Model
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
+from planproof.publish.examine import examine_plans
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
 from planproof.publish.publication import Publication, publication
@@ -25,16 +28,18 @@ class Table:
 
     def stage(self, job: Job, publication: Publication) -> str:
         if publication.entry.strategy == "location":
-            return stage.write(publication, job.examined.sql, plain(job.examined.promised))
+            return stage.write(publication, job.examined, plain(job.examined.promised))
         return stage.create(publication, job.model, job.examined.sql, job.target)
 
     def audit(self, job: Job, publication: Publication) -> None:
-        planes = job.examined.planes
-        if job.examined.sql != job.model.sql:
-            # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
-            planes = job.session.planes(job.examined.sql)
+        # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
+        planes = publication.planes or job.session.planned(job.examined.runs)
+        examined = examine_plans(job.draft, job.session, job.examined, planes)
+        if publication.planes is not None:
+            job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
-        audit_files(job, publication, planes.optimized or planes.analyzed, flags=planes.optimized is not None)
+        promised = planes.optimized or planes.analyzed
+        audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
 
     def written(self, job: Job, publication: Publication) -> PhysicalSchema:
         return job.examined.promised

@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ from planproof.session.java import items, option, pairs
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.watched import watched
-from planproof.session.written import written
+from planproof.session.written import overwriting, written
 
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _ASSUMED = 64 * 1024
@@ -134,25 +135,42 @@ class ClassicSession(FrameSession):
             folder = (os.getcwd(), str(self._jvm.java.lang.System.getProperty("derby.system.home")))
             return _digest(socket.gethostname(), url, catalog, *(folder if url.startswith("jdbc:derby:") else ()))
 
-    def planes(self, sql: str) -> SparkPlanes:
+    def analyzed(self, sql: str) -> SparkPlanes:
         with translated(sql, analysing=True):
             execution = self._analyze(sql)
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
             python_fed = self._is_python_fed(analyzed)
+        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), python_fed, None, execution)
+
+    def planned(self, planes: SparkPlanes) -> SparkPlanes:
         optimized = executed = None
         unplanned = None
         try:
-            with translated(sql):
-                optimized = physical_schema(execution.optimizedPlan().schema().json())
-                executed = physical_schema(execution.executedPlan().schema().json())
+            with translated():
+                optimized = physical_schema(planes.execution.optimizedPlan().schema().json())
+                executed = physical_schema(planes.execution.executedPlan().schema().json())
         except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
             if failure.transient:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
-        return SparkPlanes(physical_schema(form), optimized, executed, declared_schema(form), python_fed, unplanned)
+        return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned)
+
+    def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
+        if planes.execution is None:
+            return None
+        with translated():
+            command = overwriting(self.spark, planes.execution.analyzed(), location)
+            if command is None:
+                return None
+            datasets = getattr(self._jvm, "org.apache.spark.sql.classic.Dataset")
+            ran = datasets.ofRows(self._java, command).queryExecution()
+        found = written(ran)
+        if found is None or found.optimized is None:
+            return self.planned(planes)
+        return replace(planes, optimized=found.optimized, executed=found.executed)
 
     def _analyze(self, sql: str) -> Any:
         """A QueryExecution that was analyzed and will run no command, whatever the text says."""
@@ -196,7 +214,8 @@ class ClassicSession(FrameSession):
     def write(self, sql: str) -> PhysicalSchema | None:
         with translated(sql):
             frame = self.spark.sql(sql)
-        return written(frame._jdf.queryExecution())
+        found = written(frame._jdf.queryExecution())
+        return None if found is None else found.executed
 
     def table(self, name: str) -> StoredTable | None:
         return self._table(name, True)

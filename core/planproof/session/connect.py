@@ -45,7 +45,7 @@ class ConnectSession(FrameSession):
         with translated():
             return (str(self.spark.catalog.currentCatalog()), str(self.spark.catalog.currentDatabase()))
 
-    def planes(self, sql: str) -> SparkPlanes:
+    def analyzed(self, sql: str) -> SparkPlanes:
         # `spark.sql` runs a command at once. Between these parentheses only a query parses.
         text = f"{_BEFORE}{unterminated(sql)}{_AFTER}"
         with _within(sql), translated(text, analysing=True):

@@ -18,7 +18,7 @@ from planproof.schema import PhysicalSchema
 from planproof.session import python_functions
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
-from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 
 _SETTING = threading.Lock()
@@ -117,6 +117,18 @@ class FrameSession:
                 # A dbt profile may name settings of the JVM, which a running session notes and does not follow.
                 if not error.condition.startswith("CANNOT_MODIFY"):
                     raise
+
+    def planes(self, sql: str) -> SparkPlanes:
+        return self.planned(self.analyzed(sql))
+
+    def analyzed(self, sql: str) -> SparkPlanes:
+        raise NotImplementedError
+
+    def planned(self, planes: SparkPlanes) -> SparkPlanes:
+        return planes
+
+    def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
+        return None
 
     @contextmanager
     def watched(self, sql: str) -> Iterator[str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from planproof.conf import Conf
@@ -34,7 +34,8 @@ class SparkPlanes:
 
     `declared` is `analyzed` with the char and varchar lengths that Spark keeps beside its strings. `python_fed`: a
     Python function or Python data feeds the query, so that its NOT NULL flags are claims, not evidence. `unplanned`
-    says why Spark could not optimize or plan a query that it analyzed.
+    says why Spark could not optimize or plan a query that it analyzed. `execution` is the session's own: the query as
+    it was analyzed, which it plans and writes without reading the text again.
     """
 
     analyzed: PhysicalSchema
@@ -43,6 +44,7 @@ class SparkPlanes:
     declared: PhysicalSchema | None = None
     python_fed: bool = False
     unplanned: str | None = None
+    execution: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,19 @@ class Session(Protocol):
 
     def planes(self, sql: str) -> SparkPlanes:
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
+
+    def analyzed(self, sql: str) -> SparkPlanes:
+        """The same without the planes that `planned` adds."""
+
+    def planned(self, planes: SparkPlanes) -> SparkPlanes:
+        """What `analyzed` gave, with Spark's later planes."""
+
+    def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
+        """Writes the rows of an analyzed query as the Parquet files of a folder, in place of what lies there.
+
+        Returns its planes with the later ones of the plan that wrote, as it ran; None, and nothing is written, where
+        this route writes by statements only. Raises `SparkFailure`.
+        """
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""

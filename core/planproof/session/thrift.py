@@ -114,6 +114,15 @@ class ThriftSession:
                 self.rows(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
 
     def planes(self, sql: str) -> SparkPlanes:
+        return self.analyzed(sql)
+
+    def planned(self, planes: SparkPlanes) -> SparkPlanes:
+        return planes
+
+    def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
+        return None
+
+    def analyzed(self, sql: str) -> SparkPlanes:
         query = unterminated(sql)
         try:
             declared = self._viewed(query)

@@ -1,38 +1,68 @@
-"""The plan that wrote a statement's rows, as Adaptive Query Execution left it.
+"""The plan that wrote rows, as Adaptive Query Execution left it; and a command that hands it out.
 
 INSERT hands back its own execution. CREATE TABLE AS and INSERT OVERWRITE DIRECTORY run another one inside of theirs, to
 which nothing leads: Spark forgets it at its end (`SQLExecution.executionIdToQueryExecution`), its status store keeps a
-text without types, and a listener would need py4j's callback server, for every statement of the session.
+text without types, and a listener would need py4j's callback server, for every statement of the session. What
+`DataFrameWriter.parquet` runs is made here of an analyzed plan, and run as a statement is.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import quiet
 from planproof.session.schemas import physical_schema
 
+_SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 
-def written(execution: Any) -> PhysicalSchema | None:
-    """The schema of the rows that a statement's execution wrote; None where it does not tell."""
+
+class Written(NamedTuple):
+    """The schemas of the plans behind a write: as optimized, None where that is not told, and as it ran."""
+
+    optimized: PhysicalSchema | None
+    executed: PhysicalSchema
+
+
+def overwriting(spark: SparkSession, analyzed: Any, location: str) -> Any | None:
+    """The command that writes a plan's rows as the Parquet files of a folder, in place of what lies there. None where
+    this version of Spark makes it in another way. Raises `PySparkException` where the rows cannot be stored so."""
+    jvm: Any = spark._jvm
+    none, nil = jvm.scala.Option.empty(), jvm.PythonUtils.toSeq([])
+    options = jvm.PythonUtils.toScalaMap({"path": location})
+    # Session, class, paths, schema, partition columns, buckets, options, table; later versions have further options.
+    given = [spark._jsparkSession, "parquet", nil, none, nil, none, options, none]
+    try:
+        with quiet():
+            takes = jvm.py4j.reflection.ReflectionUtil.classForName(_SOURCE).getConstructors()[0].getParameterCount()
+            source = getattr(jvm, _SOURCE)(*given, *[none] * (takes - len(given)))
+            over = jvm.org.apache.spark.sql.SaveMode.Overwrite
+            return source.planForWriting(over, analyzed)
+    except Py4JJavaError:
+        raise
+    except (Py4JError, TypeError):
+        return None
+
+
+def written(execution: Any) -> Written | None:
+    """The plans behind the rows that a statement's execution wrote; None where it does not tell."""
     try:
         with quiet():
             result = execution.commandExecuted()
             if result.getClass().getSimpleName() != "CommandResult":
                 return None
-            plan = _writing(result.commandPhysicalPlan())
-            return None if plan is None else physical_schema(plan.schema().json())
+            return _writing(result.commandPhysicalPlan())
     except (Py4JError, PySparkException):
         return None
 
 
-def _writing(plan: Any) -> Any | None:
-    """The plan whose rows a plan writes; None where this one writes none."""
-    writes = False
+def _writing(plan: Any) -> Written | None:
+    """The plans whose rows a plan writes; None where this one writes none."""
+    optimized, writes = None, False
     while True:
         kind = str(plan.getClass().getSimpleName())
         if kind == "AdaptiveSparkPlanExec":
@@ -40,6 +70,15 @@ def _writing(plan: Any) -> Any | None:
         elif kind == "ResultQueryStageExec":
             plan = plan.plan()
         elif kind in ("DataWritingCommandExec", "WriteFilesExec"):
+            if kind == "DataWritingCommandExec":
+                optimized = _optimized(plan.cmd().query())
             plan, writes = plan.children().apply(0), True
         else:
-            return plan if writes else None
+            return Written(optimized, physical_schema(plan.schema().json())) if writes else None
+
+
+def _optimized(query: Any) -> PhysicalSchema:
+    """A write's query as the optimizer left it, which `WriteFiles` stands over where writes are planned (V1Writes)."""
+    if query.getClass().getSimpleName() == "WriteFiles":
+        query = query.child()
+    return physical_schema(query.schema().json())
