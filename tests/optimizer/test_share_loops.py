@@ -35,7 +35,7 @@ def rewritten(expression: str, ansi: bool = True) -> str:
         ),
         (
             "filter(words, w -> filter(words, u -> u > w)[0] > 'b' AND filter(words, z -> z > w)[0] < 'c')",
-            "filter(words, w -> transform(array(filter(words, u -> u > w)[0]), v1 -> v1 > 'b' AND v1 < 'c')[0])",
+            "filter(words, w -> transform(array(filter(words, u -> u > w)), v1 -> v1[0] > 'b' AND v1[0] < 'c')[0])",
         ),
         (
             f"filter(ds, z -> exists(ds, x -> {ABOVE} > z AND {ABOVE} < 5))",

@@ -140,8 +140,9 @@ _TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct
 """Functions that evaluate all their operands, and make something else of a null."""
 FIRST_ALONE = frozenset(("if", "when", "and", "or", "coalesce", "nvl", "nvl2", "ifnull", "nullif"))
 """Functions that evaluate their first operand in any case, and others for some rows alone."""
-_BEFORE_ALL = frozenset(("nullif", "between"))
-"""Functions whose first operand Spark may compute in a projection below, where it raises without an element, too."""
+_TESTING = frozenset(("if", "when", "coalesce"))
+"""Those of them of which Spark leaves the first operand where it is: it moves nullif's to a projection below, and folds
+`and` and `or` with a constant."""
 
 
 def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
@@ -152,11 +153,11 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
     """
     if body == part:
         return []
-    if isinstance(body, Cast | GetField | Alias):
+    if isinstance(body, Cast | Alias) or (isinstance(body, GetField) and not _makes_struct(body.child)):
         return nulls_before(body.child, part, conf)
-    if not isinstance(body, Call):
+    if not isinstance(body, Call) or _folded(body):
         return None
-    if body.function.name in FIRST_ALONE - _BEFORE_ALL:
+    if body.function.name in _TESTING:
         found = nulls_before(body.args[0], part, conf)
         return None if found and _in_a_branch(part, body.args[1:]) else found
     before: list[Expr] = []
@@ -169,6 +170,22 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
             return None
         before += [operand] if stops and operand.nullable else []
     return None
+
+
+def _makes_struct(expr: Expr) -> bool:
+    """Whether Spark takes a field of it without the others."""
+    return isinstance(expr, Call) and expr.function.name in ("struct", "named_struct")
+
+
+def _folded(call: Call) -> bool:
+    """Whether Spark knows the value without the operand that is evaluated first: a null test of what is never null, and
+    branches that are all alike."""
+    if call.function.name in ("isnull", "isnotnull"):
+        return not call.args[0].nullable
+    if call.function.name not in ("if", "when"):
+        return False
+    last = call.args[-1] if len(call.args) % 2 else Literal(None, call.type, "NULL")
+    return all(alike(value, last) for value in call.args[1::2])
 
 
 def _in_a_branch(part: Expr, branches: Sequence[Expr]) -> bool:
