@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from planproof.contract import Model
+from planproof.contract import Contract, Model
 from planproof.invariants import contract as terms
 from planproof.invariants import sink
 from planproof.report.model import Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import TypeSyntaxError, parse_type
+from planproof.types import TypeSyntaxError, parse_type, without_lengths
 
 
 def fits(model: Model, columns: Iterable[Any]) -> bool:
@@ -18,11 +18,47 @@ def fits(model: Model, columns: Iterable[Any]) -> bool:
 
     False where that cannot be told from them; it says nothing of nulls.
     """
-    try:
-        schema = PhysicalSchema(tuple(PhysicalField(c.name, parse_type(c.dtype), True) for c in columns))
-    except TypeSyntaxError:
-        return False
-    if model.contract is None or not schema.fields:
+    schema = _schema(columns)
+    if model.contract is None or schema is None or not schema.fields:
         return False
     found = terms.check(model.contract, schema, {}, None, model.settings, "analyzed", lambda column: None)
     return not any(f.verdict is Verdict.VIOLATED for f in [*found, *sink.check(schema)])
+
+
+def equal(contract: Contract, columns: Iterable[Any]) -> bool:
+    """Whether dbt's columns are the promised ones by place, name and type: what it would find the contract to have."""
+    promised = contract.schema.as_nullable()
+    return _schema(columns) == PhysicalSchema(
+        tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in promised)
+    )
+
+
+def is_promise(sql: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a text is the query that dbt makes of a contract's columns alone, to hear from Spark which types they are
+    (its macros `get_empty_schema_sql` and `get_empty_subquery_sql`)."""
+    nulls = ", ".join(f"cast(null as {c.get('data_type')}) as {_written(c)}" for c in columns.values())
+    return sql.split() == f"select * from ( select {nulls} ) as __dbt_sbq where false limit 0".split()
+
+
+def asks_for(sql: str, compiled: str) -> bool:
+    """Whether a text is the query by which dbt asks for a model's columns (its macro `get_empty_subquery_sql`)."""
+    return sql.split() == f"select * from ( {compiled} ) as __dbt_sbq where false limit 0".split()
+
+
+def picks_all(sql: str, compiled: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a text is the query that dbt makes of a model under contract: all of the promised columns, which are the
+    model's own, in their order (its macro `get_select_subquery`)."""
+    names = ", ".join(map(_written, columns.values()))
+    return sql.split() == f"select {names} from ( {compiled} ) as model_subq".split()
+
+
+def _written(column: Mapping[str, Any]) -> str:
+    return f"`{column['name']}`" if column.get("quote") else str(column["name"])
+
+
+def _schema(columns: Iterable[Any]) -> PhysicalSchema | None:
+    """Columns as dbt prints them; None where a type cannot be read."""
+    try:
+        return PhysicalSchema(tuple(PhysicalField(c.name, parse_type(c.dtype), True) for c in columns))
+    except TypeSyntaxError:
+        return None

@@ -15,7 +15,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import log, statements
-from dbt_planproof.contracts import fits
+from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
 from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
@@ -23,16 +23,17 @@ from dbt_planproof.scope import is_reachable, is_written, stored_elsewhere, ungu
 from dbt_planproof.statements import Statement
 from dbt_planproof.written import delta_model, plain_form, table_model, unterminated, view_model
 from planproof.contract import Contract, Model
-from planproof.origin import Origin
+from planproof.origin import AnalysisError, Origin
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import model_of
 from planproof.publish.names import quoted as quoted_name
 from planproof.report.model import Finding, Report, Verdict
+from planproof.session.protocol import SparkFailure
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
-    from planproof.session.protocol import Session
+    from planproof.session.protocol import Session, SparkPlanes
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")
@@ -50,6 +51,8 @@ class Run:
     `unguarded` says why dbt writes it itself: then only what the contract says is checked. `readable`: its files can be
     read here. `deferred` are drops, `held` schema changes that dbt asked for and that wait for the audit. `places` are
     where the bare query writes its columns; `fits`: it has the promised schema, so that nobody asked for them yet.
+    `promised` are the contract's columns as dbt knows columns, where the query was found to have just these, and
+    `analyzed` the query as Spark analyzed it to find that.
     `judged`: it was published under its contract, whose terms dbt may want to add to a table that it takes for Delta's.
     `by_dbt`: dbt wrote rows of it by itself; `altered`: it changed the schema of a table that it writes itself.
     """
@@ -66,6 +69,8 @@ class Run:
     places: dict[str, Origin] = field(default_factory=dict)
     checked: bool = False
     fits: bool = False
+    promised: list[Any] | None = None
+    analyzed: SparkPlanes | None = None
     done: bool = False
     judged: bool = False
     by_dbt: bool = False
@@ -153,6 +158,32 @@ class Gate:
         else:
             self._check(run, run.compiled)
 
+    def columns(self, sql: str) -> list[Any] | None:
+        """A query's columns, where nobody needs to ask Spark for them once more: those of a model that has what its
+        contract promises, and of the promise, with which dbt compares them. None for any other query."""
+        run = self._open()
+        if run is None or run.unguarded is not None or run.model.contract is None:
+            return None
+        if run.promised is None and not run.checked and asks_for(sql, run.compiled):
+            self._analyze(run, run.model.contract)
+            return run.promised
+        return run.promised if run.promised is not None and is_promise(sql, run.node["columns"]) else None
+
+    def _analyze(self, run: Run, contract: Contract) -> None:
+        """Analyzes the model for the statement that follows, in which dbt wraps it. Nothing is kept where it
+        disappoints: what dbt is to hear then, and where, is for the whole check."""
+        session = self.reach.session()
+        if session.capabilities.kind != "classic":
+            return
+        try:
+            planes = session.analyzed(unterminated(run.compiled))
+        except (AnalysisError, SparkFailure):
+            return
+        columns = [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in planes.analyzed]
+        if equal(contract, columns) and fits(run.model, columns):
+            run.checked = run.fits = True
+            run.promised, run.analyzed = columns, planes
+
     def execute(self, sql: str) -> tuple[AdapterResponse, Any] | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
         run, statement = self._open(), statements.read(sql)
@@ -184,6 +215,7 @@ class Gate:
 
     def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
         """dbt runs the statement as it is, and what it counts on happens first."""
+        run.analyzed = None
         if run.unguarded is None and _writes(run, sql):
             run.by_dbt = True
             self._say_unguarded(
@@ -273,29 +305,15 @@ class Gate:
             return delta_model(run.model, statement, run.delta)
         if run.compiled not in statement.query:
             return None
-        statement = replace(statement, query=unterminated(statement.query))
+        query = unterminated(statement.query)
+        if run.analyzed is not None and picks_all(query, run.compiled, run.node["columns"]):
+            query = unterminated(run.compiled)
+        statement = replace(statement, query=query)
         if statement.kind == "table" and run.model.materialized in ("table", "incremental"):
-            return self._table_model(run.model, statement)
+            return table_model(run.model, statement, self.reach.setting)
         if statement.kind == "view" and run.model.materialized == "view":
             return view_model(run.model, statement)
         return None
-
-    def _table_model(self, model: Model, statement: Statement) -> Model | None:
-        clauses = statement.clauses
-        root, location = model.options.get("location_root"), clauses.get("location")
-        if clauses.get("using", "parquet").lower() != "parquet" or not self._parquet_by_default(clauses):
-            return None
-        if location is not None and location != f"{root}/{statement.relation[-1]}":
-            return None
-        return table_model(model, statement)
-
-    def _parquet_by_default(self, clauses: Any) -> bool:
-        """Whether a CREATE TABLE without USING makes a Parquet table in this session."""
-        if "using" in clauses:
-            return True
-        return self.reach.setting("spark.sql.sources.default") in ("parquet", None) and self.reach.setting(
-            "spark.sql.legacy.createHiveTableByDefault"
-        ) in ("false", None)
 
     # --- what the guard says ----------------------------------------------------------------------------------------
 
@@ -345,7 +363,10 @@ class Gate:
 
     def _publish(self, run: Run, model: Model) -> tuple[AdapterResponse, Any] | None:
         known = _known_to_dbt(run, model)
-        report = self._asked(run, model, lambda guard: guard.publish(model, over=known))
+        analyzed = run.analyzed if model.sql == unterminated(run.compiled) else None
+        if analyzed is not None:
+            run.fits = False  # The bare query is what is published, with its places.
+        report = self._asked(run, model, lambda guard: guard.publish(model, over=known, analyzed=analyzed))
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
             self.let_through()

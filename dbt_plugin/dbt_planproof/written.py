@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from dbt_planproof.statements import Statement
 from planproof.contract import Model
+
+Setting = Callable[[str], "str | None"]
+"""A setting of Spark's by its key, None where it has no value."""
 
 
 def unterminated(sql: str) -> str:
@@ -25,9 +29,15 @@ def delta_model(model: Model, statement: Statement, delta: Statement) -> Model |
     return replace(model, sql=f"with `{view}` as (\n{unterminated(delta.query)}\n)\n{statement.query}")
 
 
-def table_model(model: Model, statement: Statement) -> Model:
-    """The whole table: a first run and a full refresh of an incremental write it, too."""
+def table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:
+    """The whole table: a first run and a full refresh of an incremental write it, too. None where the statement makes
+    another than a Parquet table where the model says."""
     clauses = statement.clauses
+    root, location = model.options.get("location_root"), clauses.get("location")
+    if clauses.get("using", "parquet").lower() != "parquet" or not _parquet_by_default(clauses, setting):
+        return None
+    if location is not None and location != f"{root}/{statement.relation[-1]}":
+        return None
     columns, buckets = clauses.get("clustered_by", (None, None))
     options = {
         **model.options,
@@ -44,6 +54,15 @@ def table_model(model: Model, statement: Statement) -> Model:
         options={key: value for key, value in options.items() if value is not None},
         comment=clauses.get("comment"),
     )
+
+
+def _parquet_by_default(clauses: Any, setting: Setting) -> bool:
+    """Whether a CREATE TABLE without USING makes a Parquet table in this session."""
+    if "using" in clauses:
+        return True
+    return setting("spark.sql.sources.default") in ("parquet", None) and setting(
+        "spark.sql.legacy.createHiveTableByDefault"
+    ) in ("false", None)
 
 
 def view_model(model: Model, statement: Statement) -> Model:

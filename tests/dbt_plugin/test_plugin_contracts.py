@@ -43,3 +43,25 @@ def test_anything_else_is_for_the_whole_check() -> None:
     ):
         assert not fits(promised, found), found
     assert not fits(None, [("id", "bigint")])
+
+
+def test_only_just_what_was_promised_is_equal_to_the_promise() -> None:
+    from dbt_planproof.contracts import equal
+
+    contract = Contract([("id", "bigint", False), ("s", "varchar(3)", True), ("xs", "array<string>", True)])
+    found = [Column("id", "bigint"), Column("s", "string"), Column("xs", "array<string>")]
+    assert equal(contract, found)
+    for other in (found[:2], [*found, Column("n", "int")], found[::-1], [Column("ID", "bigint"), *found[1:]]):
+        assert not equal(contract, other), other
+    assert not equal(contract, [Column("id", "int"), *found[1:]])
+    assert not equal(contract, [Column("id", "no type of Spark's <"), *found[1:]])
+
+
+def test_the_promise_is_recognized_word_by_word() -> None:
+    from dbt_planproof.contracts import is_promise
+
+    columns = {"id": {"name": "id", "data_type": "bigint"}, "n": {"name": "my n", "data_type": "int", "quote": True}}
+    words = "select * from ( select cast(null as bigint) as id, cast(null as int) as `my n` ) as __dbt_sbq where false"
+    assert is_promise(words.replace(" ", "\n  ") + " limit 0", columns)
+    for text in (words, f"{words} limit 1", f"{words} limit 0".replace("bigint", "int")):
+        assert not is_promise(text, columns), text

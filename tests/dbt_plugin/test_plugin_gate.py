@@ -408,8 +408,10 @@ def test_constraints_that_dbt_would_give_a_delta_table_are_counted_in_place_of_t
         {"models/no_format.sql": "{{ config(materialized='table') }} select 1 as id", "models/no.yml": constrained}
     )
     assert not dbt.run("run", "--select", "no_format", guarded=False).success, "dbt alone takes the table for Delta's"
+    asked = dbt.log.count("cast(null as int)")
     assert dbt.run("run", "--select", "no_format").success, dbt.results
     assert dbt.rows("no_format") == [(1,)]
+    assert asked == dbt.log.count("cast(null as int)") > 0, "what the contract's types are was not asked again"
 
     dbt.write({"models/no_format.sql": "{{ config(materialized='table') }} select explode(array(2, null)) as id"})
     assert not dbt.run("run", "--select", "no_format").success
