@@ -27,7 +27,7 @@ from planproof.session.java import items, option, pairs
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.watched import watched
-from planproof.session.written import overwriting, written
+from planproof.session.written import FileWriter, written
 
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _ASSUMED = 64 * 1024
@@ -56,6 +56,7 @@ class ClassicSession(FrameSession):
         self._jvm: Any = spark._jvm
         self._conf: tuple[str, Conf] | None = None
         self._classes: dict[str, Any] = {}
+        self._identifiers: dict[str, Any] = {}
         self._tables: dict[tuple[str, bool], tuple[Any, StoredTable]] = {}
 
     def __repr__(self) -> str:
@@ -93,6 +94,10 @@ class ClassicSession(FrameSession):
     @cached_property
     def _python_udf(self) -> Any:
         return getattr(self._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
+
+    @cached_property
+    def _writer(self) -> FileWriter:
+        return FileWriter(self.spark)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -162,11 +167,9 @@ class ClassicSession(FrameSession):
         if planes.execution is None:
             return None
         with translated():
-            command = overwriting(self.spark, planes.execution.analyzed(), location)
-            if command is None:
-                return None
-            datasets = getattr(self._jvm, "org.apache.spark.sql.classic.Dataset")
-            ran = datasets.ofRows(self._java, command).queryExecution()
+            ran = self._writer.write(planes.execution.analyzed(), location)
+        if ran is None:
+            return None
         found = written(ran)
         if found is None or found.optimized is None:
             return self.planned(planes)
@@ -362,8 +365,14 @@ class ClassicSession(FrameSession):
             return locations if len(locations) == found.size() else None
 
     def _identifier(self, name: str) -> Any:
-        within = [p.replace("`", "``") for p in split_name(name)][-2:]
-        return self._parser.parseTableIdentifier("`" + "`.`".join(within) + "`")
+        known = self._identifiers.get(name)
+        if known is None:
+            within = [p.replace("`", "``") for p in split_name(name)][-2:]
+            known = self._parser.parseTableIdentifier("`" + "`.`".join(within) + "`")
+            if len(self._identifiers) >= _REMEMBERED:
+                self._identifiers.clear()
+            self._identifiers[name] = known
+        return known
 
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)

@@ -28,24 +28,37 @@ class Written(NamedTuple):
     executed: PhysicalSchema
 
 
-def overwriting(spark: SparkSession, analyzed: Any, location: str) -> Any | None:
-    """The command that writes a plan's rows as the Parquet files of a folder, in place of what lies there. None where
-    this version of Spark makes it in another way. Raises `PySparkException` where the rows cannot be stored so."""
-    jvm: Any = spark._jvm
-    none, nil = jvm.scala.Option.empty(), jvm.PythonUtils.toSeq([])
-    options = jvm.PythonUtils.toScalaMap({"path": location})
-    # Session, class, paths, schema, partition columns, buckets, options, table; later versions have further options.
-    given = [spark._jsparkSession, "parquet", nil, none, nil, none, options, none]
-    try:
-        with quiet():
-            takes = jvm.py4j.reflection.ReflectionUtil.classForName(_SOURCE).getConstructors()[0].getParameterCount()
-            source = getattr(jvm, _SOURCE)(*given, *[none] * (takes - len(given)))
-            over = jvm.org.apache.spark.sql.SaveMode.Overwrite
-            return source.planForWriting(over, analyzed)
-    except Py4JJavaError:
-        raise
-    except (Py4JError, TypeError):
-        return None
+class FileWriter:
+    """Writes a session's analyzed plans as Parquet files. What it needs of Spark is looked up once: each name in the
+    JVM is a call or two, and each table would make a dozen of them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm: Any = spark._jvm
+        self._session = spark._jsparkSession
+        self._none, self._nil = jvm.scala.Option.empty(), jvm.PythonUtils.toSeq([])
+        self._map, self._source = jvm.PythonUtils.toScalaMap, getattr(jvm, _SOURCE)
+        self._over = jvm.org.apache.spark.sql.SaveMode.Overwrite
+        self._run = getattr(jvm, "org.apache.spark.sql.classic.Dataset").ofRows
+        named = jvm.py4j.reflection.ReflectionUtil.classForName(_SOURCE)
+        self._takes = int(named.getConstructors()[0].getParameterCount())
+
+    def write(self, analyzed: Any, location: str) -> Any | None:
+        """The execution that wrote a plan's rows in place of what a folder holds. None, and nothing is written, where
+        this version of Spark is told of it in another way. Raises `PySparkException`."""
+        command = self._command(analyzed, location)
+        return None if command is None else self._run(self._session, command).queryExecution()
+
+    def _command(self, analyzed: Any, location: str) -> Any | None:
+        none, nil, options = self._none, self._nil, self._map({"path": location})
+        # Session, class, paths, schema, partition columns, buckets, options, table; later versions have more options.
+        given = [self._session, "parquet", nil, none, nil, none, options, none]
+        try:
+            source = self._source(*given, *[none] * (self._takes - len(given)))
+            return source.planForWriting(self._over, analyzed)
+        except Py4JJavaError:
+            raise
+        except (Py4JError, TypeError):
+            return None
 
 
 def written(execution: Any) -> Written | None:
