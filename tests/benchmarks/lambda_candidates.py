@@ -62,6 +62,15 @@ CANDIDATES = {
         "select id, transform(map_keys(props), k -> props[k]) as r from events",
         "select id, map_values(props) as r from events",
     ),
+    "the largest, bound": (
+        "select id, transform(xs, x -> array_max(xs) - x) as r from events",
+        "select id, transform(array(array_max(xs)), v -> transform(xs, x -> v - x))[0] as r from events",
+    ),
+    "the largest of four, bound": (
+        "select orderkey, transform(items.quantity, q -> q / array_max(items.quantity)) as r from orders",
+        """select orderkey, transform(array(array_max(items.quantity)), v -> transform(items.quantity, q -> q / v))[0] as r
+            from orders""",
+    ),
     "has the word": (
         "select id, exists(words, w -> w = '1F') as r from events",
         "select id, array_contains(words, '1F') as r from events",

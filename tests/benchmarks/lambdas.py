@@ -74,7 +74,6 @@ QUERIES = {
         q > aggregate(items.quantity, 0, (a, y) -> a + y) / size(items.quantity)) as r from orders""",
     "shares of the order": """select orderkey, transform(items, i ->
         i.quantity / aggregate(items, 0L, (a, j) -> a + j.quantity)) as r from orders""",
-    "distance to the largest": "select id, transform(xs, x -> array_max(xs) - x) as r from events",
     "lookup": """select id, transform(words, w -> map_from_entries(transform(xs, (x, i) -> struct(hex(i), x)))[w]) as r
         from events where id < 40000""",
     "prefix of each word": "select id, transform(words, w -> concat(upper(reverse(name)), w)) as r from events",
@@ -101,6 +100,7 @@ QUERIES = {
     "explode": "select i.partkey, count(*) as n from orders lateral view explode(items) t as i group by i.partkey",
     "has the word": "select id, exists(words, w -> w = '1F') as r from events",
     "plain transform": "select id, transform(xs, x -> x * 2) as r from events",
+    "distance to the largest": "select id, transform(xs, x -> array_max(xs) - x) as r from events",
     "plain aggregate": "select id, aggregate(xs, 0D, (a, x) -> a + x) as r from events",
     "map lookup": "select id, props['k3'] as r from events",
     "each element raised": "select id, transform(words, w -> upper(w)) as r from events",

@@ -37,6 +37,7 @@ _ALL_ELEMENTS = ("transform", "filter", "aggregate")
 """Those of them that go on to the last element, whatever the lambda answers."""
 
 _PARTS = frozenset(("concat", "concat_ws", "substr", "substring", "left", "right"))
+_ENDS = frozenset(("array_max", "array_min"))
 
 
 CONDITIONS = (
@@ -81,8 +82,8 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
     "transform(array('a'), w -> concat(w, upper(name)))"
 
-    It pays where the expression does more than arithmetic, lookups or cutting text, and is no constant that Spark folds
-    itself. A call over aggregates, windows or subqueries is left alone.
+    It pays where the expression does more than arithmetic, lookups, cutting text or `array_max`, and is no constant
+    that Spark folds itself. A call over aggregates, windows or subqueries is left alone.
     """
     return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
@@ -135,9 +136,12 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
 
 
 def _pays(expr: Expr) -> bool:
-    """Whether computing it costs more than binding its value: copying parts of short texts does not."""
+    """Whether computing it costs more than binding its value: copying parts of short texts does not, nor does Spark's
+    own loop over a few elements."""
     return any(
-        laws.costly_alone(e) and not (e.function.name in _PARTS and isinstance(e.type, String))
+        laws.costly_alone(e)
+        and e.function.name not in _ENDS
+        and not (e.function.name in _PARTS and isinstance(e.type, String))
         for e in expr.walk()
         if isinstance(e, Call)
     )
