@@ -194,12 +194,6 @@ class Accesses:
             elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
                 self.visit(expr)
 
-    def root(self, place: Place) -> Place:
-        """The place of a scan that a made one holds elements of."""
-        while place in self.made:
-            place = self.made[place].site.place
-        return place
-
     def column(self, expr: Expr) -> Place | None:
         """The place that the expression is, or one element of which it is."""
         return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.place(expr)
