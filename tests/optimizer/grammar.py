@@ -492,6 +492,7 @@ class Grammar:
         fixed = (
             "length(element_at(words, 1))",
             "aggregate(xs, 0, (acc, z) -> acc + z)",
+            "array_max(transform(ds, z -> nullif(length(element_at(words, 1)), z)))",
             self._outer(of, depth, (name, of)),
         )
         outer = self._raising(within._leaf(self.chance.choice(fixed)))

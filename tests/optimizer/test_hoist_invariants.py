@@ -136,6 +136,10 @@ def test_what_may_raise_is_bound_behind_a_test_that_the_lambda_evaluates_it(befo
         ("Spark drops a test of branches that are alike", f"transform(ys, x -> if(x > {TOTAL}, 1, 1))"),
         ("Spark drops a null test of what is never null", f"filter(ys, x -> coalesce({TOTAL} + x, 1) IS NULL)"),
         ("Spark takes the other field alone", f"transform(ys, x -> struct({TOTAL} AS t, x AS x).x)"),
+        (
+            "Spark computes what it needs twice for each row, but behind an if",
+            "transform(ys, x -> x / array_max(transform(ds, d -> nullif(length(element_at(xs, 1)), d))))",
+        ),
         ("Spark may compute it below, for no element, too", f"transform(ys, x -> nullif({TOTAL}, x))"),
         ("a null leads to the other branch", f"transform(ys, x -> if(x > {TOTAL}, 0, {TOTAL}))"),
         ("AND stops before", "filter(ys, x -> x > 1 AND x > aggregate(ys, 0, (a, y) -> a + y))"),

@@ -383,16 +383,13 @@ def _padded(join: p.Join) -> tuple[Column, ...]:
     return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
 
 
-_TWICE = ("nullif", "between")
-
-
 def _computed_before(expr: Expr) -> Iterator[Expr]:
     """What Spark computes in a projection of its own, as it needs the value twice (`RewriteWithExpression`): it prunes
     nothing under what is computed above that."""
     pending = [expr]
     while pending:
         found = pending.pop()
-        if isinstance(found, Call) and found.function.name in _TWICE and _grows(found.args[0]):
+        if isinstance(found, Call) and found.function.name in laws.TWICE and _grows(found.args[0]):
             yield found.args[0]
         elif not isinstance(found, Lambda):
             pending.extend(found.children)

@@ -52,6 +52,8 @@ from planproof.types import (
 )
 from planproof.types.casts import can_up_cast, cannot_fail, may_overflow
 
+TWICE = ("nullif", "between")
+"""Functions that Spark writes with their first operand twice."""
 HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types whose values Spark keeps in hash sets as `=` compares them. So does 4.3 with floats; of 4.0 to 4.2 that is not
 known."""
@@ -84,6 +86,13 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
     `filled` is an array that is known to have elements: what is divided by its size does not fail.
     """
     return any(_raises(e, conf, filled) for e in expr.walk())
+
+
+def raises_below(expr: Expr, conf: Conf) -> bool:
+    """Whether something in it may raise that Spark computes in a projection below, whether or not a lambda gets to it:
+    an operand that it needs twice (`RewriteWithExpression`). Behind an `if` it does not."""
+    twice = (e for e in expr.walk() if isinstance(e, Call) and e.function.name in TWICE)
+    return any(may_raise(e.args[0], conf) for e in twice)
 
 
 def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:

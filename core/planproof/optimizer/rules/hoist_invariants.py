@@ -44,6 +44,7 @@ CONDITIONS = (
     Condition("uses none of the variables", "_reached", False),
     Condition("cannot raise", "_may_raise", False),
     Condition("evaluates first of all", "_nulls_before", []),
+    Condition("holds nothing that raises below", "_raises_below", False),
     Condition("stands in no branch behind", "_in_a_branch", False, "planproof.optimizer.laws"),
     Condition("stands nowhere else", "_there_alone", True),
     Condition("is deterministic", "_deterministic", True),
@@ -65,6 +66,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - uses none of the variables of the lambda;
     - cannot raise, for an empty array evaluates the body never (else it is bound behind a test of the array's size);
     - is what each body evaluates first of all, where it may raise over an array with elements;
+    - holds nothing that raises below: what Spark needs twice, as in `nullif`, it computes for each row outside of `if`;
     - stands in no branch behind, where it may raise and a null element leaves it out of the test of `if` and its kin;
     - stands nowhere else in the call, where it may raise: `aggregate` takes its last step over an empty array, too;
     - is deterministic: `rand()` is another one for each element;
@@ -150,7 +152,7 @@ def _pays(expr: Expr) -> bool:
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """Whether the lambda evaluates the invariant for some element, as an expression; None where none says so."""
     array = call.args[0]
-    if call.function.name not in _EACH_ELEMENT or not _is_path(array):
+    if call.function.name not in _EACH_ELEMENT or not _is_path(array) or _raises_below(invariant, conf):
         return None
     at = 2 if call.function.name == "aggregate" else 1
     function, before = call.args[at], call.args[1:at]
@@ -196,6 +198,10 @@ def _reached(expr: Expr, bound: frozenset[int]) -> bool:
 
 def _may_raise(expr: Expr, conf: Conf) -> bool:
     return laws.may_raise(expr, conf)
+
+
+def _raises_below(expr: Expr, conf: Conf) -> bool:
+    return laws.raises_below(expr, conf)
 
 
 def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
