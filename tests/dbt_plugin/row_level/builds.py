@@ -103,6 +103,8 @@ def session(home: Path, classes: str) -> Any:
     settings = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
+        # A machine that sleeps, or stops it for a while, loses nothing.
+        "spark.network.timeout": "3600s",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
