@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from planproof.catalog import split_name
 from planproof.contract import Model
 from planproof.publish import stage
 from planproof.publish.examine import Examined
@@ -240,6 +241,29 @@ def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
         at += 2 if "partition" in name else 1
     assert at >= 4
     assert "rejected" in outcomes
+
+
+@pytest.mark.parametrize("name", ["another schema", "view over a table"])
+def test_a_rename_that_died_between_the_directory_and_the_name_is_undone(
+    name: str, world: Callable[[str], World], session: Any, dying: Any, killed: Any
+) -> None:
+    """Hive moves a managed table's directory before the name."""
+    there, (frail, _) = world(name), dying(None)
+
+    def half(sql: str) -> Any:
+        if " RENAME TO " not in sql:
+            return session.rows(sql)
+        away = split_name(sql.rpartition(" RENAME TO ")[2])[-1]
+        store_of(session).move(f"{there.root}/t", f"{there.root}/{away}")
+        raise killed
+
+    frail.rows = half
+    with pytest.raises(killed):
+        there.publish(frail)
+    assert there.rows() != there.case.old
+    recover(session, store_of(session), [there.root])
+    assert there.rows() == there.case.old
+    assert there.leftovers() == []
 
 
 def _dropped(spark: Any, name: str) -> None:

@@ -85,6 +85,16 @@ class Publication:
     def rename(self, old: str, new: str, kind: str = "table") -> None:
         self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {new}")
 
+    def return_old_directory(self) -> None:
+        """Moves the old table's directory back, where a rename died that had moved it and not yet the table's name."""
+        entry, prior = self.entry, self.entry.prior
+        if prior is None or not prior.managed or prior.location is None or self.store.exists(prior.location):
+            return
+        old = join(parent(entry.native), split_name(entry.away)[-1])
+        named_still = self.stored(entry.target) is not None and self.stored(entry.away) is None
+        if named_still and self.store.exists(old):
+            self.store.move(old, prior.location)
+
     def drop(self, name: str, kind: str = "table") -> None:
         self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
 

@@ -6,8 +6,7 @@ table's place. Other sessions see a gap between the two renames.
 
 from __future__ import annotations
 
-from planproof.catalog import split_name
-from planproof.publish.names import join, literal, parent, within
+from planproof.publish.names import join, literal, within
 from planproof.publish.partition import names, places, spec
 from planproof.publish.publication import Publication
 from planproof.session.protocol import StoredTable
@@ -79,16 +78,12 @@ class Rename:
 
     def _return_directories(self, publication: Publication) -> None:
         """A rename that died in the metastore may have moved a managed table's directory and not its name."""
-        entry, prior, store = publication.entry, publication.entry.prior, publication.store
+        entry, store = publication.entry, publication.store
         staged_is_away = not entry.external and not store.exists(entry.stage_location)
         name_is_free = publication.stored(entry.target) is None
         if staged_is_away and name_is_free and publication.stored(entry.staging) and store.exists(entry.native):
             store.move(entry.native, entry.stage_location)
-        old = join(parent(entry.native), split_name(entry.away)[-1])
-        if prior is not None and prior.managed and prior.location is not None and not store.exists(prior.location):
-            named_still = publication.stored(entry.target) is not None and publication.stored(entry.away) is None
-            if named_still and store.exists(old):
-                store.move(old, prior.location)
+        publication.return_old_directory()
 
 
 def repoint(publication: Publication, table: str, now: StoredTable | None) -> None:

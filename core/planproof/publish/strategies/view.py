@@ -48,7 +48,10 @@ class View:
 
     def undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
-        if prior is None or prior.kind != "table" or publication.stored(entry.target) is not None:
+        if prior is None or prior.kind != "table":
+            return
+        publication.return_old_directory()
+        if publication.stored(entry.target) is not None:
             return
         if publication.stored(entry.away) is not None:
             publication.rename(entry.away, entry.target)
