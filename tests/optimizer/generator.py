@@ -14,8 +14,9 @@ from random import Random
 from typing import Any
 
 from answers import Answer, answers, fails, row_by_row
-from grammar import ROOTS, Grammar
+from grammar import Grammar
 from rows import COLUMNS, STORED
+from vocabulary import ROOTS
 
 from planproof.api import Rewriting, optimize, plan
 from planproof.catalog import Catalog

@@ -11,67 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-KINDS = ("int", "long", "double", "decimal", "string", "lcase", "boolean")
-"""The kinds of one value; those of arrays are the keys of `ELEMENTS`."""
-ELEMENTS = {
-    "ints": "int",
-    "longs": "long",
-    "doubles": "double",
-    "decimals": "decimal",
-    "strings": "string",
-    "lcases": "lcase",
-    "grids": "ints",
-    "items": "item",
-    "entries": "entry",
-    "firms": "firm",
-    "pairs": "pair",
-}
-ROOTS = (*KINDS[:1], *KINDS, *list(ELEMENTS)[:7], "strings", "int", "boolean", "boolean")
-"""What whole expressions are: the kinds that most rules look at come more than once."""
-_TESTED = (*ELEMENTS, "items", "firms", "items", "firms")
-_PLAIN = ("ints", "longs", "doubles", "strings")
-_VALUES = {kind: array for array, kind in ELEMENTS.items()}
-_ZEROS = {"int": "0", "long": "0L", "double": "0D", "decimal": "CAST(0 AS DECIMAL(12,2))", "string": "''"}
-_FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "item": {
-        "int": ("qty", "ship.zip"),
-        "double": ("price",),
-        "string": ("sku", "city", "ship.city"),
-        "strings": ("tags",),
-    },
-    "entry": {"int": ("a",), "double": ("b",), "string": ("c", "e")},
-    "pair": {"int": ("value.a",), "double": ("value.b",), "string": ("key", "value.c")},
-    "firm": {"int": ("a", "n"), "string": ("b", "c", "e")},
-}
-_CONSTANTS: dict[str, tuple[str, ...]] = {
-    "int": ("k", "0", "1", "-1", "2147483647", "size(xs)"),
-    "long": ("big", "id", "0L", "9223372036854775807L"),
-    "double": ("d", "0D", "1.5D"),
-    "decimal": ("dec", "0.00", "99999999.99"),
-    "string": ("name", "'b'", "''", "box.label"),
-    "lcase": ("tongue", "CAST('B' AS STRING COLLATE UTF8_LCASE)"),
-    "boolean": ("true", "(k = 1)", "(name IS NULL)"),
-    "ints": ("xs", "items.qty", "slice(xs, 1, 0)", "flatten(grid)"),
-    "longs": ("ls",),
-    "doubles": ("ds", "box.items.price"),
-    "decimals": ("decs",),
-    "strings": ("words", "items.sku", "slice(words, 1, 0)", "array('a', 'b')"),
-    "lcases": ("tongues",),
-    "grids": ("grid",),
-    "items": ("items", "box.items", "items"),
-    "entries": ("map_values(attrs)",),
-    "firms": ("firm",),
-    "pairs": ("map_entries(attrs)",),
-}
-_SPREAD = "(size(filter(array_repeat(1, 200), (x, i) -> i < (hash(uuid()) & 255))) BETWEEN 80 AND 165)"
-"""True as long as each element gets a bound of its own: 122 of 200 are kept then, give or take 6."""
-_VOLATILE = (
-    _SPREAD,
-    "(get(transform(array_repeat(1, 5), x -> rand(3)), 0) < 0.5)",
-    "(size(filter(array_repeat(1, 9), x -> rand(3) < 0.2)) > 0)",
-    "exists(transform(array_repeat(1, 9), x -> rand(3)), r -> r < 0.2)",
-)
-_LOOKUP = "map_from_entries(transform(words, w -> struct(w, upper(w))))"
+from vocabulary import CONSTANTS, ELEMENTS, FIELDS, KINDS, LOOKUP, PLAIN, TESTED, VALUES, VOLATILE, ZEROS
 
 Scope = tuple[tuple[str, str], ...]
 
@@ -123,14 +63,14 @@ class Grammar:
         """Lambda variables of the kind, and fields of those that are structs; the inner ones likelier."""
         found = []
         for name, of in dict(self.scope).items():
-            found += [name] if of == kind else [f"{name}.{f}" for f in _FIELDS.get(of, {}).get(kind, ())]
+            found += [name] if of == kind else [f"{name}.{f}" for f in FIELDS.get(of, {}).get(kind, ())]
         return found + found[-2:]
 
     def _leaves(self, kind: str) -> list[str]:
         """Columns and constants; a column that a variable hides is none here."""
         hidden = {name for name, _ in self.scope}
-        found = [leaf for leaf in _CONSTANTS[kind] if not hidden & words(leaf)]
-        return found or [f"slice({_CONSTANTS[kind][0]}, 1, 0)"]
+        found = [leaf for leaf in CONSTANTS[kind] if not hidden & words(leaf)]
+        return found or [f"slice({CONSTANTS[kind][0]}, 1, 0)"]
 
     def _leaf(self, text: str, other: str = "1") -> str:
         """The text, where no variable hides one of its columns."""
@@ -175,14 +115,14 @@ class Grammar:
         name = self.chance.choice(visible)
         return self._raising(f"if({name} IS NULL AND {name} IS NOT NULL, element_at(slice(xs, 1, 0), 1), 1)")
 
-    def _predicate(self, function: str, depth: int, kinds: Sequence[str] = _TESTED) -> str:
+    def _predicate(self, function: str, depth: int, kinds: Sequence[str] = TESTED) -> str:
         array, element = self._array(depth, kinds)
         name = self._fresh()
         if self.chance.random() < 0.12:
             return f"{function}({array}, {name} -> {self._said_twice(depth, name, element)})"
         test = self.chance.random()
-        if element in _FIELDS and test > 0.75:
-            fields = self.chance.choice([f for f in _FIELDS[element].values() if len(f) > 1])
+        if element in FIELDS and test > 0.75:
+            fields = self.chance.choice([f for f in FIELDS[element].values() if len(f) > 1])
             one, other = self.chance.sample(fields, 2)
             return f"{function}({array}, {name} -> {name}.{one} {self.chance.choice(('>', '=', '<=>'))} {name}.{other})"
         if test < 0.06:
@@ -231,48 +171,48 @@ class Grammar:
                 ("exists(filter({0}, z -> z = {1}), z -> true)", "(filter({0}, z -> z > {1})[0] > {1})")
             )
         else:
-            sums = f"aggregate({{0}}, {_ZEROS.get(kind)}, (acc, z) -> acc + z % {{1}})"
+            sums = f"aggregate({{0}}, {ZEROS.get(kind)}, (acc, z) -> acc + z % {{1}})"
             forms = ("array_max(transform({0}, z -> coalesce({1}, z)))", "get(filter({0}, z -> z >= {1}), 0)")
             form = self.chance.choice((*forms, sums) if kind in ("int", "double") else forms)
             self.risky |= form == sums
         known = self._known(kind) or self._leaves(kind)
-        return form.format(self.chance.choice(self._leaves(_VALUES[kind])), self.chance.choice(known))
+        return form.format(self.chance.choice(self._leaves(VALUES[kind])), self.chance.choice(known))
 
     def _looped(self, kind: str, depth: int) -> str:
         """A loop that gives one value."""
         if kind == "boolean":
             return self._predicate(self.chance.choice(("exists", "forall")), depth)
         return self._pick(
-            lambda: f"array_max({self._transformed(_VALUES[kind], depth)})",
-            lambda: f"get({self._transformed(_VALUES[kind], depth)}, 0)",
+            lambda: f"array_max({self._transformed(VALUES[kind], depth)})",
+            lambda: f"get({self._transformed(VALUES[kind], depth)}, 0)",
             lambda: (
-                self._reduced(kind, depth) if kind in _ZEROS else f"get({self._transformed(_VALUES[kind], depth)}, 0)"
+                self._reduced(kind, depth) if kind in ZEROS else f"get({self._transformed(VALUES[kind], depth)}, 0)"
             ),
-            lambda: self._raising(f"{self._transformed(_VALUES[kind], depth)}[0]"),
+            lambda: self._raising(f"{self._transformed(VALUES[kind], depth)}[0]"),
         )
 
     def _reduced(self, kind: str, depth: int) -> str:
         """An aggregate, with a last step now and then, and with a struct as its accumulator."""
         fixed = self.chance.random() < 0.25
-        array, element = (self.chance.choice(self._leaves(_VALUES[kind])), kind) if fixed else self._array(depth)
+        array, element = (self.chance.choice(self._leaves(VALUES[kind])), kind) if fixed else self._array(depth)
         name = self._fresh()
         self.risky |= kind in ("int", "long", "decimal")
         step = {"string": "concat({}, {})", "decimal": "CAST({1} + {0} AS DECIMAL(12,2))"}.get(kind, "{} + {}")
         step = self.chance.choice((step, "{1} + {0}")) if kind in ("int", "long", "double") else step
         body = self._outer(kind, depth, (name, kind)) if fixed else self._body(kind, depth, (name, element))
         if self.chance.random() < 0.2 and name != "acc":
-            start = f"named_struct('s', {_ZEROS[kind]}, 'n', 0)"
+            start = f"named_struct('s', {ZEROS[kind]}, 'n', 0)"
             made = f"named_struct('s', {step.format('acc.s', f'({body})')}, 'n', acc.n + 1)"
             return f"aggregate({array}, {start}, (acc, {name}) -> {made}, acc -> acc.s)"
         last, shared = "", self._again(kind)
         if self.chance.random() < (0.6 if fixed else 0.25):
             more = body if fixed else self.chance.choice(shared) if shared else self._body(kind, depth, ("acc", kind))
             last = f", acc -> {step.format('acc', f'({more})')}"
-        return f"aggregate({array}, {_ZEROS[kind]}, (acc, {name}) -> {step.format('acc', f'({body})')}{last})"
+        return f"aggregate({array}, {ZEROS[kind]}, (acc, {name}) -> {step.format('acc', f'({body})')}{last})"
 
     def _any(self, kind: str, depth: int) -> str:
         """What there is of every kind."""
-        v, array = self.value, _VALUES[kind]
+        v, array = self.value, VALUES[kind]
         return self._pick(
             lambda: f"coalesce({v(kind, depth)}, {v(kind, depth)})",
             lambda: f"if({v('boolean', depth)}, {v(kind, depth)}, {v(kind, depth)})",
@@ -349,10 +289,10 @@ class Grammar:
             lambda: self._any("string", depth),
             lambda: f"CAST({v('int', depth)} AS STRING)",
             lambda: self._reduced("string", depth),
-            lambda: self._raising(f"{self._leaf(_LOOKUP, 'map()')}[{v('string', depth)}]"),
+            lambda: self._raising(f"{self._leaf(LOOKUP, 'map()')}[{v('string', depth)}]"),
             lambda: f"array_join({v('strings', depth)}, ',')",
-            lambda: f"to_json(struct({self._array(depth, _PLAIN)[0]}, {self._array(depth, _PLAIN)[0]}))",
-            lambda: f"to_json(arrays_zip({self._array(depth, _PLAIN)[0]}, {v('ints', depth)}))",
+            lambda: f"to_json(struct({self._array(depth, PLAIN)[0]}, {self._array(depth, PLAIN)[0]}))",
+            lambda: f"to_json(arrays_zip({self._array(depth, PLAIN)[0]}, {v('ints', depth)}))",
         )
 
     def _lcase(self, depth: int) -> str:
@@ -382,12 +322,12 @@ class Grammar:
             lambda: self._over_fields(depth),
             lambda: self._raising(f"({v('string', depth)} LIKE {v('string', depth)})"),
             lambda: f"CAST({v(self.chance.choice(('int', 'double', 'decimal')), depth)} AS BOOLEAN)",
-            lambda: self.chance.choice(_VOLATILE),
+            lambda: self.chance.choice(VOLATILE),
         )
 
     def _counted(self, depth: int) -> str:
         compared = self.chance.choice(("{} > 0", "{} >= 1", "{} = 0", "0 < {}", "{} > 1", "{} != 0"))
-        kinds = self.chance.choice((_TESTED, ("ints", "longs")))
+        kinds = self.chance.choice((TESTED, ("ints", "longs")))
         return f"({compared.format('size(' + self._predicate('filter', depth, kinds) + ')')})"
 
     def _fused(self, depth: int) -> str:
@@ -433,7 +373,7 @@ class Grammar:
         if self.chance.random() < 0.05:
             return f"exists(array_repeat(1, 200), {name} -> (hash(uuid()) & 1) = {name})"
         array, within = self.value(kind, depth), self.within((name, one))
-        fixed = [c for c in _CONSTANTS[one] if not c[0].islower()]
+        fixed = [c for c in CONSTANTS[one] if not c[0].islower()]
         outer = self.value(one, depth) if self.chance.random() < 0.7 else self.chance.choice(self._leaves(one))
         sought = self._pick(
             lambda: self._body(one, depth, (name, one)),
@@ -473,7 +413,7 @@ class Grammar:
             known = self._known(kind)
             array = self.chance.choice(known or self._leaves(kind))
             return f"transform({array}, {name} -> {self._branched(depth, name, of)})"
-        if element == of and of in _ZEROS and self.chance.random() < 0.2:
+        if element == of and of in ZEROS and self.chance.random() < 0.2:
             sign = "||" if of == "string" else self.chance.choice("+-*%") if of == "double" else "-"
             sides = [name, self._outer(of, depth, (name, of))]
             self.chance.shuffle(sides)
@@ -517,7 +457,7 @@ class Grammar:
         return f"flatten(transform({array}, {name} -> {self._body(kind, depth, (name, element))}))"
 
     def _made(self, kind: str, depth: int) -> str:
-        fields = _FIELDS["item"].get(ELEMENTS[kind], ())
+        fields = FIELDS["item"].get(ELEMENTS[kind], ())
         paths: list[Callable[[], str]] = [
             lambda: f"transform({self._leaf('items', 'box.items')}, x -> x.{self.chance.choice(fields)})",
             lambda: f"{self._filtered('items', depth)}.{self.chance.choice(fields)}",

@@ -13,7 +13,8 @@ from typing import Any
 
 from answers import answer, answers
 from generator import CATALOG, WIDTH, Tally
-from grammar import ROOTS, Grammar, words
+from grammar import Grammar, words
+from vocabulary import ROOTS
 
 from planproof.api import optimize, plan
 from planproof.conf import Conf
