@@ -132,15 +132,17 @@ def test_what_is_not_known_is_left_out_with_the_reason(project: Any) -> None:
             "void": {"sql": "select null as x"},
             "twice": {"sql": "select 1 as a, 2 as A"},
             "more": {"sql": "select 1 as a", "columns": {"a": "int", "gone": "int"}},
+            "described": {"sql": "select 1 as a", "columns": {"a": "int", "old": {"description": "no more"}}},
             "growing": {"sql": "select 1 as a", "config": {"materialized": "incremental"}},
             "inline": {"sql": "select 1 as a", "config": {"materialized": "ephemeral"}},
         }
     )
     done = json.loads(infer(where, "--json").output)
     assert done["files"] == {}
-    assert set(done["left"]) == {"missing", "void", "twice", "more", "growing"}
+    assert set(done["left"]) == {"missing", "void", "twice", "more", "described", "growing"}
     assert "always NULL" in done["left"]["void"]
     assert "gone" in done["left"]["more"]
+    assert "old" in done["left"]["described"]
     assert not list((where / "models").iterdir())
 
 

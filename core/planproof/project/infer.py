@@ -14,7 +14,7 @@ from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import declared_columns
+from planproof.project.nodes import documented_columns
 from planproof.project.offline import DBT_CONF, OfflineCheck
 from planproof.project.selection import selected
 from planproof.project.sources import read_frozen
@@ -90,9 +90,10 @@ def _inferred(check: OfflineCheck, project: Project, node: ProjectNode, conf: Co
     names = [c.name.lower() for c in columns]
     if len(set(names)) < len(names):
         return Inferred(node, reason="it produces two columns of one name")
-    spare = [name for name, *_ in declared_columns(node.raw) if name.lower() not in names]
+    # A description is enough to spoil it: dbt builds no model whose contract has a column without a type.
+    spare = [name for name in documented_columns(node.raw) if name.lower() not in names]
     if spare:
-        return Inferred(node, reason=f"its YAML declares {', '.join(spare)}, which it does not produce")
+        return Inferred(node, reason=f"its YAML names {', '.join(spare)}, which it does not produce")
     return Inferred(node, columns)
 
 

@@ -153,6 +153,11 @@ def place_of(node: Node) -> str:
     return f"{name} ({file})" if isinstance(file, str) and file else name
 
 
+def documented_columns(node: Node) -> list[str]:
+    """The columns that the node's YAML names, with a `data_type` or without."""
+    return list(_columns(node, place_of(node)))
+
+
 def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
     """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
     where = place_of(node)
