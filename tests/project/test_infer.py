@@ -133,16 +133,20 @@ def test_what_is_not_known_is_left_out_with_the_reason(project: Any) -> None:
             "twice": {"sql": "select 1 as a, 2 as A"},
             "more": {"sql": "select 1 as a", "columns": {"a": "int", "gone": "int"}},
             "described": {"sql": "select 1 as a", "columns": {"a": "int", "old": {"description": "no more"}}},
+            "other": {"sql": "select 1 as a", "columns": {"a": "varchar(3)"}},
+            "foreign": {"sql": "select 'x' as a, 1 as b", "columns": {"a": "text"}},
             "growing": {"sql": "select 1 as a", "config": {"materialized": "incremental"}},
             "inline": {"sql": "select 1 as a", "config": {"materialized": "ephemeral"}},
         }
     )
     done = json.loads(infer(where, "--json").output)
     assert done["files"] == {}
-    assert set(done["left"]) == {"missing", "void", "twice", "more", "described", "growing"}
+    assert set(done["left"]) == {"missing", "void", "twice", "more", "described", "other", "foreign", "growing"}
     assert "always NULL" in done["left"]["void"]
     assert "gone" in done["left"]["more"]
     assert "old" in done["left"]["described"]
+    assert "a: promised string, found int" in done["left"]["other"]
+    assert "text" in done["left"]["foreign"]
     assert not list((where / "models").iterdir())
 
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planproof.conf import Conf
+from planproof.invariants import contract as terms
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import documented_columns
+from planproof.project.nodes import contract_of, documented_columns, settings_of
 from planproof.project.offline import DBT_CONF, OfflineCheck
 from planproof.project.selection import selected
 from planproof.project.sources import read_frozen
-from planproof.schema import LogicalField
+from planproof.report.model import Verdict
+from planproof.schema import LogicalField, PhysicalSchema
 from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
@@ -81,8 +83,8 @@ def _inferred(check: OfflineCheck, project: Project, node: ProjectNode, conf: Co
     if reason is not None:
         return Inferred(node, reason=reason)
     try:
-        schema = check.plan(node).schema
-        columns = tuple(_column(f, conf, tighten) for f in schema)
+        plan = check.plan(node)
+        columns = tuple(_column(f, conf, tighten) for f in plan.schema)
     except Unknown as unknown:
         return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
     except AnalysisError as error:
@@ -94,7 +96,26 @@ def _inferred(check: OfflineCheck, project: Project, node: ProjectNode, conf: Co
     spare = [name for name in documented_columns(node.raw) if name.lower() not in names]
     if spare:
         return Inferred(node, reason=f"its YAML names {', '.join(spare)}, which it does not produce")
-    return Inferred(node, columns)
+    broken = _broken(node, columns, plan.physical_schema, conf)
+    return Inferred(node, reason=f"its YAML says otherwise: {broken}") if broken else Inferred(node, columns)
+
+
+def _broken(node: ProjectNode, columns: Iterable[InferredColumn], found: PhysicalSchema, conf: Conf) -> str | None:
+    """What of the author's own types and names the model breaks, once a contract makes promises of them."""
+    raw, forms = node.raw, {str(c.get("name") or key): c for key, c in (node.raw.get("columns") or {}).items()}
+    written = {name.lower(): name for name in forms}
+    for column in columns:
+        name = written.get(column.name.lower(), column.name)
+        form = forms.get(name) or {"name": name}
+        forms[name] = form if form.get("data_type") else {**form, "data_type": column.data_type}
+    promised = {**raw, "columns": forms, "config": {**(raw.get("config") or {}), "contract": {"enforced": True}}}
+    try:
+        contract = contract_of(promised, conf)
+    except ProjectError as error:
+        return str(error)
+    assert contract is not None
+    findings = terms.check(contract, found, {}, None, settings_of(raw), "contract", lambda column: None)
+    return next((f.message for f in findings if f.verdict is Verdict.VIOLATED), None)
 
 
 def _refusal(project: Project, node: ProjectNode) -> str | None:
