@@ -37,6 +37,7 @@ def test_a_model_has_what_its_node_says():
     assert model.options == {"location_root": "/data"}
     assert (model.file, model.unique_id, model.file_format) == ("models/mart.sql", "model.shop.mart", "parquet")
     assert model_of(node(config={"partition_by": ["a", "b"]})).partition_by == ("a", "b")
+    assert model_of(node(config={"partition_by": {"field": "a"}, "materialized": "view"})).partition_by == ()
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,8 @@ def model_of(
             contract=contract_of(node, conf),
             materialized=materialized_of(node),
             incremental_strategy=_strategy(_text(config, "incremental_strategy", where)),
-            partition_by=_names(config, "partition_by", where),
+            # dbt does not look at a view's, which may be another warehouse's form of it.
+            partition_by=() if materialized_of(node) == "view" else _names(config, "partition_by", where),
             settings=settings_of(node, defaults=defaults, overrides=overrides),
             file=_text(node, "original_file_path", where),
             unique_id=_text(node, "unique_id", where),
