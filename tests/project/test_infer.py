@@ -191,3 +191,36 @@ def test_an_empty_file_is_filled(tmp_path: Path) -> None:
     (tmp_path / "x.yml").write_text("# nothing yet\n")
     text, said = with_contracts(tmp_path / "x.yml", [])
     assert (yaml.safe_load(text)["models"], said) == ([], [])
+
+
+SHARED = """
+models:
+  - name: a
+    columns:
+      - &id
+        name: id  # of both
+        description: The key
+  - name: b
+    columns:
+      - *id
+"""
+
+
+def test_columns_that_an_anchor_shares_get_one_type_or_none(project: Any) -> None:
+    models = {n: {"sql": "select 1 as id", "patch_path": "shop://models/all.yml"} for n in "ab"}
+    where = project(models, {"models/all.yml": SHARED})
+    assert infer(where).exit_code == 0
+    for model in yaml.safe_load((where / "models/all.yml").read_text())["models"]:
+        assert model["columns"] == [{"name": "id", "description": "The key", "data_type": "int"}]
+
+
+@pytest.mark.parametrize("text", [SHARED, SHARED.replace("- *id", "- {<<: *id, quote: false}")])
+def test_columns_that_an_anchor_shares_and_that_differ_are_an_error(project: Any, text: str) -> None:
+    models = {
+        n: {"sql": f"select {v} as id", "patch_path": "shop://models/all.yml"} for n, v in (("a", 1), ("b", "'x'"))
+    }
+    where = project(models, {"models/all.yml": text})
+    done = infer(where)
+    assert done.exit_code == 2
+    assert "b would get what another model is promised" in done.output
+    assert (where / "models/all.yml").read_text() == text

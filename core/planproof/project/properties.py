@@ -19,10 +19,26 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
     """The file's text with the contracts added, and what was added, a line each. Nothing is written.
 
     What the author declared stays: a column's own type and constraints are never changed. Raises `ProjectError` for a
-    file that cannot be read.
+    file that cannot be read, or in which an anchor shares between models what is to differ.
     """
     yaml = _yaml()
-    form = _loaded(yaml, file)
+    form, inferred = _loaded(yaml, file), list(inferred)
+    meant = _plain(form)
+    said = _promises(file, form, inferred)
+    _promises(file, meant, inferred)
+    text = io.StringIO()
+    yaml.dump(form, text)
+    written = _plain(yaml.load(text.getvalue()))
+    if written != meant:
+        shared = [m["name"] for m, found in zip(meant["models"], written["models"], strict=True) if m != found]
+        raise ProjectError(
+            f"{file}: {', '.join(shared)} would get what another model is promised, as a YAML anchor shares it; "
+            "write it out for each, or leave these models out by --exclude"
+        )
+    return text.getvalue(), said
+
+
+def _promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
     models = form.setdefault("models", CommentedSeq())
     if not isinstance(models, list):
         raise ProjectError(f"{file}: `models` is {type(models).__name__}, not a list")
@@ -33,9 +49,14 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
         if not found:
             models.append(entry)
         said += [f"{one.node.name}: {line}" for line in _promise(file, entry, one.columns)]
-    text = io.StringIO()
-    yaml.dump(form, text)
-    return text.getvalue(), said
+    return said
+
+
+def _plain(form: Any) -> Any:
+    """The values alone, each in its own place: what an anchor shares is repeated."""
+    if isinstance(form, MutableMapping):
+        return {key: _plain(value) for key, value in form.items()}
+    return [_plain(value) for value in form] if isinstance(form, list) else form
 
 
 def _yaml() -> YAML:
