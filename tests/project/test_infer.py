@@ -193,6 +193,19 @@ def test_an_empty_file_is_filled(tmp_path: Path) -> None:
     assert (yaml.safe_load(text)["models"], said) == ([], [])
 
 
+def test_names_that_need_quotes_get_them(project: Any) -> None:
+    yml = "models:\n  - name: marts\n    columns:\n      - name: a b\n        description: two\n"
+    model = {"sql": "select 1 as `no`, 2 as `a b`, 3 as `c-d`, 4 as `: [`", "patch_path": "shop://models/all.yml"}
+    where = project({"marts": model, "odd": {"sql": "select 1 as `a``b`"}}, {"models/all.yml": yml})
+    assert "left out odd: " in infer(where).output
+    assert yaml.safe_load((where / "models/all.yml").read_text())["models"][0]["columns"] == [
+        {"name": "a b", "description": "two", "data_type": "int", "quote": True},
+        {"name": "no", "data_type": "int"},
+        {"name": "c-d", "data_type": "int", "quote": True},
+        {"name": ": [", "data_type": "int", "quote": True},
+    ]
+
+
 SHARED = """
 models:
   - name: a

@@ -21,7 +21,7 @@ from planproof.project.selection import selected
 from planproof.project.sources import read_frozen
 from planproof.report.model import Verdict
 from planproof.schema import LogicalField, PhysicalSchema
-from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
+from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quoted_if_needed
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""
@@ -29,11 +29,13 @@ CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """`not_null` says why the column holds no null; None where nothing proves it, or nobody asked."""
+    """`not_null` says why the column holds no null; None where nothing proves it, or nobody asked. `quote`: the name
+    is none that dbt may write without quotes."""
 
     name: str
     data_type: str
     not_null: str | None = None
+    quote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,10 @@ def _refusal(project: Project, node: ProjectNode) -> str | None:
 def _column(field: LogicalField, conf: Conf, tighten: bool) -> InferredColumn:
     if field.type == VOID:
         raise Unknown(f"the type of {field.name}, which is always NULL; cast it")
-    spelled = spelling(field.type, conf)
-    return InferredColumn(field.name, spelled, field.evidence if tighten else None)
+    if "`" in field.name:
+        raise Unknown(f"how dbt quotes the name {field.name}; give the column another")
+    spelled, quote = spelling(field.type, conf), quoted_if_needed(field.name) != field.name
+    return InferredColumn(field.name, spelled, field.evidence if tighten else None, quote)
 
 
 def spelling(data_type: DataType, conf: Conf) -> str:

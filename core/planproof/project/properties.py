@@ -10,6 +10,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+from yaml import YAMLError as PlainYAMLError
+from yaml import safe_load
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
@@ -45,7 +48,7 @@ def _promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
     said: list[str] = []
     for one in inferred:
         found = [m for m in models if isinstance(m, MutableMapping) and m.get("name") == one.node.name]
-        entry = found[0] if found else CommentedMap(name=one.node.name)
+        entry = found[0] if found else CommentedMap(name=_text(one.node.name))
         if not found:
             models.append(entry)
         said += [f"{one.node.name}: {line}" for line in _promise(file, entry, one.columns)]
@@ -94,7 +97,7 @@ def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[
     for column in columns:
         form = known.get(column.name.lower())
         if form is None:
-            form = CommentedMap(name=column.name)
+            form = CommentedMap(name=_text(column.name))
             given.append(form)
         said += _column(file, form, column)
     return said
@@ -105,12 +108,25 @@ def _column(file: Path, form: Any, column: InferredColumn) -> list[str]:
     if not form.get("data_type"):
         form["data_type"] = column.data_type
         said.append(f"{column.name} {column.data_type}")
+    if column.quote and form.get("quote") is None:
+        form["quote"] = True
+        said.append(f"{column.name} quoted")
     constraints = form.get("constraints") or []
     if column.not_null and not any(c.get("type") in ("not_null", "primary_key") for c in constraints):
         listed = form.setdefault("constraints", CommentedSeq())
         listed.append(CommentedMap(type="not_null"))
         said.append(f"{column.name} NOT NULL ({column.not_null})")
     return said
+
+
+def _text(name: str) -> str:
+    """A name that dbt reads back as one: its YAML is 1.1, where a plain `no` is false."""
+    try:
+        plain = safe_load(name) == name
+    except PlainYAMLError:
+        plain = False
+    quoted: str = DoubleQuotedScalarString(name)
+    return name if plain else quoted
 
 
 def _mapping(file: Path, form: Any, key: str) -> Any:
