@@ -38,6 +38,8 @@ def test_a_model_has_what_its_node_says():
     assert (model.file, model.unique_id, model.file_format) == ("models/mart.sql", "model.shop.mart", "parquet")
     assert model_of(node(config={"partition_by": ["a", "b"]})).partition_by == ("a", "b")
     assert model_of(node(config={"partition_by": {"field": "a"}, "materialized": "view"})).partition_by == ()
+    assert model_of(node(config={"partition_by": "`a, b`, c,`d``e`"})).partition_by == ("a, b", "c", "d`e")
+    assert model_of(node(config={"clustered_by": ["`a`"], "buckets": 2})).options["clustered_by"] == ("a",)
 
 
 @pytest.mark.parametrize(

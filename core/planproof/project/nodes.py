@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from planproof.types import DataType, TypeSyntaxError, parse_type, quoted_if_nee
 
 Node = Mapping[str, Any]
 
+_LISTED = re.compile(r"`((?:``|[^`])+)`|([^,`\s][^,`]*)")
 _OPTIONS = (
     "location_root",
     "options",
@@ -57,16 +59,42 @@ def model_of(
             materialized=materialized_of(node),
             incremental_strategy=_strategy(_text(config, "incremental_strategy", where)),
             # dbt does not look at a view's, which may be another warehouse's form of it.
-            partition_by=() if materialized_of(node) == "view" else _names(config, "partition_by", where),
+            partition_by=() if materialized_of(node) == "view" else _listed(config, "partition_by", where),
             settings=settings_of(node, defaults=defaults, overrides=overrides),
             file=_text(node, "original_file_path", where),
             unique_id=_text(node, "unique_id", where),
             file_format=_text(config, "file_format", where) or "parquet",
-            options={key: config[key] for key in _OPTIONS if config.get(key) is not None},
+            options=_options(config, materialized_of(node), where),
             comment=_comment(node, config),
         )
     except ContractError as error:
         raise ProjectError(f"{where}: {error}") from error
+
+
+def _options(config: Node, materialized: str, where: str) -> dict[str, Any]:
+    given = {key: config[key] for key in _OPTIONS if config.get(key) is not None}
+    if "clustered_by" in given and materialized != "view":
+        given["clustered_by"] = _listed(config, "clustered_by", where)
+    return given
+
+
+def _listed(config: Node, key: str, where: str) -> tuple[str, ...]:
+    return listed_columns(_names(config, key, where))
+
+
+def listed_columns(given: Sequence[str]) -> tuple[str, ...]:
+    """The columns of `partition_by` and `clustered_by`: dbt-spark puts each text into its statement as it is, which may
+    be in backticks, or name several columns.
+
+    >>> listed_columns(["day", "`the hour`, zone"])
+    ('day', 'the hour', 'zone')
+    """
+    names: list[str] = []
+    for text in given:
+        # A transform (`days(at)`) is no column; the formats that know some are not written here.
+        found = [] if "(" in text else _LISTED.findall(text)
+        names += [quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in found] or [text]
+    return tuple(names)
 
 
 def _strategy(given: str | None) -> str:

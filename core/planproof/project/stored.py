@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.contract import Contract
 from planproof.project.manifest import ProjectNode
-from planproof.project.nodes import Node, settings_of
+from planproof.project.nodes import Node, listed_columns, settings_of
 from planproof.project.sources import Known
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.types import DataType, as_nullable
@@ -85,7 +85,7 @@ def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None
 def _partition_by(raw: Node) -> list[str]:
     given: Any = (raw.get("config") or {}).get("partition_by")
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return [str(name).lower() for name in names]
+    return [name.lower() for name in listed_columns(list(map(str, names)))]
 
 
 def _forgetful(fields: Sequence[LogicalField]) -> tuple[Column, ...]:
