@@ -20,7 +20,6 @@ _TOKEN = re.compile(
       | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 _READS = ("select", "show", "describe", "desc", "explain", "set", "use")
 _ALL_ROWS = ["when", "matched", "then", "update", "set", "*", "when", "not", "matched", "then", "insert", "*"]
 _ABOUT = ("grant", "revoke", "comment", "analyze", "refresh")
@@ -233,7 +232,9 @@ class _Tokens:
         return tuple(parts)
 
     def string(self) -> str:
-        return unescape(self.next("string")[1:-1])
+        from planproof.sql.strings import unescape
+
+        return unescape(self.next("string"))
 
     def names(self) -> tuple[str, ...]:
         """`(a, b)`: plain names only; a type or a transform is not understood."""
@@ -294,16 +295,3 @@ class _Tokens:
 
     def _is(self, kind: str) -> bool:
         return self.found is not None and self.found.lastgroup == kind
-
-
-def unescape(text: str) -> str:
-    r"""A Spark string literal's value without its quotes (SparkParserUtils.unescapeSQLString, common escapes).
-
-    >>> unescape(r"it\'s")
-    "it's"
-    """
-    return re.sub(r"\\(.)", lambda m: _escaped(m.group(1)), text, flags=re.DOTALL)
-
-
-def _escaped(char: str) -> str:
-    return "\\" + char if char in "%_" else _ESCAPES.get(char, char)

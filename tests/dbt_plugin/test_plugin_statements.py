@@ -38,6 +38,11 @@ def test_a_table_with_every_clause() -> None:
     }
 
 
+def test_texts_say_what_spark_reads() -> None:
+    found = read(r"create table s.t comment 'it\'s C:\new \u0041 \101 100\%' using parquet as select 1")
+    assert found.clauses["comment"] == "it's C:\new A A 100\\%"
+
+
 def test_views_and_their_columns() -> None:
     found = read("create or replace view `s`.`my``view` (`id` comment 'the number', b)\ncomment 'x' as\nselect 1, 2")
     assert found == Statement(
