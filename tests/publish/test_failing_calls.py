@@ -25,6 +25,7 @@ Rows = list[tuple[Any, ...]]
 CASES: dict[str, tuple[str | None, dict[str, Any], Rows | None, Rows]] = {
     "first": (None, {"sql": "select 2 as id"}, None, [(2,)]),
     "placed": (None, {"sql": "select 2 as id", "options": {"location_root": "{root}/lake"}}, None, [(2,)]),
+    "moved": (OLD, {"sql": "select 2 as id", "options": {"location_root": "{root}/lake"}}, [(1, "a")], [(2,)]),
     "same": (OLD, {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")]),
     "changed": (OLD, {"sql": "select 2L as id"}, [(1, "a")], [(2,)]),
     "parts": (PARTS, PART_DELTA, [(1, "x"), (2, "y")], [(3, "x"), (4, "z")]),

@@ -31,17 +31,25 @@ class Case:
     ) -> None:
         self.strategy, self.before, self.model, self.old, self.new = strategy, before, model, old, new
         self.columns: tuple[tuple[str, str], ...] = more.get("columns", ())
+        self.moved: bool = more.get("moved", False)
         self.is_delta: bool = more.get("is_delta", strategy in ("append", "partitions"))
 
 
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
+PLACED = "create table {t} using parquet location '{root}/mine' as select 1 as id, 'a' as s"
+LAKE = {"location_root": "{root}/lake"}
 VERSIONED = [OLD, "alter table {t} set location '{root}/__planproof/t/v0'", "insert into {t} select 5, 'v'"]
 
 CASES = {
     "first": Case("rename", [], {"sql": "select 2 as id"}, None, [(2,)]),
-    "first, with a place": Case(
-        "rename", [], {"sql": "select 2 as id", "options": {"location_root": "{root}/lake"}}, None, [(2,)]
+    "first, with a place": Case("rename", [], {"sql": "select 2 as id", "options": LAKE}, None, [(2,)]),
+    "to a place": Case("rename", [OLD], {"sql": "select 2 as id", "options": LAKE}, [(1, "a")], [(2,)], moved=True),
+    "from a version to a place": Case(
+        "rename", VERSIONED, {"sql": "select 2 as id", "options": LAKE}, [(5, "v")], [(2,)], moved=True
+    ),
+    "from place to place": Case(
+        "rename", [PLACED], {"sql": "select 2 as id", "options": LAKE}, [(1, "a")], [(2,)], moved=True
     ),
     "another schema": Case("rename", [OLD], {"sql": "select 2L as id"}, [(1, "a")], [(2,)]),
     "another schema over a version": Case("rename", VERSIONED, {"sql": "select 2L as id"}, [(5, "v")], [(2,)]),
@@ -53,7 +61,7 @@ CASES = {
     "location over a version": Case("location", VERSIONED, {"sql": "select 2 as id, 'b' as s"}, [(5, "v")], [(2, "b")]),
     "location of an external table": Case(
         "location",
-        ["create table {t} using parquet location '{root}/mine' as select 1 as id, 'a' as s"],
+        [PLACED],
         {"sql": "select 2 as id, 'b' as s"},
         [(1, "a")],
         [(2, "b")],
@@ -161,7 +169,14 @@ class World:
         names = Names.of(self.name, session.namespace, run, 1)
         target = session.table(quoted(names.target))
         going = publication(
-            session, names, target, self.case.strategy, self.root, dict(model.options), columns=self.case.columns
+            session,
+            names,
+            target,
+            self.case.strategy,
+            self.root,
+            dict(model.options),
+            columns=self.case.columns,
+            moved=self.case.moved,
         )
         begin = going.note if self.case.strategy == "view" else going.step
         begin("stage", statement=statement_of(going.entry.target, model, model.sql, target))

@@ -237,6 +237,21 @@ def data_root(target: StoredTable | None, location_root: str | None, home: str) 
     return location_root.rstrip("/") if location_root else home
 
 
+def moves(target: StoredTable | None, location_root: str | None) -> bool:
+    """Whether a table that is made anew gets another place: the model's `location_root`, below which it does not lie.
+
+    A root without a scheme is on whichever file system Spark takes it for: its path alone is compared.
+    """
+    if target is None or target.kind != "table" or not target.location or not location_root:
+        return False
+    if not re.match(r"/|[a-z][a-z0-9+.-]*:/", location_root, re.I):
+        return False  # A relative one lies where the catalog says.
+    now = data_root(target, None, "")
+    if location_root.startswith("/"):
+        now = re.sub("^[a-z0-9+.-]+://[^/]*", "", now)
+    return target.managed or not (within(now, location_root) and within(location_root, now))
+
+
 def prior_of(target: StoredTable | None) -> Prior | None:
     if target is None:
         return None
@@ -254,17 +269,20 @@ def publication(
     options: dict[str, Any],
     home: str | None = None,
     columns: tuple[tuple[str, str], ...] = (),
+    moved: bool = False,
 ) -> Publication:
     """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
 
     `root` is where journal and locks lie, `home` the database's location where that is another one: below it Spark
-    puts managed tables. `columns` (name, type) are what the target gets with the new rows.
+    puts managed tables. `columns` (name, type) are what the target gets with the new rows. `moved`: the new table goes
+    to the `location_root` of the options, wherever the old one lies.
     """
     home = home or root
     location_root = options.get("location_root")
     prior = prior_of(target)
-    managed = strategy == "rename" and (prior.managed if prior and prior.kind == "table" else not location_root)
-    data = data_root(target, location_root, home)
+    kept = prior is not None and prior.kind == "table" and not moved
+    managed = strategy == "rename" and (prior.managed if prior and kept else not location_root)
+    data = data_root(target if kept else None, location_root, home)
     folder = names.slug if within(data, home) and within(home, data) else names.full_slug
     current = prior.location if prior else None
     place = version(versions(data, folder), current, names.stamp)

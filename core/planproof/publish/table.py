@@ -10,7 +10,7 @@ from planproof.publish.audit import audit_files
 from planproof.publish.examine import examine_plans
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
-from planproof.publish.publication import Publication, publication
+from planproof.publish.publication import Publication, moves, publication
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
 from planproof.types import without_lengths
@@ -22,9 +22,10 @@ VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
 class Table:
     def begin(self, job: Job) -> Publication:
         refuse_foreign(job)
-        strategy = _strategy(job.target, job.examined.promised, job.model)
         options = dict(job.model.options)
-        return publication(job.session, job.names, job.target, strategy, job.root, options, job.home)
+        moved = moves(job.target, options.get("location_root"))
+        strategy = "rename" if moved else _strategy(job.target, job.examined.promised, job.model)
+        return publication(job.session, job.names, job.target, strategy, job.root, options, job.home, moved=moved)
 
     def stage(self, job: Job, publication: Publication) -> str:
         if publication.entry.strategy == "location":
