@@ -138,11 +138,18 @@ def thrift(tmp_path_factory: pytest.TempPathFactory, ports: Ports) -> Iterator[s
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
     }
+    hive = {
+        "hive.server2.thrift.port": str(port),
+        "hive.server2.thrift.bind.host": "127.0.0.1",
+        # With users of their own, sessions that close side by side may make Hive load its functions, for which pip's
+        # pyspark lacks a class (LlapSigner): from then on the server never answers who closes one.
+        "hive.server2.enable.doAs": "false",
+    }
     confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    hive = ["--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
+    confs += ["spark-internal", *(part for key, value in hive.items() for part in ("--hiveconf", f"{key}={value}"))]
     server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
     submit = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    command = [submit, "org.apache.spark.deploy.SparkSubmit", "--class", server, *confs, "spark-internal", *hive]
+    command = [submit, "org.apache.spark.deploy.SparkSubmit", "--class", server, *confs]
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
     with (home / "server.log").open("w") as log:
         process = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -255,7 +255,8 @@ def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
         # Each partition makes more calls of one kind: every second one is enough.
         at += 2 if "partition" in name else 1
     assert at >= 4
-    assert "rejected" in outcomes
+    # A view's journal begins with its one call, once it was audited: who takes over makes that call again.
+    assert ("rejected" in outcomes) == (name != "view")
 
 
 @pytest.mark.parametrize("name", ["another schema", "view over a table"])
