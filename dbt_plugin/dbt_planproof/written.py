@@ -41,6 +41,8 @@ def table_model(model: Model, statement: Statement, setting: Setting) -> Model |
     columns, buckets = clauses.get("clustered_by", (None, None))
     options = {
         **model.options,
+        # A project's own `location_clause` may leave it out.
+        "location_root": None if location is None else root,
         "options": clauses.get("options"),
         "tblproperties": clauses.get("tblproperties"),
         "clustered_by": columns,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import time
 from collections.abc import Iterable
@@ -29,6 +30,9 @@ from planproof.publish.owner import Owner
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
+
+_PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
+"""Scheme, host and path of a location."""
 
 UNDO, UNDONE = "undo", "undone"
 """The target is being brought back; it is back, and so are the files: only the staging table's name is left."""
@@ -240,16 +244,17 @@ def data_root(target: StoredTable | None, location_root: str | None, home: str) 
 def moves(target: StoredTable | None, location_root: str | None) -> bool:
     """Whether a table that is made anew gets another place: the model's `location_root`, below which it does not lie.
 
-    A root without a scheme is on whichever file system Spark takes it for: its path alone is compared.
+    A root that leaves out its scheme or its host has those that Spark took for it, and a relative one lies where the
+    catalog says: only what it says is compared.
     """
     if target is None or target.kind != "table" or not target.location or not location_root:
         return False
-    if not re.match(r"/|[a-z][a-z0-9+.-]*:/", location_root, re.I):
-        return False  # A relative one lies where the catalog says.
-    now = data_root(target, None, "")
-    if location_root.startswith("/"):
-        now = re.sub("^[a-z0-9+.-]+://[^/]*", "", now)
-    return target.managed or not (within(now, location_root) and within(location_root, now))
+    given, now = _PLACE.match(location_root), _PLACE.match(data_root(target, None, ""))
+    if given is None or now is None:
+        return False
+    said = any(one and one != other for one, other in zip(given.groups()[:2], now.groups()[:2]))
+    root, folder = (posixpath.normpath(re.sub("/+", "/", found[3] or "/")) for found in (given, now))
+    return target.managed or said or root != folder
 
 
 def prior_of(target: StoredTable | None) -> Prior | None:
