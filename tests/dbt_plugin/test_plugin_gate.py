@@ -188,14 +188,6 @@ def test_a_new_column_is_added_where_dbt_is_told_to(dbt: Any) -> None:
     assert dbt.reports["widened"]["strategy"] == "append"
 
 
-def test_a_table_under_a_location_root_is_published_again(dbt: Any) -> None:
-    model = "{{{{ config(materialized='table', file_format='parquet', location_root='{}') }}}} select {} as id"
-    for value in (1, 2):
-        dbt.write({"models/located.sql": model.format((dbt.root / "outside").as_uri(), value)})
-        assert dbt.run("run", "--select", "located").success, dbt.results
-        assert dbt.rows("located") == [(value,)]
-
-
 @pytest.mark.parametrize("columns", ["['`the day`', 'hour']", "'`the day`, hour'"])
 def test_partitions_are_named_as_dbt_writes_them(columns: str, dbt: Any) -> None:
     text = """
@@ -208,31 +200,6 @@ def test_partitions_are_named_as_dbt_writes_them(columns: str, dbt: Any) -> None
         assert dbt.run("run", "--select", "by_hour", *(["--full-refresh"] if value == 1 else [])).success, dbt.results
     assert dbt.rows("by_hour") == [(2, "x", 0), (2, "x", 1)]
     assert dbt.reports["by_hour"]["strategy"] == "partitions"
-
-
-def test_a_table_goes_where_its_location_root_says(dbt: Any) -> None:
-    """dbt drops the table and makes it there; an incremental one stays until it is made anew."""
-
-    def place() -> tuple[str, str]:
-        told = dbt.spark.sql(f"describe table extended {dbt.schema}.goes").collect()
-        found = {r.col_name: r.data_type for r in told}
-        return found["Type"], found["Location"]
-
-    for root, materialized, expected in (
-        (None, "table", "MANAGED"),
-        ("first", "table", "first/"),
-        ("first", "table", "first/"),
-        ("second x%20y", "table", "second x%20y/"),
-        ("third", "incremental", "second x%20y/"),
-    ):
-        located = "" if root is None else f", location_root='{dbt.root}/{root}'"
-        dbt.write({"models/goes.sql": f"{{{{ config(materialized='{materialized}'{located}) }}}} select 1 as id"})
-        assert dbt.run("run", "--select", "goes").success, dbt.results
-        assert expected in "".join(place())
-    assert place()[0] == "EXTERNAL"
-    assert dbt.rows("goes") == [(1,), (1,)]
-    assert dbt.run("run", "--select", "goes", "--full-refresh").success, dbt.results
-    assert f"{dbt.root}/third/" in place()[1]
 
 
 def remarks(dbt: Any) -> list[str]:

@@ -1,0 +1,59 @@
+"""Where dbt's tables lie: `location_root`, and what a project makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+
+def place(dbt: Any, name: str) -> tuple[str, str]:
+    told = dbt.spark.sql(f"describe table extended {dbt.schema}.{name}").collect()
+    found = {r.col_name: r.data_type for r in told}
+    return found["Type"], found["Location"]
+
+
+def test_a_table_under_a_location_root_is_published_again(dbt: Any) -> None:
+    model = "{{{{ config(materialized='table', file_format='parquet', location_root='{}') }}}} select {} as id"
+    for value in (1, 2):
+        dbt.write({"models/located.sql": model.format((dbt.root / "outside").as_uri(), value)})
+        assert dbt.run("run", "--select", "located").success, dbt.results
+        assert dbt.rows("located") == [(value,)]
+
+
+def test_a_table_goes_where_its_location_root_says(dbt: Any) -> None:
+    """dbt drops the table and makes it there; an incremental one stays until it is made anew."""
+    strategies = []
+    for root, materialized, expected in (
+        (None, "table", "MANAGED"),
+        ("first", "table", "first/"),
+        ("first", "table", "first/"),
+        ("second x%20y", "table", "second x%20y/"),
+        ("third", "incremental", "second x%20y/"),
+    ):
+        located = "" if root is None else f", location_root='{dbt.root}/{root}'"
+        dbt.write({"models/goes.sql": f"{{{{ config(materialized='{materialized}'{located}) }}}} select 1 as id"})
+        assert dbt.run("run", "--select", "goes").success, dbt.results
+        assert expected in "".join(place(dbt, "goes"))
+        strategies.append(dbt.reports["goes"]["strategy"])
+    assert strategies == ["rename", "rename", "location", "rename", "append"]
+    assert place(dbt, "goes")[0] == "EXTERNAL"
+    assert dbt.rows("goes") == [(1,), (1,)]
+    assert dbt.run("run", "--select", "goes", "--full-refresh").success, dbt.results
+    assert f"{dbt.root}/third/" in place(dbt, "goes")[1]
+
+
+def test_a_project_may_leave_the_location_out(dbt: Any) -> None:
+    model = "{{ config(materialized='table', file_format='parquet', location_root='/nowhere') }} select 1 as id"
+    dbt.write(
+        {"models/unplaced.sql": model, "macros/location.sql": "{% macro spark__location_clause() %}{% endmacro %}"}
+    )
+    try:
+        for _ in range(2):
+            assert dbt.run("run", "--select", "unplaced").success, dbt.results
+            assert place(dbt, "unplaced")[0] == "MANAGED"
+    finally:
+        (dbt.root / "macros/location.sql").unlink()
+    assert dbt.rows("unplaced") == [(1,)]
