@@ -86,6 +86,18 @@ class Publication:
     def set_location(self, name: str, location: str) -> None:
         self.run(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
 
+    def refresh(self) -> None:
+        """Has Spark read the target's files anew.
+
+        What is cached over them is built again from the plan that was cached, with the files that this plan listed:
+        only a refresh by path has it list them again (CacheManager.recacheByPath, which Spark's INSERT calls).
+        """
+        target = self.entry.target
+        self.run(f"REFRESH TABLE {target}")
+        location = self.location(target)
+        if location is not None:
+            self.run(f"REFRESH {literal(location)}")
+
     def rename(self, old: str, new: str, kind: str = "table") -> None:
         self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {new}")
 

@@ -50,7 +50,7 @@ class Append:
                 publication.store.delete(move.target)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
-            publication.run(f"REFRESH TABLE {entry.target}")
+            publication.refresh()
         publication.discard()
 
     def _planned(self, publication: Publication) -> tuple[tuple[Move, ...], list[PartitionPlace]]:
@@ -103,4 +103,4 @@ class Append:
             publication.run(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {place}")
         if root is not None and not any_one:
             publication.set_location(table, root)
-        publication.run(f"REFRESH TABLE {table}")
+        publication.refresh()

@@ -44,7 +44,7 @@ class Partitions:
             elif done:
                 publication.run(f"ALTER TABLE {entry.target} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
         if publication.stored(entry.target) is not None:
-            publication.run(f"REFRESH TABLE {entry.target}")
+            publication.refresh()
         publication.discard()
 
     def _switched(self, publication: Publication) -> list[bool]:
@@ -63,7 +63,7 @@ class Partitions:
     def finish(self, publication: Publication) -> None:
         entry = publication.entry
         publication.drop(entry.staging)
-        publication.run(f"REFRESH TABLE {entry.target}")
+        publication.refresh()
         kept = locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
         for swap in entry.partitions:
             if swap.old is None or any(within(location, swap.old) for location in kept):
