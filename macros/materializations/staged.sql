@@ -17,7 +17,7 @@
 
 
 {% macro planproof_name(what) %}
-  {%- set name = '__planproof_' ~ model.alias ~ '_' ~ invocation_id.replace('-', '')[:10] ~ '_' ~ what -%}
+  {%- set name = '__planproof_' ~ model.alias | lower ~ '_' ~ invocation_id.replace('-', '')[:10] ~ '_' ~ what -%}
   {{ return(api.Relation.create(database=none, schema=model.schema, identifier=name, type='table')) }}
 {% endmacro %}
 
@@ -44,15 +44,19 @@
 {% endmacro %}
 
 
-{#- The staged table takes the model's name; what bore it waits under another until that is done. -#}
+{#-
+  The staged table takes the model's name; what bore it waits under another until that is done. Hive keeps the name and
+  the folder in lower case: with `spark.sql.caseSensitive` Spark would look for the rows in one of the name's spelling.
+-#}
 {% macro planproof_swap(staged, existing) %}
   {%- set target = this.incorporate(type='table') -%}
+  {%- set kept = target.incorporate(path={'identifier': target.identifier | lower}) -%}
   {%- if existing is not none -%}
     {%- set away = planproof.planproof_away(existing) -%}
-    {%- do adapter.rename_relation(staged, target) -%}
+    {%- do adapter.rename_relation(staged, kept) -%}
     {%- do adapter.drop_relation(away) -%}
   {%- else -%}
-    {%- do adapter.rename_relation(staged, target) -%}
+    {%- do adapter.rename_relation(staged, kept) -%}
   {%- endif -%}
   {{ return(target) }}
 {% endmacro %}

@@ -99,7 +99,23 @@ class Publication:
             self.run(f"REFRESH {literal(location)}")
 
     def rename(self, old: str, new: str, kind: str = "table") -> None:
-        self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {new}")
+        kept = self._as_kept(new)
+        if kept != new and self.store.exists(self.entry.native) and not self.store.names(self.entry.native):
+            # Hive made it beside the one that Spark writes to; Spark renames no table onto a folder.
+            self.store.delete(self.entry.native)
+        self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {kept}")
+
+    def _as_kept(self, name: str) -> str:
+        """A name as the catalog will have it: Hive's are in lower case, as is the folder to which it moves a managed
+        table's files. Where `spark.sql.caseSensitive` is on, Spark looks for them in one that is spelt as the name was
+        (HiveExternalCatalog.renameTable).
+        """
+        lower = name.lower()
+        return name if name == lower or not self.session.conf.case_sensitive or self.is_in_memory() else lower
+
+    def is_in_memory(self) -> bool:
+        """Whether the session's catalog is one that ends with it."""
+        return bool(self.run("SET spark.sql.catalogImplementation")[0][1] == "in-memory")
 
     def return_old_directory(self) -> None:
         """Moves the old table's directory back, where a rename died that had moved it and not yet the table's name."""

@@ -51,7 +51,7 @@ def settle(publication: Publication, force: bool = False) -> Ending:
 
 def _refuse_another_catalog(publication: Publication) -> None:
     """Raises `SparkFailure` where the publish may stand in another metastore; an in-memory catalog died with it."""
-    if publication.run("SET spark.sql.catalogImplementation")[0][1] == "in-memory":
+    if publication.is_in_memory():
         return
     entry = publication.entry
     raise SparkFailure(
