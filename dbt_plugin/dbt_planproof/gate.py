@@ -19,6 +19,7 @@ from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
 from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
+from dbt_planproof.renamed import with_rows
 from dbt_planproof.scope import is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.statements import Statement
 from dbt_planproof.written import delta_model, plain_form, table_model, unterminated, view_model
@@ -189,6 +190,11 @@ class Gate:
         run, statement = self._open(), statements.read(sql)
         if statement.kind == "constrain" and self._is_judged(statement):
             return _answer()
+        if statement.kind == "rename":
+            self.let_through()
+            if with_rows(self.adapter, self.reach, statement, sql):
+                self._forget(statement, sql)
+                return _answer()
         if run is None:
             self._forget(statement, sql)
             return None

@@ -28,11 +28,11 @@ _ABOUT = ("grant", "revoke", "comment", "analyze", "refresh")
 @dataclass(frozen=True)
 class Statement:
     """One statement. `kind`: table, view, temp_view, insert, merge (which stores every row of its source as it is),
-    add_columns, retype_column, constrain, read, about (no row changes) or other.
+    add_columns, retype_column, constrain, rename, read, about (no row changes) or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
     values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite,
-    source. The columns that are added stand in `columns`, name and type.
+    source, to. The columns that are added stand in `columns`, name and type.
     """
 
     kind: str
@@ -153,6 +153,8 @@ def _alter(tokens: _Tokens, relation: tuple[str, ...]) -> Statement:
         return Statement("add_columns", relation, tokens.rest(), {"columns": tokens.typed_columns()})
     if tokens.take("add", "constraint"):
         return Statement("constrain", relation, tokens.rest())
+    if tokens.take("rename", "to"):
+        return Statement("rename", relation, "", {"to": tokens.name()})
     if tokens.take("change", "column"):
         tokens.part()
         tokens.expect("set", "not", "null")

@@ -57,3 +57,23 @@ def test_a_project_may_leave_the_location_out(dbt: Any) -> None:
     finally:
         (dbt.root / "macros/location.sql").unlink()
     assert dbt.rows("unplaced") == [(1,)]
+
+
+def test_a_renamed_table_keeps_its_rows(dbt: Any) -> None:
+    """Spark looks for a managed table's files in a folder of its new name."""
+    rename = """
+        {% macro renamed() %}
+          {% do run_query('alter table ' ~ target.schema ~ '.named rename to ' ~ target.schema ~ '.renamed') %}
+          {% set found = api.Relation.create(schema=target.schema, identifier='renamed', type='table') %}
+          {% do adapter.rename_relation(found, found.incorporate(path={'identifier': 'again'})) %}
+        {% endmacro %}
+        """
+    for value in (1, 2):
+        model = f"{{{{ config(materialized='table', file_format='parquet') }}}} select {value} as id"
+        dbt.write({"models/named.sql": model, "macros/renamed.sql": rename})
+        assert dbt.run("run", "--select", "named").success, dbt.results
+    assert dbt.reports["named"]["strategy"] == "location"
+    assert dbt.run("run-operation", "renamed").success
+    assert dbt.rows("again") == [(2,)]
+    assert dbt.run("run", "--select", "named").success, dbt.results
+    assert (dbt.rows("again"), dbt.rows("named")) == ([(2,)], [(2,)])

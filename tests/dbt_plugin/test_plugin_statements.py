@@ -73,7 +73,7 @@ def test_inserts() -> None:
         "insert into s.t select 1",
         "insert overwrite table s.t partition (d = 1) select 1",
         "drop table s.t",
-        "alter table s.t rename to s.u",
+        "alter table s.t partition (d = 1) rename to partition (d = 2)",
         "merge into s.t using x on true when matched then delete",
         "create table s.t comment 'never closed as select 1",
     ],
@@ -108,6 +108,8 @@ def test_added_columns_are_read_with_their_types(text: str, columns: tuple[tuple
     [
         ("alter table s.t alter column `id` type bigint;", "retype_column"),
         ("alter table s.t change column `id` set not null ;", "constrain"),
+        ("alter table s.t rename to s.u", "rename"),
+        ("alter table s.t rename column a to b", "other"),
         ("alter table s.t change column id comment 'x'", "other"),
         ("alter table s.t add constraint c1 check (id > 0);", "constrain"),
         ("alter table s.t add columns (a int", "other"),

@@ -1,0 +1,35 @@
+"""A table that dbt renames keeps its rows.
+
+Spark gives a renamed managed table the path of its new name (HiveExternalCatalog.renameTable), and nobody moves files
+that lie in a version directory: the table would read as empty.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dbt_planproof.reach import Reach
+from dbt_planproof.scope import is_reachable
+from dbt_planproof.statements import Statement
+from planproof.origin import AnalysisError
+from planproof.publish.names import PREFIX, literal, quoted
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import decoded
+
+
+def with_rows(adapter: Any, reach: Reach, statement: Statement, sql: str) -> bool:
+    """Runs a rename, and has the table point at its files again. False, and nothing is done, where it needs no help."""
+    old, new = statement.relation, statement.clauses["to"]
+    if not is_reachable(reach.method) or reach.refusal() is not None:
+        return False
+    try:
+        stored = reach.session().registered(quoted(old))
+    except (AnalysisError, SparkFailure):
+        return False
+    if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):
+        return False
+    adapter.execute_now(sql)
+    # Spark renames a table within its database.
+    named = quoted((*old[:-1], new[-1]))
+    adapter.execute_now(f"alter table {named} set location {literal(decoded(stored.location or ''))}")
+    return True
