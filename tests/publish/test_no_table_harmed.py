@@ -241,18 +241,24 @@ def test_the_current_catalog_must_be_sparks_own() -> None:
         Names.of("spark_catalog.shop.orders", ("other", "shop"), "r", 1)
 
 
-def test_rows_stay_with_an_upper_case_name_where_case_counts(shop: Shop) -> None:
+@pytest.mark.parametrize("prefix", ["", "Up_"])
+def test_rows_stay_with_an_upper_case_name_where_case_counts(shop: Shop, prefix: str) -> None:
     """Spark looks for the files of a renamed table in a folder of the name's own spelling, where Hive has none."""
     shop.spark.conf.set("spark.sql.caseSensitive", "true")
+    shop.database = f"{prefix}{shop.database}"
+    shop.sql(f"create database if not exists {shop.database}")
     try:
         shop.sql(f"create table {shop.database}.Old_One using parquet as select 0 as id")
         for table in ("New_One", "Old_One"):
             for sql in ("select 1 as id", "select 2 as id", "select 3L as id"):
-                assert shop.publish(sql, table).outcome == "published"
+                report = shop.publish(sql, table)
+                assert report.outcome == "published", report.error
                 assert shop.rows(table) == [(int(sql.split()[1].rstrip("L")),)]
             assert shop.publish("select 4 as id", table, materialized="view").outcome == "published"
             assert shop.publish("select 5 as id", table).outcome == "published"
             assert shop.publish("select 6 as id", table, **DELTA).outcome == "published"
             assert shop.rows(table) == [(5,), (6,)]
     finally:
+        if prefix:
+            shop.sql(f"drop database {shop.database} cascade")
         shop.spark.conf.unset("spark.sql.caseSensitive")

@@ -110,8 +110,11 @@ class Publication:
         table's files. Where `spark.sql.caseSensitive` is on, Spark looks for them in one that is spelt as the name was
         (HiveExternalCatalog.renameTable).
         """
-        lower = name.lower()
-        return name if name == lower or not self.session.conf.case_sensitive or self.is_in_memory() else lower
+        *database, table = split_name(name)
+        if table == table.lower() or not self.session.conf.case_sensitive or self.is_in_memory():
+            return name
+        # The database's name must stay the one that the old name has.
+        return quoted((*database, table.lower()))
 
     def is_in_memory(self) -> bool:
         """Whether the session's catalog is one that ends with it."""
