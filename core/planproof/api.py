@@ -185,7 +185,7 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     try:
         reason = _misread(sql, found.plan, plan)
     except (AnalysisError, Unknown) as error:
-        # A HAVING that repeats an item, say, means it by its text: nothing is wrong with the query here either.
+        # What grouping sets leave out, say, is meant by its text: nothing is wrong with the query here either.
         return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}")
     if reason is not None:
         return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)), reason)

@@ -100,4 +100,8 @@ SELECT name, max(array_max(transform(items, i -> i.qty))) AS m, max(get(filter(i
 SELECT a.id, transform(a.items, i -> concat(i.sku, i.city)) AS r, filter(b.items, i -> i.qty IS NOT NULL).price AS p FROM rows a LEFT JOIN rows b ON a.id = b.id + 1;
 SELECT a.id, transform(a.items, (i, n) -> i.qty IS NULL) AS r FROM rows a JOIN rows b ON a.id = b.id;
 SELECT id, i.qty, i.ship.city FROM rows LATERAL VIEW OUTER explode(items) x AS i;
-SELECT id, sum(i.qty) AS q, count(i.price) AS n FROM rows LATERAL VIEW explode(box.items) x AS i WHERE i.qty < 9 GROUP BY id
+SELECT id, sum(i.qty) AS q, count(i.price) AS n FROM rows LATERAL VIEW explode(box.items) x AS i WHERE i.qty < 9 GROUP BY id;
+SELECT name, max(size(filter(items, i -> i.qty > 0))) AS m FROM rows GROUP BY name HAVING max(size(filter(items, j -> j.qty>0))) > 0 ORDER BY max(size(filter(items, i -> i.qty > 0))) DESC, name;
+SELECT name, max(size(filter(items, i -> i.qty > 0))) FROM rows GROUP BY name ORDER BY max(size(filter(items, i -> i.qty > 0))) + 1 DESC NULLS LAST, name;
+SELECT exists(items, i -> i.sku = 'a') AS e, sum(aggregate(items, 0D, (a, i) -> a + i.price)) AS p, count(*) AS n FROM rows GROUP BY 1 HAVING exists(items, i -> i.sku = 'a') OR sum(aggregate(items, 0D, (a, i) -> a + i.price)) > 1;
+SELECT transform(words, w -> concat(w, upper(name))) AS r, count(*) AS n FROM rows GROUP BY r HAVING size(transform(words, w -> concat(w, upper(name)))) > 1

@@ -191,10 +191,29 @@ def test_an_item_that_the_groups_name_is_rewritten_once(group: str) -> None:
     assert rewritten(sql)[1] == ("hoist_invariants",)
 
 
-def test_groups_that_a_set_leaves_out_and_what_a_having_repeats_are_left_alone() -> None:
+def test_groups_that_a_set_leaves_out_are_left_alone() -> None:
     item = "transform(xs, x -> concat(x, upper(name)))"
-    sets = f"SELECT {item} AS r, count(*) AS n FROM t GROUP BY ROLLUP ({item})"
-    having = f"SELECT {item} AS r, count(*) AS n FROM t GROUP BY r HAVING size({item}) > 1"
-    for sql in (sets, having):
-        found = optimize(plan(sql, Catalog(SOURCES)))
-        assert (found.sql, found.rules, found.findings) == (sql, (), ())
+    sql = f"SELECT {item} AS r, count(*) AS n FROM t GROUP BY ROLLUP ({item})"
+    found = optimize(plan(sql, Catalog(SOURCES)))
+    assert (found.sql, found.rules, found.findings) == (sql, (), ())
+
+
+@pytest.mark.parametrize(
+    "again", ["transform(xs, x -> concat(x, upper(name)))", "transform( xs,y->concat(y, upper(name)) )"]
+)
+def test_what_having_and_order_by_repeat_is_rewritten_with_the_item(again: str) -> None:
+    item = "transform(xs, x -> concat(x, upper(name)))"
+    new = "transform(array(upper(name)), v1 -> transform(xs, x -> concat(x, v1)))[0]"
+    sql = "SELECT {} AS r, count(*) AS n FROM t GROUP BY r HAVING size({}) > 1 ORDER BY size({}), r"
+    assert rewritten(sql.format(item, again, again)) == (sql.format(new, new, new), ("hoist_invariants",))
+    assert plan(sql.format(item, again, again), Catalog(SOURCES)).schema.names == ("r", "n")
+
+
+def test_an_item_without_a_name_that_order_by_repeats_keeps_its_name() -> None:
+    item = "max(transform(xs, x -> concat(x, upper(name))))"
+    sql = f"SELECT id, {item} FROM t GROUP BY id ORDER BY {item}"
+    before = plan(sql, Catalog(SOURCES))
+    found = optimize(before)
+    assert found.rules == ("hoist_invariants",)
+    assert plan(found.sql, Catalog(SOURCES)).schema == before.schema
+    assert found.sql.count(" AS ") == 1

@@ -129,7 +129,7 @@ class Aggregated:
             return e
         computed = self._computed.get(canonical(e)) if isinstance(e, Call | Column) or e in self.keys else None
         if computed is not None:
-            return computed
+            return replace(computed, span=e.span, repeats=True) if isinstance(e, Call) else computed
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
             self.extended = True
             return e

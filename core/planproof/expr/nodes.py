@@ -111,7 +111,8 @@ class Column(Expr):
     """A column of a plan's schema. Two columns are the same column where their ids are equal.
 
     `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation. `span` is
-    the place of this reference in the text; a plan's output has none.
+    the place of this reference in the text; a plan's output has none. `repeats`: there the text does not name the
+    column but says its expression once more, as HAVING and ORDER BY may over an Aggregate.
     """
 
     id: int
@@ -122,6 +123,7 @@ class Column(Expr):
     known: str | None = field(default=None, compare=False)
     doubt: str | None = field(default=None, compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
+    repeats: bool = field(default=False, compare=False, repr=False)
 
     @property
     def evidence(self) -> str | None:
@@ -396,7 +398,7 @@ def _flag_lies(expr: Expr) -> bool:
 def column_of(expr: Expr) -> Column:
     """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
     if isinstance(expr, Column):
-        return expr if expr.span is None else replace(expr, span=None)
+        return expr if expr.span is None else replace(expr, span=None, repeats=False)
     if isinstance(expr, Alias):
         if not expr.nullable:
             doubt = "the flag of an item found at a place that may be null" if _flag_lies(expr.child) else None

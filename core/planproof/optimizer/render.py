@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from planproof.expr import (
+    Alias,
     Call,
     Cast,
     Column,
@@ -41,11 +42,15 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     """The spans of `text` that differ, with their new text; spans of two edits never overlap."""
     words = frozenset(w.lower() for w in re.findall(r"\w+", text))
     found: dict[Span, str] = {}
-    for old, new, name in changed(before, after):
+    repeated = _repeated(before)
+    for old, new, item in changed(before, after):
         # A writer of its own: a CTE that is read twice is planned twice, and its one text must come out the same.
         writer = _Writer(text, words)
         writer.learn(old)
-        for start, stop, replacement in _named(old, name, list(writer.differences(old, new)), text):
+        made = _named(old, item, list(writer.differences(old, new)), text)
+        if item is not None:
+            made += [(*span, writer.write(new, tight=True)) for span in repeated.get(item.id, ())]
+        for start, stop, replacement in made:
             if found.setdefault((start, stop), replacement) != replacement:
                 raise CannotRender("one place in the text got two new texts")
     ordered = sorted((start, stop, new) for (start, stop), new in found.items())
@@ -55,17 +60,26 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     return ordered
 
 
+def _repeated(plan: Plan) -> dict[int, list[Span]]:
+    """Where the text says the expression of a column again, per column: the plan computes it once."""
+    found: dict[int, list[Span]] = {}
+    for expr in plan.all_expressions():
+        if isinstance(expr, Column) and expr.repeats and (span := span_of(expr)) is not None:
+            found.setdefault(expr.id, []).append(span)
+    return found
+
+
 AFTER_ITEM = re.compile(r"\s*(,|\Z|from\b)", re.I)
 
 
-def _named(old: Expr, name: str | None, changes: list[Edit], text: str) -> list[Edit]:
+def _named(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> list[Edit]:
     """The edits, with an alias at the item's end where Spark would name the column after its new text."""
     span = span_of(old)
-    if name is None or not changes:
+    if item is None or item.explicit or not changes:
         return changes
     if span is None or not AFTER_ITEM.match(text, span[1]):
-        raise CannotRender(f"the column {name} would change its name")
-    alias = " AS `" + name.replace("`", "``") + "`"
+        raise CannotRender(f"the column {item.name} would change its name")
+    alias = f" AS {_quoted(item.name)}"
     *rest, (start, stop, replacement) = changes
     if stop == span[1]:
         return [*rest, (start, stop, replacement + alias)]

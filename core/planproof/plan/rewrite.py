@@ -132,23 +132,19 @@ _REBUILD: dict[type, Callable[..., p.Plan]] = {
 }
 
 
-def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, str | None]]:
-    """The pairs of expressions that differ between two plans of the same shape.
-
-    The third member is the name that Spark made of the expression itself, where the query gave none.
-    """
+def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, Alias | None]]:
+    """The pairs of expressions that differ between two plans of the same shape, and the output that they become."""
     if before is after:
         return
     for old, new in zip(before.expressions, after.expressions):
         if old is not new:
-            made = old.name if isinstance(old, Alias) and not old.explicit else None
-            yield _unwrapped(old), _unwrapped(new), made
+            yield _unwrapped(old), _unwrapped(new), old if isinstance(old, Alias) else None
             yield from _in_plans(old, new)
     for old_child, new_child in zip(before.children, after.children):
         yield from changed(old_child, new_child)
 
 
-def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, str | None]]:
+def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, Alias | None]]:
     """What differs in the plans of subqueries, which no rule moves."""
     before = [e.plan for e in old.walk() if isinstance(e, _SUBQUERIES)]
     after = [e.plan for e in new.walk() if isinstance(e, _SUBQUERIES)]
