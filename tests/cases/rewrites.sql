@@ -104,4 +104,13 @@ SELECT id, sum(i.qty) AS q, count(i.price) AS n FROM rows LATERAL VIEW explode(b
 SELECT name, max(size(filter(items, i -> i.qty > 0))) AS m FROM rows GROUP BY name HAVING max(size(filter(items, j -> j.qty>0))) > 0 ORDER BY max(size(filter(items, i -> i.qty > 0))) DESC, name;
 SELECT name, max(size(filter(items, i -> i.qty > 0))) FROM rows GROUP BY name ORDER BY max(size(filter(items, i -> i.qty > 0))) + 1 DESC NULLS LAST, name;
 SELECT exists(items, i -> i.sku = 'a') AS e, sum(aggregate(items, 0D, (a, i) -> a + i.price)) AS p, count(*) AS n FROM rows GROUP BY 1 HAVING exists(items, i -> i.sku = 'a') OR sum(aggregate(items, 0D, (a, i) -> a + i.price)) > 1;
-SELECT transform(words, w -> concat(w, upper(name))) AS r, count(*) AS n FROM rows GROUP BY r HAVING size(transform(words, w -> concat(w, upper(name)))) > 1
+SELECT transform(words, w -> concat(w, upper(name))) AS r, count(*) AS n FROM rows GROUP BY r HAVING size(transform(words, w -> concat(w, upper(name)))) > 1;
+SELECT id, aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0) AS m FROM rows;
+SELECT name, count(*) AS n, sum(m) AS s FROM (SELECT name, aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0) AS m FROM rows) GROUP BY name;
+SELECT id, transform(items, i -> i.price / nullif(aggregate(items, 0D, (a, j) -> a + j.price), 0D)) AS r FROM rows;
+SELECT id, transform(filter(items, i -> i.price > aggregate(items, 0D, (a, j) -> a + j.price) / nullif(size(items), 0)), i -> i.sku) AS r FROM rows;
+SELECT id, exists(items, i -> i.qty > 1) AS e, size(items) NOT BETWEEN 1 AND 2 AS b, nullif(id + 1, 3) AS n FROM rows;
+SELECT id, aggregate(box.items, 0D, (a, i) -> a + i.price) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0) AS w FROM rows WHERE size(items) BETWEEN 1 AND 3;
+SELECT id, transform(filter(items, i -> exists(items, j -> j.qty <> i.qty AND j.sku = i.sku)), i -> i.price) AS r FROM rows;
+SELECT id, size(filter(items, i -> i.qty > size(map_keys(map_from_entries(transform(words, w -> struct(upper(w), 1))))))) AS r FROM rows WHERE size(words) < 2;
+SELECT id, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d))[0].price AS r, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d)).sku AS s FROM rows

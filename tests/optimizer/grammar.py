@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from operands import needed_twice
 from vocabulary import CONSTANTS, ELEMENTS, FIELDS, KINDS, LOOKUP, PLAIN, TESTED, VALUES, VOLATILE, ZEROS
 
 Scope = tuple[tuple[str, str], ...]
@@ -265,6 +266,7 @@ class Grammar:
             lambda: f"({v('double', depth)} / {self.chance.choice(('2', '4D', '0.5D'))})",
             lambda: f"CAST({v(self.chance.choice(('int', 'decimal', 'boolean')), depth)} AS DOUBLE)",
             lambda: f"round({v('double', depth)}, 1)",
+            lambda: self._raising(self._leaf(needed_twice("double", self.chance), "0D")),
             lambda: self._any("double", depth),
             lambda: self._reduced("double", depth),
         )
@@ -320,6 +322,7 @@ class Grammar:
             lambda: self._fused(depth),
             lambda: self._overlapping(depth),
             lambda: self._over_fields(depth),
+            lambda: self._raising(self._leaf(needed_twice("boolean", self.chance), "true")),
             lambda: self._raising(f"({v('string', depth)} LIKE {v('string', depth)})"),
             lambda: f"CAST({v(self.chance.choice(('int', 'double', 'decimal')), depth)} AS BOOLEAN)",
             lambda: self.chance.choice(VOLATILE),

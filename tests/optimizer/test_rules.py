@@ -14,9 +14,19 @@ import pytest
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.rules import RULES
 
-FORMS = frozenset(
-    "_is_path _is_one _compares _hashed _pays _movable _not_folded _may_stand_outside _certain _loops".split()  # noqa: SIM905
-)
+FORMS = {
+    "_is_path",
+    "_is_one",
+    "_compares",
+    "_hashed",
+    "_pays",
+    "_movable",
+    "_not_folded",
+    "_may_stand_outside",
+    "_certain",
+    "_loops",
+    "_holds_structs",
+}
 """What decides whether a call has the form that a rule is about, or whether it pays: no result depends on it."""
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from planproof.expr import (
     Alias,
@@ -90,12 +91,15 @@ class Accesses:
 
     `fields_alone` says whether a lambda's body uses an element through its fields alone. `sites` are those to rewrite
     over what a scan gives, `over` all that read a place which the query makes; `elements` are the columns that hold one
-    element of such a place in each row. `parted` are the nodes above
-    or at a projection that Spark makes of its own (`_computed_before`); `above` and `computed_before` are of the node
-    that is read. `apart`: Spark prunes under no lambda where the expression that is read stands.
+    element of such a place in each row. `parted` are the nodes above or at a projection that Spark makes of its own
+    (`laws.computed_before`), with the identities of the expressions that need one; `above`, `beside` and
+    `computed_before` are of the node that is read. A place that is read above such a projection counts as whole, unless
+    `despite`; `hindered` says which expressions need it.
+    `apart`: Spark prunes under no lambda where the expression that is read stands.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
+    despite: bool = False
     places: dict[int, Place] = field(default_factory=dict)
     made: dict[Place, Made] = field(default_factory=dict)
     elements: dict[int, Place] = field(default_factory=dict)
@@ -104,14 +108,16 @@ class Accesses:
     sites: list[Site] = field(default_factory=list)
     over: dict[Place, list[Site]] = field(default_factory=dict)
     depth: int = 0
-    parted: set[int] = field(default_factory=set)
+    parted: dict[int, frozenset[int]] = field(default_factory=dict)
+    hindered: dict[Place, frozenset[int]] = field(default_factory=dict)
     computed_before: frozenset[int] = frozenset()
-    above: bool = False
+    above: frozenset[int] = frozenset()
+    beside: frozenset[int] = frozenset()
     apart: bool = False
 
     @staticmethod
-    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
-        found = Accesses(fields_alone)
+    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool], despite: bool = False) -> Accesses:
+        found = Accesses(fields_alone, despite)
         found._plan(root)
         found._hand_on()
         return found
@@ -179,10 +185,11 @@ class Accesses:
         if not isinstance(node, _PLAIN):
             for child in node.children:
                 self._used_whole(child.output)
-        self.computed_before = frozenset(id(e) for expr in node.expressions for e in _computed_before(expr))
-        self.above = any(id(child) in self.parted for child in node.children)
-        if self.above or self.computed_before:
-            self.parted.add(id(node))
+        before = {id(expr): [id(e) for e in _computed_before(expr)] for expr in node.expressions}
+        self.computed_before = frozenset(chain.from_iterable(before.values()))
+        self.beside = frozenset(top for top, found in before.items() if found)
+        self.above = frozenset().union(*(self.parted.get(id(child), ()) for child in node.children))
+        self.parted[id(node)] = self._needing
         self.apart = _is_apart(node)
         if isinstance(node, p.Join):
             self._used_whole(c for c in _padded(node) if c.id in self.elements)
@@ -197,6 +204,11 @@ class Accesses:
     def column(self, expr: Expr) -> Place | None:
         """The place that the expression is, or one element of which it is."""
         return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.place(expr)
+
+    @property
+    def _needing(self) -> frozenset[int]:
+        """The expressions whose projections stand below what is read."""
+        return self.above | self.beside if self.computed_before else self.above
 
     def _used_whole(self, columns: Iterable[Column]) -> None:
         self.whole.update(found for c in columns if (found := self.column(c)) is not None)
@@ -214,9 +226,9 @@ class Accesses:
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, ScalarSubquery | Exists | InSubquery):
-            around = self.above, self.computed_before, self.apart
+            around = self.above, self.beside, self.computed_before, self.apart
             self._plan(expr.plan)
-            self.above, self.computed_before, self.apart = around
+            self.above, self.beside, self.computed_before, self.apart = around
             self._children(expr)
         elif isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
             before, self.apart = self.apart, True
@@ -247,10 +259,15 @@ class Accesses:
 
     def _note(self, site: Site) -> None:
         self.fields.setdefault(site.place, set()).update(site.paths)
-        if self.above or self.computed_before:
-            self.whole.add(site.place)
+        if self._needing:
+            self._hinder(site.place, self._needing)
         if site.place in self.made:
             self.over.setdefault(site.place, []).append(site)
+
+    def _hinder(self, place: Place, needing: frozenset[int]) -> None:
+        self.hindered[place] = self.hindered.get(place, frozenset()) | needing
+        if not self.despite:
+            self.whole.add(place)
 
     def _hand_on(self) -> None:
         """What reads a made place reads the one that it is made of, in all copies of a CTE alike."""
@@ -274,6 +291,8 @@ class Accesses:
         for made in copies:
             self.fields.setdefault(made.place, set()).update(read)
             self.fields.setdefault(made.site.place, set()).update(read)
+            if made.place in self.hindered:
+                self._hinder(made.site.place, self.hindered[made.place])
             if whole:
                 self.whole.update((made.place, made.site.place))
 
@@ -384,20 +403,11 @@ def _padded(join: p.Join) -> tuple[Column, ...]:
 
 
 def _computed_before(expr: Expr) -> Iterator[Expr]:
-    """What Spark computes in a projection of its own, as it needs the value twice (`RewriteWithExpression`): it prunes
-    nothing under what is computed above that."""
-    pending = [expr]
-    while pending:
-        found = pending.pop()
-        if isinstance(found, Call) and found.function.name in laws.TWICE and _grows(found.args[0]):
-            yield found.args[0]
-        elif not isinstance(found, Lambda):
-            pending.extend(found.children)
-
-
-def _grows(expr: Expr) -> bool:
-    aggregated = any(isinstance(e, Call) and e.function.category is Category.AGGREGATE for e in expr.walk())
-    return laws.costly(expr) and not aggregated
+    """What Spark computes in a projection of its own: it prunes nothing under what is computed above that."""
+    for found in expr.walk():
+        operand = laws.computed_before(found)
+        if operand is not None:
+            yield operand
 
 
 def _spark_follows(array: Expr) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr import Call, Expr, Literal, Variable, fresh_id
+from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
+from planproof.functions.signature import Mismatch
+from planproof.optimizer.equivalence import alike
+from planproof.optimizer.retype import substituted
 from planproof.types import BOOLEAN, INT, Array
 
 FALSE = Literal(False, BOOLEAN, "false")
@@ -27,3 +30,15 @@ def element_of(array: Expr, name: str) -> Variable:
     """A new lambda variable for the elements of an array; `name` is what its name begins with."""
     assert isinstance(array.type, Array)
     return Variable(fresh_id(), name, array.type.element, array.type.contains_null)
+
+
+def bound_once(expr: Expr, part: Expr, value: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """`transform(array(value), v -> expr with v in place of part)[0]`; None where the variable does not fit in."""
+    variable = Variable(fresh_id(), "v", value.type, value.nullable)
+    try:
+        body = substituted(expr, lambda e: variable if alike(part, e) else None, conf)
+    except Mismatch:
+        return None
+    once = applied("array", (value,), conf, registry)
+    bound = applied("transform", (once, Lambda((variable,), body)), conf, registry)
+    return applied("getarrayitem", (bound, number(0)), conf, registry)

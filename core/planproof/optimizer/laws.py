@@ -17,6 +17,7 @@ from planproof.expr import (
     Exists,
     Expr,
     GetField,
+    GetFieldOfElements,
     InSubquery,
     Lambda,
     Literal,
@@ -57,6 +58,37 @@ TWICE = ("nullif", "between")
 HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types whose values Spark keeps in hash sets as `=` compares them. So does 4.3 with floats; of 4.0 to 4.2 that is not
 known."""
+
+
+_VARYING = (Column, Outer, Lambda, Variable, ScalarSubquery, Exists, InSubquery)
+
+
+def computed_before(call: Expr) -> Expr | None:
+    """The operand of `nullif` or `between` that Spark computes for each row in a projection below, lambdas around it or
+    not; None where it stays in its place. Source: `RewriteWithExpression`, `CollapseProject.isCheap`."""
+    if not isinstance(call, Call) or call.function.name not in TWICE:
+        return None
+    operand = call.args[0]
+    stays = _at_hand(operand) or free_variables(operand)
+    return None if stays or any(_of_many_rows(e) for e in operand.walk()) else operand
+
+
+def _of_many_rows(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+
+
+def _at_hand(expr: Expr) -> bool:
+    """A column, a constant or a path. A window's value is a column by then."""
+    if isinstance(expr, Column | Outer | Window):
+        return True
+    if isinstance(expr, GetField | GetFieldOfElements | Alias) or is_item(expr):
+        return all(map(_at_hand, expr.children))
+    return deterministic(expr) and not any(isinstance(e, _VARYING) for e in expr.walk())
+
+
+def is_item(expr: Expr) -> bool:
+    """`array[index]` or `map[key]`."""
+    return isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
 
 
 def free_variables(expr: Expr) -> frozenset[int]:
@@ -244,19 +276,3 @@ def row_local(expr: Expr) -> bool:
         or (isinstance(e, Call) and (e.function.category not in _OF_ROWS or callable(e.function.spark)))
         for e in expr.walk()
     )
-
-
-_OPERATORS = "+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in"
-_LOOKUPS = "getarrayitem getmapvalue coalesce size array_size length abs map_keys map_values struct named_struct array"
-_CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS}".split())
-"""Functions whose work is a few instructions: computing them again costs less than binding their value."""
-
-
-def costly(expr: Expr) -> bool:
-    """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups."""
-    return any(map(costly_alone, expr.walk()))
-
-
-def costly_alone(expr: Expr) -> bool:
-    """The same for one node of an expression."""
-    return isinstance(expr, Call) and expr.function.name not in _CHEAP

@@ -15,6 +15,7 @@ from planproof.optimizer.rules.fuse_exists import fuse_exists
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.optimizer.rules.prune_fields import prune_fields
 from planproof.optimizer.rules.share_loops import share_loops
+from planproof.optimizer.rules.spell_out import spell_out
 from planproof.optimizer.rules.transform_fewer import transform_fewer
 from planproof.plan.nodes import Plan
 
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     count_to_exists,
     fuse_exists,
     entries_to_sides,
+    spell_out,
     prune_fields,
     filter_to_slice,
     exists_to_overlap,
@@ -38,6 +40,7 @@ OVER: dict[Rule, frozenset[str]] = {
     count_to_exists: frozenset(("filter",)),
     fuse_exists: frozenset(("exists", "forall")),
     entries_to_sides: frozenset(("map_filter", "map_entries", "transform_values")),
+    spell_out: frozenset(("nullif", "between")),
     filter_to_slice: frozenset(("filter",)),
     exists_to_overlap: frozenset(("exists",)),
     exists_to_contains: frozenset(("exists",)),

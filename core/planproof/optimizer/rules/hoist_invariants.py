@@ -20,15 +20,15 @@ from planproof.expr import (
 )
 from planproof.expr.rewrite import transform_down
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
-from planproof.optimizer.calls import applied, number
+from planproof.optimizer.calls import applied, bound_once, number
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
+from planproof.optimizer.costs import costly, heavy
 from planproof.optimizer.equivalence import alike
-from planproof.optimizer.retype import fits, substituted, with_variables
+from planproof.optimizer.retype import fits, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import VOID, String
+from planproof.types import VOID, String, Struct, walk
 from planproof.types.casts import can_up_cast
 
 _EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
@@ -91,17 +91,34 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
 
 def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
-    """The bound form of a call, the outermost first; None goes on to what is inside it."""
-    if not isinstance(expr, Call) or expr.span is None or not laws.row_local(expr):
+    """The bound form of a call or path, the outermost first; None goes on to what is inside it."""
+    if not isinstance(expr, Call | GetField | GetFieldOfElements) or expr.span is None or heavy(expr):
         return None
-    # The last step of an aggregate is taken once.
-    for function in expr.args[:3]:
-        for found in _invariants(function, conf) if isinstance(function, Lambda) else ():
-            value = _value(expr, found, conf, registry)
-            bound = None if value is None else _bound(expr, found, value, conf, registry)
-            if bound is not None and _keeps_flags(bound, expr):
+    for call, function in _loops(expr):
+        for found in _invariants(function, conf):
+            value = _value(call, found, conf, registry)
+            if value is None or (call is not expr and _may_raise(found, conf) and not _there_alone(found, [expr], 1)):
+                continue
+            bound = bound_once(expr, found, value, conf, registry)
+            if bound is not None and laws.row_local(expr) and _keeps_flags(bound, expr):
                 return bound
     return None
+
+
+def _loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
+    """The expression's own lambdas, and those that make the structs which it reads first of all: what is bound around
+    these alone has Spark copy the structs, and read them whole."""
+    inner: Expr | None = expr
+    while inner is not None:
+        if isinstance(inner, Call):
+            # The last step of an aggregate is taken once.
+            yield from ((inner, function) for function in inner.args[:3] if isinstance(function, Lambda))
+        source = next(iter(inner.children), None)
+        inner = source if source is not None and _holds_structs(source) else None
+
+
+def _holds_structs(expr: Expr) -> bool:
+    return any(isinstance(t, Struct) for t in walk(expr.type))
 
 
 def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
@@ -123,7 +140,8 @@ def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
             if not _may_raise(expr, conf):
                 continue
         inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
-        pending.extend((c, inner) for c in reversed(expr.children))
+        beforehand = laws.computed_before(expr)
+        pending.extend((c, inner) for c in reversed(expr.children) if c is not beforehand)
 
 
 def _movable(expr: Call, bound: frozenset[int]) -> bool:
@@ -139,14 +157,14 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
 
 def _pays(expr: Expr) -> bool:
     """Whether computing it costs more than binding its value: copying parts of short texts does not, nor does Spark's
-    own loop over a few elements."""
-    return any(
-        laws.costly_alone(e)
-        and e.function.name not in _ENDS
-        and not (e.function.name in _PARTS and isinstance(e.type, String))
-        for e in expr.walk()
-        if isinstance(e, Call)
-    )
+    own loop over a few elements, nor what Spark computes once per row by itself."""
+    beforehand = laws.computed_before(expr)
+    return (
+        isinstance(expr, Call)
+        and costly(expr)
+        and expr.function.name not in _ENDS
+        and not (expr.function.name in _PARTS and isinstance(expr.type, String))
+    ) or any(_pays(child) for child in expr.children if child is not beforehand)
 
 
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
@@ -208,8 +226,9 @@ def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
     return laws.nulls_before(body, invariant, conf)
 
 
-def _there_alone(invariant: Expr, others: Sequence[Expr]) -> bool:
-    return not any(alike(invariant, e) for other in others for e in other.walk())
+def _there_alone(invariant: Expr, others: Sequence[Expr], known: int = 0) -> bool:
+    """Whether the others hold it no more often than it is known of."""
+    return sum(alike(invariant, e) for other in others for e in other.walk()) <= known
 
 
 def _deterministic(expr: Expr) -> bool:
@@ -224,15 +243,3 @@ def _is_path(expr: Expr) -> bool:
     while isinstance(expr, GetField | GetFieldOfElements):
         expr = expr.child
     return isinstance(expr, Column | Variable)
-
-
-def _bound(call: Call, invariant: Call, value: Expr, conf: Conf, registry: Registry) -> Expr | None:
-    """`transform(array(value), v -> call with v in place of invariant)[0]`; None where the variable does not fit in."""
-    variable = Variable(fresh_id(), "v", value.type, value.nullable)
-    try:
-        body = substituted(call, lambda e: variable if alike(invariant, e) else None, conf)
-    except Mismatch:
-        return None
-    once = applied("array", (value,), conf, registry)
-    bound = applied("transform", (once, Lambda((variable,), body)), conf, registry)
-    return applied("getarrayitem", (bound, number(0)), conf, registry)

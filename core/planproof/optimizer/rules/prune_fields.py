@@ -21,10 +21,11 @@ from planproof.optimizer.accesses import (
     without_longer,
 )
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
+from planproof.optimizer.costs import weight
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
-from planproof.types import Array, DataType, Decimal, Map, String, Struct
+from planproof.types import Array, DataType, Struct
 
 _WORTH, _WORTH_ZIPPED = 3, 4
 """How much more than what is read the elements must hold. A path is read by a loop of its own, and zipping fields again
@@ -66,8 +67,8 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     does not prune it by itself, and the fields that are read are the smaller part of the struct; where several are
     zipped again, a quarter of it at most, and within another array's lambda only where the zipped array can be bound.
     """
-    accesses = Accesses.of(plan, _fields_alone)
-    chosen = _chosen(accesses)
+    accesses = accesses_of(plan)
+    chosen = worth_pruning(accesses)
     while chosen:
         attempt = _Attempt(accesses, chosen, conf, registry)
         found = map_expressions(plan, attempt.rewritten)
@@ -75,6 +76,11 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
             return found
         chosen = {place: paths for place, paths in chosen.items() if place not in attempt.failed}
     return plan
+
+
+def accesses_of(plan: Plan, despite: bool = False) -> Accesses:
+    """What the plan reads of arrays; `despite` what hinders Spark from pruning them."""
+    return Accesses.of(plan, _fields_alone, despite)
 
 
 def _fields_alone(body: Expr, element: Variable) -> bool:
@@ -89,7 +95,7 @@ def _differ(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
+def worth_pruning(accesses: Accesses) -> dict[Place, frozenset[Path]]:
     """The places that are worth it, with all paths that are read of their elements."""
     zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
     again = {site.place for site in zipped if site.repeated and not site.source.nullable}
@@ -100,7 +106,7 @@ def _chosen(accesses: Accesses) -> dict[Place, frozenset[Path]]:
         struct = _element(site.source)
         paths = without_longer(accesses.fields[site.place]) or frozenset((_smallest(struct),))
         worth = _WORTH_ZIPPED if any(z.place == site.place for z in zipped) else _WORTH
-        if _weight(struct) >= worth * sum(_weight(_at(struct, path)) for path in paths):
+        if weight(struct) >= worth * sum(weight(_at(struct, path)) for path in paths):
             found[site.place] = paths
     return found
 
@@ -118,19 +124,8 @@ def _at(struct: DataType, path: Path) -> DataType:
     return struct
 
 
-def _weight(data_type: DataType) -> int:
-    """About how much of a file the values of a type take, in numbers."""
-    if isinstance(data_type, Struct):
-        return sum(_weight(f.type) for f in data_type.fields)
-    if isinstance(data_type, Array | Map):
-        return 3 * sum(_weight(child) for child in data_type.children)
-    if isinstance(data_type, Decimal):
-        return 1 if data_type.precision <= 18 else 2
-    return 2 if isinstance(data_type, String) or data_type.simple in ("binary", "variant") else 1
-
-
 def _smallest(struct: Struct) -> Path:
-    return (min(range(len(struct.fields)), key=lambda at: (_weight(struct.fields[at].type), at)),)
+    return (min(range(len(struct.fields)), key=lambda at: (weight(struct.fields[at].type), at)),)
 
 
 @dataclass(slots=True)

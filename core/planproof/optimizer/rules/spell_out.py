@@ -1,0 +1,128 @@
+"""Spells out what Spark computes in a projection of its own, above which it reads arrays whole."""
+
+from __future__ import annotations
+
+from planproof.conf import Conf
+from planproof.expr import Call, Expr, Lambda, Literal
+from planproof.expr.rewrite import transform_down
+from planproof.functions.registry import Registry
+from planproof.optimizer import laws
+from planproof.optimizer.calls import applied, bound_once
+from planproof.optimizer.condition import Condition
+from planproof.optimizer.costs import costly, heavy
+from planproof.optimizer.retype import fits
+from planproof.optimizer.rules.prune_fields import accesses_of, worth_pruning
+from planproof.plan.nodes import Plan
+from planproof.plan.rewrite import map_expressions
+from planproof.types import VOID
+
+CONDITIONS = (
+    Condition("cannot raise", "_may_raise", False),
+    Condition("evaluates first of all", "_evaluated_first", True),
+    Condition("no flag changes", "_keeps_flags", True),
+)
+
+
+def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """`nullif` and `between` without the projection that Spark makes for an operand that they need twice.
+
+    >>> from planproof.optimizer.example import rewritten
+    >>> rewritten(spell_out, "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)")
+    'aggregate(items, 0D, (a, i) -> a + i.price) / if((size(items) = 0), NULL, size(items))'
+    >>> rewritten(spell_out, "exists(items, i -> i.qty > 1) AND size(items) BETWEEN 2 AND 4")
+    'exists(items, i -> i.qty > 1) AND ((size(items) >= 2) AND (size(items) <= 4))'
+
+    An operand that takes a loop is bound:
+
+    >>> rewritten(spell_out, "size(items) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0)")
+    'size(items) / transform(array(aggregate(items, 0, (a, i) -> a + i.qty)), v1 -> nullif(v1, 0))[0]'
+
+    Only when the operand
+
+    - cannot raise, for Spark computes it in any case: also where a lambda or a branch does not get to it;
+    - else evaluates first of all that the query computes there;
+
+    and
+
+    - no flag changes: `[0]` makes the result nullable.
+
+    >>> rewritten(spell_out, "nullif(size(items), 0)")
+    'nullif(size(items), 0)'
+
+    What is not deterministic is left alone. It pays where Spark reads all fields of an array for that projection alone,
+    and the query needs a few of them (`prune_fields`).
+    """
+    if not any(laws.computed_before(e) is not None for e in plan.all_expressions()):
+        return plan
+    wanted = accesses_of(plan, despite=True)
+    gained = worth_pruning(wanted).keys() - worth_pruning(accesses_of(plan)).keys()
+    tops = frozenset().union(*(wanted.hindered.get(place, ()) for place in gained))
+
+    def change(top: Expr) -> Expr:
+        return _Spelling(top, conf, registry).spelled() if id(top) in tops else top
+
+    return map_expressions(plan, change) if tops else plan
+
+
+class _Spelling:
+    """One expression of a node; `_within` are the identities of what stands in its lambdas."""
+
+    def __init__(self, top: Expr, conf: Conf, registry: Registry) -> None:
+        self._top, self._conf, self._registry = top, conf, registry
+        lambdas = (e for e in top.walk() if isinstance(e, Lambda))
+        self._within = {id(e) for function in lambdas for e in function.body.walk()}
+
+    def spelled(self) -> Expr:
+        return transform_down(self._top, self._change)
+
+    def _change(self, expr: Expr) -> Expr | None:
+        operand = self._operand(expr)
+        if operand is not None and not _loops(operand):
+            return self._fitting(expr, _twice(expr, self._conf, self._registry))
+        if id(expr) in self._within or heavy(expr) or not laws.row_local(expr):
+            return None
+        # What takes a loop is bound outside of all lambdas: in one, it would be computed for each element.
+        inner = expr.walk() if any(isinstance(c, Lambda) for c in expr.children) else (expr,)
+        for operand in filter(None, map(self._operand, inner)):
+            found = bound_once(expr, operand, operand, self._conf, self._registry) if _loops(operand) else None
+            if self._fitting(expr, found) is not None:
+                return found
+        return None
+
+    def _operand(self, expr: Expr) -> Expr | None:
+        operand = laws.computed_before(expr)
+        if operand is None or not laws.deterministic(operand):
+            return None
+        anyway = not _may_raise(operand, self._conf) or _evaluated_first(expr, self._top, self._conf)
+        return operand if anyway else None
+
+    def _fitting(self, old: Expr, new: Expr | None) -> Expr | None:
+        return new if new is not None and _keeps_flags(new, old) else None
+
+
+def _loops(operand: Expr) -> bool:
+    return any(map(costly, operand.walk()))
+
+
+def _twice(call: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """The call as Spark defines it, its operand written twice."""
+    assert isinstance(call, Call)
+    if call.function.name == "nullif":
+        value, other = call.args
+        test = applied("=", (value, other), conf, registry)
+        return applied("if", (test, Literal(None, VOID, "NULL"), value), conf, registry)
+    value, least, most = call.args
+    above, below = applied(">=", (value, least), conf, registry), applied("<=", (value, most), conf, registry)
+    return applied("and", (above, below), conf, registry)
+
+
+def _may_raise(operand: Expr, conf: Conf) -> bool:
+    return laws.may_raise(operand, conf)
+
+
+def _evaluated_first(call: Expr, top: Expr, conf: Conf) -> bool:
+    return laws.nulls_before(top, call, conf) == []
+
+
+def _keeps_flags(made: Expr, call: Expr) -> bool:
+    return fits(made, call)
