@@ -65,24 +65,30 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
 
 class _Spelling:
-    """One expression of a node; `_within` are the identities of what stands in its lambdas."""
+    """One expression of a node; `_within` are the identities of what stands in its lambdas, `_negated` of what says its
+    `NOT` itself, as `x NOT BETWEEN y AND z` does."""
 
     def __init__(self, top: Expr, conf: Conf, registry: Registry) -> None:
         self._top, self._conf, self._registry = top, conf, registry
         lambdas = (e for e in top.walk() if isinstance(e, Lambda))
         self._within = {id(e) for function in lambdas for e in function.body.walk()}
+        self._negated = {id(inner) for e in top.walk() if (inner := _negated(e)) is not None}
 
     def spelled(self) -> Expr:
         return transform_down(self._top, self._change)
 
     def _change(self, expr: Expr) -> Expr | None:
-        operand = self._operand(expr)
+        if id(expr) in self._negated:
+            return None
+        call = _negated(expr) or expr
+        operand = self._operand(call)
         if operand is not None and not _loops(operand):
-            return self._fitting(expr, _twice(expr, self._conf, self._registry))
+            made = _twice(call, self._conf, self._registry)
+            return self._fitting(expr, made if call is expr else applied("not", (made,), self._conf, self._registry))
         if id(expr) in self._within or heavy(expr) or not laws.row_local(expr):
             return None
         # What takes a loop is bound outside of all lambdas: in one, it would be computed for each element.
-        inner = expr.walk() if any(isinstance(c, Lambda) for c in expr.children) else (expr,)
+        inner = expr.walk() if any(isinstance(c, Lambda) for c in expr.children) else (call,)
         for operand in filter(None, map(self._operand, inner)):
             found = bound_once(expr, operand, operand, self._conf, self._registry) if _loops(operand) else None
             if self._fitting(expr, found) is not None:
@@ -104,7 +110,13 @@ def _loops(operand: Expr) -> bool:
     return any(map(costly, operand.walk()))
 
 
-def _twice(call: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _negated(expr: Expr) -> Call | None:
+    """The call that an expression negates in one text with it."""
+    inner = expr.args[0] if isinstance(expr, Call) and expr.function.name == "not" else None
+    return inner if isinstance(inner, Call) and isinstance(expr, Call) and inner.span == expr.span else None
+
+
+def _twice(call: Expr, conf: Conf, registry: Registry) -> Expr:
     """The call as Spark defines it, its operand written twice."""
     assert isinstance(call, Call)
     if call.function.name == "nullif":
