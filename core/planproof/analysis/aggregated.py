@@ -30,21 +30,28 @@ _COMMUTATIVE = frozenset(("+", "*", "&", "|", "^", "and", "or", "=", "<=>"))
 class Keys:
     """Grouping expressions, to be found in other expressions (`semanticEquals`)."""
 
-    __slots__ = ("columns", "others")
+    __slots__ = ("columns", "heads", "others")
 
     def __init__(self, groups: Iterable[Expr]) -> None:
         self.columns: set[int] = set()
         self.others: set[Expr] = set()
+        self.heads: set[object] = set()
         for group in groups:
             if isinstance(group, Column):
                 self.columns.add(group.id)
             else:
                 self.others.add(canonical(group))
+                self.heads.add(_head(group))
 
     def __contains__(self, expr: Expr) -> bool:
         if isinstance(expr, Column):
             return expr.id in self.columns
-        return bool(self.others) and canonical(expr) in self.others
+        return _head(expr) in self.heads and canonical(expr) in self.others
+
+
+def _head(expr: Expr) -> object:
+    """What equal expressions share at least: most that differ differ there."""
+    return expr.function.name if isinstance(expr, Call) else type(expr)
 
 
 def canonical(expr: Expr) -> Expr:
@@ -84,12 +91,16 @@ class Aggregated:
     expanded: Sequence[Expr] = ()
     extended: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
-    _computed: dict[Expr, Column] = field(default_factory=dict)
+    _by_value: dict[Expr, Column] | None = None
 
-    def __post_init__(self) -> None:
-        for item in self.items:
-            inner = item.child if isinstance(item, Alias) else item
-            self._computed.setdefault(canonical(inner), column_of(item))
+    def _computed(self, expr: Expr) -> Column | None:
+        """The output that has the expression's value."""
+        if self._by_value is None:
+            self._by_value = {}
+            for item in self.items:
+                inner = item.child if isinstance(item, Alias) else item
+                self._by_value.setdefault(canonical(inner), column_of(item))
+        return self._by_value.get(canonical(expr))
 
     def names(self, ctx: Context, every: bool = False) -> Aliases:
         """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""
@@ -127,7 +138,7 @@ class Aggregated:
     def _change(self, e: Expr, shown: set[int], node: exp.Expr, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:
             return e
-        computed = self._computed.get(canonical(e)) if isinstance(e, Call | Column) or e in self.keys else None
+        computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
             return replace(computed, span=e.span, repeats=True) if isinstance(e, Call) else computed
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:

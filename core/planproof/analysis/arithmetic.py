@@ -66,7 +66,7 @@ def tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
     None where the call is no plain one of two arguments, so that the ordinary way refuses it.
     """
     function = ctx.env.registry.find(name)
-    plain = all(not isinstance(n, exp.Star | exp.Kwarg | exp.Lambda) for n in node.expressions)
+    plain = all(not isinstance(n, (exp.Star, exp.Kwarg, exp.Lambda)) for n in node.expressions)
     if function is None or len(node.expressions) != 2 or not plain or any(node.args.get(k) for k in _MODIFIERS):
         return None
     left, right = (bind(n, ctx) for n in node.expressions)
@@ -77,7 +77,7 @@ def tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
 
 
 def _temporal(t: DataType) -> bool:
-    return isinstance(t, Interval | Time) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+    return isinstance(t, (Interval, Time)) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
 
 
 def _is_day(t: DataType) -> bool:

@@ -103,7 +103,7 @@ def unresolved_routine(tree: exp.Expr, env: Environment) -> AnalysisError | None
         return None
     for node in tree.find_all(exp.Anonymous, bfs=False):
         name = node.args["this"]
-        if not isinstance(name, str) or isinstance(node.parent, q.TableFunction | q.LateralView):
+        if not isinstance(name, str) or isinstance(node.parent, (q.TableFunction, q.LateralView)):
             continue
         lowered = name.lower().removeprefix("system.").removeprefix("builtin.")
         registry = env.registry
@@ -154,7 +154,7 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
 
 def _refuse_inner(function: Function, node: exp.Anonymous, ctx: Context) -> None:
     """Spark refuses a generator within an expression before it looks at the generator's types."""
-    if function.category is Category.GENERATOR and isinstance(node.parent, exp.Binary | exp.Cast | exp.Anonymous):
+    if function.category is Category.GENERATOR and isinstance(node.parent, (exp.Binary, exp.Cast, exp.Anonymous)):
         raise ctx.env.rejected(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside an expression.", node
         )

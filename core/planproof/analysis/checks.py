@@ -64,7 +64,7 @@ def correlated(expr: Expr) -> bool:
 
 def of_outer_columns_only(expr: Expr) -> bool:
     """Whether an aggregate takes all its columns from the query around: it then aggregates there."""
-    columns = [e for e in expr.walk() if isinstance(e, Column | Outer)]
+    columns = [e for e in expr.walk() if isinstance(e, (Column, Outer))]
     return bool(columns) and all(isinstance(c, Outer) for c in columns)
 
 

@@ -19,7 +19,7 @@ from planproof.sql.nodes import span
 def counting_query(tree: exp.Expr, text: str, count: Count) -> str | None:
     """A query of one row and one column, the number of rows for which the condition holds."""
     path = _path(tree, count.span)
-    if path is None or any(isinstance(node, q.Pipe | q.Transform) for node in path):
+    if path is None or any(isinstance(node, (q.Pipe, q.Transform)) for node in path):
         return None
     prefix = _with(path, text, count.span)
     if prefix is None:

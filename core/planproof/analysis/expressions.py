@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -37,6 +36,7 @@ from planproof.expr import (
     Variable,
     Window,
     column_of,
+    evolve,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
 from planproof.origin import AnalysisError, Unknown
@@ -186,9 +186,9 @@ def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
 
 def spanned(expr: Expr, node: exp.Expr) -> Expr:
     """The expression with the place in the text that it came from."""
-    if isinstance(expr, Call | Cast | Column | GetField | GetFieldOfElements | Literal | Variable):
+    if isinstance(expr, (Call, Cast, Column, GetField, GetFieldOfElements, Literal, Variable)):
         found = span(node)
-        return expr if expr.span == found else replace(expr, span=found)
+        return expr if expr.span == found else evolve(expr, span=found)
     return expr
 
 
@@ -203,12 +203,12 @@ def _cast(node: exp.Cast, ctx: Context) -> Expr:
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
     ignored = None if given == target else given
-    return replace(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node), ignored=ignored)
+    return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node), ignored=ignored)
 
 
 def _without_lengths(given: DataType, ctx: Context) -> DataType:
     """A cast to char or varchar is one to string, unless the setting keeps the length."""
-    if isinstance(given, Char | Varchar) and not ctx.conf.preserve_char_varchar:
+    if isinstance(given, (Char, Varchar)) and not ctx.conf.preserve_char_varchar:
         return STRING
     return given
 
@@ -382,7 +382,7 @@ def _with_guards(bound: Expr, ctx: Context) -> Expr:
     if not isinstance(bound, Call) or not bound.nullable or bound.known or bound.function.name not in ("when", "if"):
         return bound
     known = guarded(bound, ctx.conf)
-    return bound if known is None else replace(bound, known=known)
+    return bound if known is None else evolve(bound, known=known)
 
 
 def _tuple(node: exp.Tuple, ctx: Context) -> Expr:

@@ -89,7 +89,7 @@ def _refuse_nested(node: exp.Anonymous, ctx: Context) -> None:
 
 def call_of(node: exp.Expr, ctx: Context) -> exp.Anonymous | None:
     """The generator's call that a select item is, perhaps under a name."""
-    inner = node.args["this"] if isinstance(node, exp.Alias | exp.Aliases) else node
+    inner = node.args["this"] if isinstance(node, (exp.Alias, exp.Aliases)) else node
     if not isinstance(inner, exp.Anonymous) or inner.args.get("over") is not None:
         return None
     function = ctx.env.registry.find(function_name(inner, ctx))

@@ -103,7 +103,7 @@ class _Clause:
 
     def sets_of(self, member: exp.Expr) -> list[Positions]:
         """The sets that one member of the clause stands for."""
-        if isinstance(member, exp.Rollup | exp.Cube):
+        if isinstance(member, (exp.Rollup, exp.Cube)):
             sets = [self.positions(e) for e in member.expressions]
             return _rollup(sets) if isinstance(member, exp.Rollup) else _cube(sets)
         if isinstance(member, exp.GroupingSets):
@@ -111,7 +111,7 @@ class _Clause:
         return [self.positions(member, whole=True)]
 
     def _nested(self, member: exp.Expr) -> list[Positions]:
-        if isinstance(member, exp.Rollup | exp.Cube | exp.GroupingSets):
+        if isinstance(member, (exp.Rollup, exp.Cube, exp.GroupingSets)):
             return self.sets_of(member)
         return [self.positions(member)]
 

@@ -136,7 +136,7 @@ def _subquery_node(node: exp.Expr) -> exp.Expr:
 
 
 def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
-    if isinstance(expr, Literal | Outer) or expr in keys:
+    if isinstance(expr, (Literal, Outer)) or expr in keys:
         return
     if isinstance(expr, Column):
         yield expr
@@ -150,7 +150,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
     if isinstance(expr, ScalarSubquery) and correlated(expr):
         yield expr
         return
-    if isinstance(expr, Exists | InSubquery):
+    if isinstance(expr, (Exists, InSubquery)):
         yield from (c for c in plain_outer_columns(expr) if c not in keys)
     children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
     for child in children:

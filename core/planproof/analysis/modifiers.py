@@ -169,6 +169,6 @@ def _other_order(found: Call, keys: Sequence[Sort]) -> str | None:
         if not isinstance(listed, Cast) or listed.written or key.child != listed.child:
             return "MISMATCH_WITH_DISTINCT_INPUT"
         source = listed.child.type
-        if not (is_integral(source) or isinstance(source, Decimal | Time | Interval) or source in _APART):
+        if not (is_integral(source) or isinstance(source, (Decimal, Time, Interval)) or source in _APART):
             return "MISMATCH_WITH_DISTINCT_INPUT_UNSAFE_CAST"
     return None

@@ -256,7 +256,7 @@ class _Clause:
             for e in key.walk():
                 if e in grouped:
                     break
-                if isinstance(e, Exists | InSubquery):
+                if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
                 elif isinstance(e, ScalarSubquery) and correlated(e):
                     condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"

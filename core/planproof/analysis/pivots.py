@@ -110,7 +110,7 @@ def _text(value: Expr, ctx: Context, node: exp.Expr) -> str:
             return "null"
         if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
             return str(value.value)
-        if isinstance(value.value, bool | int | str) and (is_string(value.type) or "'" not in value.text):
+        if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
             return value.text
     if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
         return _text(value.child, ctx, node)

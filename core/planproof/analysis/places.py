@@ -39,7 +39,7 @@ def output_origins(tree: exp.Expr, env: Environment, width: int) -> tuple[Origin
 def _spans(query: exp.Expr, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
     """The span of each column's item; None of a query that has no items. `ctes` are the named queries in sight."""
     ctes = _in_sight(query, ctes)
-    while isinstance(query, exp.Subquery | exp.SetOperation):
+    while isinstance(query, (exp.Subquery, exp.SetOperation)):
         query = query.args["this"]
         ctes = _in_sight(query, ctes)
     if not isinstance(query, exp.Select):

@@ -98,7 +98,7 @@ def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Foun
 def _declared_type(column: exp.Expr, env: Environment) -> DataType:
     kind = column.args.get("kind")
     found: DataType = kind.args["data_type"] if kind is not None else STRING
-    return STRING if isinstance(found, Char | Varchar) and not env.conf.preserve_char_varchar else found
+    return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
 
 
 def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> Found:

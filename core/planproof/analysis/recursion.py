@@ -108,7 +108,7 @@ def _check_places(step: Plan, itself: Plan, cte: exp.CTE, env: Environment) -> N
     """The step may not aggregate, sort or number itself, nor stand where an outer join fills in for it."""
     for node in step.walk():
         below: tuple[Plan, ...] = ()
-        if isinstance(node, Aggregate | Pivot | Ordered) or (
+        if isinstance(node, (Aggregate, Pivot, Ordered)) or (
             isinstance(node, Project) and contents(node.expressions) & WINDOW
         ):
             below = node.children

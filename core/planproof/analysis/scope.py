@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
+from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable, evolve
 from planproof.functions.bind import apply, cast_unless_same, refused_cast
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
@@ -155,7 +155,7 @@ def as_outer(expr: Expr) -> Expr:
     """The expression with its columns marked as the enclosing query's."""
     if isinstance(expr, Column):
         return Outer(expr)
-    if isinstance(expr, GetField | GetFieldOfElements):
+    if isinstance(expr, (GetField, GetFieldOfElements)):
         return replace(expr, child=as_outer(expr.child))
     if isinstance(expr, Call):
         return replace(expr, args=tuple(as_outer(a) for a in expr.args))
@@ -253,4 +253,4 @@ _FIRST_NAME = re.compile(r"`(?:[^`]|``)*`|\w+")
 def placed(variable: Variable, span: tuple[int, int], text: str) -> Variable:
     """The variable with the place of its name: the first part of the dotted name at `span`."""
     name = _FIRST_NAME.match(text, span[0]) if span[0] >= 0 else None
-    return variable if name is None else replace(variable, span=name.span())
+    return variable if name is None else evolve(variable, span=name.span())

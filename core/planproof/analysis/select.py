@@ -143,7 +143,7 @@ def _window_columns(items: Sequence[Expr]) -> list[Expr]:
     """The keys and arguments of windows that are plain columns: what is computed, Spark computes below the window."""
     windows = [w for i in items for w in i.walk() if isinstance(w, Window)]
     parts = [p for w in windows for p in (*w.call.children, *w.partition, *(o.child for o in w.order))]
-    return [p for p in parts if isinstance(p, Column | Outer)]
+    return [p for p in parts if isinstance(p, (Column, Outer))]
 
 
 def _refined(node: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
@@ -231,7 +231,7 @@ def _offer(item: Alias, node: exp.Expr, aliases: Aliases, ctx: Context) -> None:
 
 
 def _is_variable(item: Alias) -> bool:
-    return not item.explicit and isinstance(item.child, Literal | SessionVariable)
+    return not item.explicit and isinstance(item.child, (Literal, SessionVariable))
 
 
 def named_item(node: exp.Expr, ctx: Context) -> Expr:

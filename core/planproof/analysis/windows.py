@@ -152,7 +152,7 @@ def _check_range(order: Sequence[Sort], ctx: Context, node: exp.Expr) -> None:
         reason, text = "RANGE_FRAME_WITHOUT_ORDER", "A range window frame needs an ORDER BY."
     elif len(order) > 1:
         reason, text = "RANGE_FRAME_MULTI_ORDER", "A range window frame with value boundaries takes one sort key."
-    elif not (is_numeric(order[0].type) or isinstance(order[0].type, Interval | Time) or order[0].type in _MOMENTS):
+    elif not (is_numeric(order[0].type) or isinstance(order[0].type, (Interval, Time)) or order[0].type in _MOMENTS):
         reason = "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
         text = f'A range window frame cannot be over "{order[0].type.sql}".'
     else:

@@ -85,7 +85,7 @@ def _is(value: Any, text: str) -> bool | None:
         return value == text
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value.isoformat() == text
-    if isinstance(value, int | Decimal):
+    if isinstance(value, (int, Decimal)):
         try:
             return Decimal(text) == value
         except InvalidOperation:

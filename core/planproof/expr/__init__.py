@@ -21,6 +21,7 @@ from planproof.expr.nodes import (
     Variable,
     Window,
     column_of,
+    evolve,
     fresh_id,
 )
 from planproof.expr.scopes import ExprScope, captured, column_indexes, scoped
@@ -49,6 +50,7 @@ __all__ = [
     "captured",
     "column_indexes",
     "column_of",
+    "evolve",
     "fresh_id",
     "scoped",
 ]

@@ -49,7 +49,7 @@ def _call(call: x.Call) -> str:
 
 def _cast(cast: x.Cast) -> str:
     # Spark forgets that the query wrote a cast to a nested type.
-    if not cast.written or isinstance(cast.type, Array | Map | Struct):
+    if not cast.written or isinstance(cast.type, (Array, Map, Struct)):
         return pretty(cast.child)
     return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({pretty(cast.child)} AS {cast.type.sql})"
 
@@ -94,7 +94,7 @@ def _string(expr: x.Expr) -> str:
         kept = f"{'try_' if expr.mode == 'try' else ''}cast({_string(expr.child)} as {expr.type.simple})"
         return kept if expr.written else pretty(expr.child)
     if not isinstance(expr, x.Call):
-        if isinstance(expr, x.Window | x.Lambda | x.Alias | x.Variable):
+        if isinstance(expr, (x.Window, x.Lambda, x.Alias, x.Variable)):
             raise Unknown("a name that holds the ids of Spark's expressions")
         return pretty(expr)
     name = expr.function.name

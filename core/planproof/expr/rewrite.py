@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from planproof.expr import nodes as x
 
@@ -43,12 +42,12 @@ def _each(exprs: tuple[x.Expr, ...], change: Change, go: Go) -> tuple[x.Expr, ..
 def _child(expr: x.Expr, change: Change, go: Go) -> x.Expr:
     old: x.Expr = expr.child  # type: ignore[attr-defined]
     new = go(old, change)
-    return expr if new is old else replace(expr, child=new)  # type: ignore[type-var]
+    return expr if new is old else x.evolve(expr, child=new)
 
 
 def _lambda(expr: x.Lambda, change: Change, go: Go) -> x.Expr:
     body = go(expr.body, change)
-    return expr if body is expr.body else replace(expr, body=body)
+    return expr if body is expr.body else x.evolve(expr, body=body)
 
 
 def _call(expr: x.Call, change: Change, go: Go) -> x.Expr:
@@ -56,7 +55,7 @@ def _call(expr: x.Call, change: Change, go: Go) -> x.Expr:
     condition = None if expr.filter is None else go(expr.filter, change)
     if args is expr.args and order is expr.order and condition is expr.filter:
         return expr
-    return replace(expr, args=args, order=order, filter=condition)
+    return x.evolve(expr, args=args, order=order, filter=condition)
 
 
 def _window(expr: x.Window, change: Change, go: Go) -> x.Expr:
@@ -65,12 +64,12 @@ def _window(expr: x.Window, change: Change, go: Go) -> x.Expr:
     bounds = _each(expr.bounds, change, go)
     if call is expr.call and partition is expr.partition and order is expr.order and bounds is expr.bounds:
         return expr
-    return replace(expr, call=call, partition=partition, order=order, bounds=bounds)  # type: ignore[arg-type]
+    return x.evolve(expr, call=call, partition=partition, order=order, bounds=bounds)
 
 
 def _in_subquery(expr: x.InSubquery, change: Change, go: Go) -> x.Expr:
     values = _each(expr.values, change, go)
-    return expr if values is expr.values else replace(expr, values=values)
+    return expr if values is expr.values else x.evolve(expr, values=values)
 
 
 _REBUILD: dict[type, Callable[..., x.Expr]] = {

@@ -58,7 +58,7 @@ def in_scope(expr: Expr, scope: ExprScope) -> Iterator[tuple[Expr, ExprScope]]:
     inner = scope.within(expr) if isinstance(expr, Lambda) else scope
     for child in expr.children:
         yield from in_scope(child, inner)
-    if isinstance(expr, Exists | InSubquery | ScalarSubquery):
+    if isinstance(expr, (Exists, InSubquery, ScalarSubquery)):
         yield from _of_plan(expr.plan, scope.columns)
 
 

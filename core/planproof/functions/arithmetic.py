@@ -114,7 +114,7 @@ def _computable(t: DataType) -> bool:
 
 
 def _divisible(t: DataType) -> bool:
-    return t == LONG or isinstance(t, Decimal | Interval)
+    return t == LONG or isinstance(t, (Decimal, Interval))
 
 
 def _is_boolean(t: DataType) -> bool:

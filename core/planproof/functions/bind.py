@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
+from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, evolve
 from planproof.functions.collation import collated, refuse_open, refused_collation
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
@@ -217,7 +216,7 @@ def _as_certain(arg: Expr) -> Expr:
 
 
 def with_span(call: Call, span: tuple[int, int] | None) -> Call:
-    return replace(call, span=span)
+    return evolve(call, span=span)
 
 
 __all__ = [

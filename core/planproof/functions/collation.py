@@ -100,7 +100,7 @@ def strength(expr: Expr) -> int:
         return DEFAULT
     if isinstance(expr, Cast):
         return IMPLICIT if string_of(expr.child.type) else DEFAULT
-    if isinstance(expr, GetField | GetFieldOfElements):
+    if isinstance(expr, (GetField, GetFieldOfElements)):
         return max(strength(expr.child), IMPLICIT)
     if isinstance(expr, Call):
         if expr.function.name == "collate":

@@ -65,7 +65,7 @@ def _converted(value: Value, cast: Cast) -> Value:
         return value
     if is_string(target) and type(value) is int:
         return str(value)
-    if is_numeric(target) and isinstance(value, str | int | float | Number) and not isinstance(value, bool):
+    if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
         number = _number(value, cast)
         return int(number) if number is not None and is_integral(target) else number
     raise _Uncomputed

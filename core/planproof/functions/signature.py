@@ -231,7 +231,7 @@ def kind_of(given: Input) -> Expected | None:
     """What the argument at this place is expected to be; None for a lambda."""
     if isinstance(given, LambdaOf):
         return None
-    return given.expected if isinstance(given, Optional | Many) else given
+    return given.expected if isinstance(given, (Optional, Many)) else given
 
 
 __all__ = [

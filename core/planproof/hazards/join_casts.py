@@ -21,7 +21,7 @@ from planproof.types.coercion import wider
 
 def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for node in lineage.nodes:
-        if isinstance(node, Join | Filter) and node.condition is not None:
+        if isinstance(node, (Join, Filter)) and node.condition is not None:
             for call in _equalities(node.condition):
                 if isinstance(node, Filter) and not all(_varies(side, lineage) for side in call.args):
                     continue

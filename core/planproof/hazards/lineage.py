@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from planproof.conf import Conf
 from planproof.expr.nodes import (
@@ -31,7 +32,7 @@ def plans(root: Plan) -> Iterator[Plan]:
         yield node
         for top in node.expressions:
             for expr in top.walk():
-                if isinstance(expr, ScalarSubquery | Exists | InSubquery):
+                if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
                     yield from plans(expr.plan)
 
 
@@ -47,13 +48,11 @@ class Lineage:
         for node in self.nodes:
             self._note(node)
 
-    @property
-    def expressions(self) -> Iterator[tuple[str | None, Expr]]:
+    @cached_property
+    def expressions(self) -> Sequence[tuple[str | None, Expr]]:
         """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
-        for node in self.nodes:
-            for top in node.expressions:
-                name = top.name if isinstance(top, Alias) else None
-                yield from ((name, expr) for expr in top.walk())
+        tops = [top for node in self.nodes for top in node.expressions]
+        return [(top.name if isinstance(top, Alias) else None, expr) for top in tops for expr in top.walk()]
 
     def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
         """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""
@@ -67,13 +66,13 @@ class Lineage:
     def _note(self, node: Plan) -> None:
         if isinstance(node, Scan):
             self._scans.update((c.id, node) for c in node.output)
-        elif isinstance(node, Project | Aggregate):
+        elif isinstance(node, (Project, Aggregate)):
             self._made.update((i.id, i.child) for i in node.items if isinstance(i, Alias))
         elif isinstance(node, Recursion):
             self._merged.update(c.id for c in node.output)
         elif isinstance(node, Generate):
             self._generated.update((c.id, node.call) for c in node.generated)
-        elif isinstance(node, Named | SetOperation):
+        elif isinstance(node, (Named, SetOperation)):
             if isinstance(node, SetOperation):
                 self._merged.update(c.id for c in node.output)
             below = node.inputs[0] if isinstance(node, SetOperation) else node.child
@@ -111,7 +110,7 @@ class Lineage:
         if isinstance(found, Column):
             made = self._generated.get(found.id)
             return found.id in self._scans if made is None else any(map(self.is_stored, made.args))
-        if isinstance(found, GetField | GetFieldOfElements):
+        if isinstance(found, (GetField, GetFieldOfElements)):
             return self.is_stored(found.child)
         if isinstance(found, Call) and found.function.name in _ITEMS:
             return self.is_stored(found.args[0])

@@ -31,6 +31,6 @@ def _unseen(side: Plan) -> bool:
     """Whether the side's columns are those of a table, named nowhere in the query."""
     while True:
         is_star = isinstance(side, Project) and all(getattr(i, "span", None) is None for i in side.items)
-        if not is_star and not isinstance(side, Named | PassThrough):
+        if not is_star and not isinstance(side, (Named, PassThrough)):
             return isinstance(side, Scan)
         [side] = side.children

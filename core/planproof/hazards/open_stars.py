@@ -38,7 +38,7 @@ def _starred(node: Plan, at: int, across: str) -> Iterator[tuple[Scan, str]]:
     """The sources from which the column at a place comes, where nothing in the text names it, and across what."""
     if isinstance(node, Scan):
         yield node, across
-    elif isinstance(node, Named | PassThrough | Filter):
+    elif isinstance(node, (Named, PassThrough, Filter)):
         yield from _starred(node.child, at, across)
     elif isinstance(node, SetOperation):
         for side in node.inputs:

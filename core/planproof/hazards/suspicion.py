@@ -48,7 +48,7 @@ def in_rows(expr: Expr) -> Span | None:
     """The place of an expression that has a value in each row of its query block; None for one of an aggregate, a
     window or a lambda."""
     for e in expr.walk():
-        if isinstance(e, Window | Lambda | Variable) or (
+        if isinstance(e, (Window, Lambda, Variable)) or (
             isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR)
         ):
             return None

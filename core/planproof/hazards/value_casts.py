@@ -44,4 +44,4 @@ def _loses(value: Expr, lineage: Lineage) -> bool:
     """Whether a text that is not a constant becomes a number."""
     if not isinstance(value, Cast) or value.written or not is_string(value.child.type) or not is_numeric(value.type):
         return False
-    return any(isinstance(e, Column | Outer | Variable) for e in lineage.definition(value.child).walk())
+    return any(isinstance(e, (Column, Outer, Variable)) for e in lineage.definition(value.child).walk())

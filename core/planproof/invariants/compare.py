@@ -27,7 +27,7 @@ def type_differences(promised: DataType, found: DataType, path: Path) -> list[Di
 def _types(promised: DataType, found: DataType, path: Path) -> Iterator[Difference]:
     if isinstance(promised, Struct) and isinstance(found, Struct):
         yield from _structs(promised, found, path)
-    elif type(promised) is type(found) and isinstance(promised, Array | Map):
+    elif type(promised) is type(found) and isinstance(promised, (Array, Map)):
         for (name, ours, _), (_, theirs, _) in zip(nested(promised), nested(found)):
             yield from _types(ours, theirs, (*path, name))
     elif promised != found:

@@ -154,13 +154,13 @@ def _lengths(
     given = {p.path: p.type for p in places(PhysicalSchema((found,)))}
     clashing = {d.path for d in clashes}
     for place in places(PhysicalSchema((promised,))):
-        if isinstance(place.type, Char | Varchar) and place.path in given and place.path not in clashing:
+        if isinstance(place.type, (Char, Varchar)) and place.path in given and place.path not in clashing:
             yield _length(place.path, place.type, given[place.path], facts)
 
 
 def _length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts | None) -> Finding:
     place = dotted(path)
-    if isinstance(found, Char | Varchar) and found.length <= promised.length:
+    if isinstance(found, (Char, Varchar)) and found.length <= promised.length:
         why = f"Spark knows it as {found.simple}"
         return Finding(
             Verdict.PROVED, "PP500", "", place, promised.simple, found.simple, f"{place}: {why}", evidence=why

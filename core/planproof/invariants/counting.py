@@ -38,7 +38,7 @@ def terms_of(contract: Contract) -> list[Term]:
     for place in places(contract.schema):
         if place.promises:
             found.append(Term(place.path))
-        if isinstance(place.type, Char | Varchar):
+        if isinstance(place.type, (Char, Varchar)):
             found.append(Term(place.path, place.type.length))
     return found
 
@@ -142,7 +142,7 @@ def _term(finding: Finding, place: Place | None) -> Term | None:
         return Term(place.path)
     if finding.code == "PP500" and finding.promised is not None:
         promised = parse_type(finding.promised)
-        return Term(place.path, promised.length) if isinstance(promised, Char | Varchar) else None
+        return Term(place.path, promised.length) if isinstance(promised, (Char, Varchar)) else None
     return None
 
 

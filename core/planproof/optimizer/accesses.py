@@ -225,7 +225,7 @@ class Accesses:
             self.depth -= 1
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
-        elif isinstance(expr, ScalarSubquery | Exists | InSubquery):
+        elif isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
             around = self.above, self.beside, self.computed_before, self.apart
             self._plan(expr.plan)
             self.above, self.beside, self.computed_before, self.apart = around
@@ -310,11 +310,11 @@ class Accesses:
         for child in expr.children:
             if id(child) in sources:
                 continue
-            inside = isinstance(child, Call | GetField | GetFieldOfElements) and _holds(child, sources)
+            inside = isinstance(child, (Call, GetField, GetFieldOfElements)) and _holds(child, sources)
             (self._beside(child, sources)) if inside else self.visit(child)
 
     def _sites(self, expr: Expr) -> Iterator[Site]:
-        if isinstance(expr, GetField | GetFieldOfElements):
+        if isinstance(expr, (GetField, GetFieldOfElements)):
             found = self._path_site(expr)
             if found is not None:
                 yield found
@@ -339,7 +339,7 @@ class Accesses:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
         path: list[int] = []
         inner: Expr = expr
-        while isinstance(inner, GetField | GetFieldOfElements) and self.place(inner) is None:
+        while isinstance(inner, (GetField, GetFieldOfElements)) and self.place(inner) is None:
             path.insert(0, inner.ordinal)
             inner = inner.child
         if isinstance(inner, Column) and inner.id in self.elements:
@@ -378,10 +378,10 @@ class Accesses:
 
 def _is_apart(node: p.Plan) -> bool:
     """Whether Spark prunes under no lambda of the node, which stands above a join. A Filter's tests it moves below."""
-    if not isinstance(node, p.Project | p.Aggregate):
+    if not isinstance(node, (p.Project, p.Aggregate)):
         return False
     below: p.Plan = node.child
-    while isinstance(below, p.Project | p.Filter | p.Named):
+    while isinstance(below, (p.Project, p.Filter, p.Named)):
         below = below.child
     return isinstance(below, p.Join)
 

@@ -22,7 +22,7 @@ def weight(data_type: DataType) -> int:
     """About how much of a file the values of a type take, in numbers."""
     if isinstance(data_type, Struct):
         return sum(weight(f.type) for f in data_type.fields)
-    if isinstance(data_type, Array | Map):
+    if isinstance(data_type, (Array, Map)):
         return 3 * sum(weight(child) for child in data_type.children)
     if isinstance(data_type, Decimal):
         return 1 if data_type.precision <= 18 else 2

@@ -19,6 +19,9 @@ _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",
 """Names are for people: an alias that keeps a column's name was added to the text alone."""
 
 
+_VALUES = (bool, str, type(None), DataType)
+
+
 def equivalent(one: Any, other: Any) -> bool:
     """Whether two plans (or expressions) have the same shape, functions, types and flags."""
     return _same(one, other, {})
@@ -27,18 +30,20 @@ def equivalent(one: Any, other: Any) -> bool:
 def alike(one: Expr, other: Expr) -> bool:
     """Whether two expressions of one place have the same value: the same columns and variables, whatever ids those
     variables have that the expressions bind themselves."""
+    if type(one) is not type(other):
+        return False
     if isinstance(one, Call) and isinstance(other, Call) and one.function.name != other.function.name:
         return False
     own = {p.id for e in one.walk() if isinstance(e, Lambda) for p in e.parameters}
-    free = {e.id: e.id for e in one.walk() if isinstance(e, Column | Variable) and e.id not in own}
+    free = {e.id: e.id for e in one.walk() if isinstance(e, (Column, Variable)) and e.id not in own}
     return _same(one, other, free)
 
 
 def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if type(one) is not type(other):
         return False
-    if isinstance(one, bool | str | None | DataType):
-        return bool(one == other)
+    if isinstance(one, _VALUES):
+        return one is other or bool(one == other)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_same(a, b, ids) for a, b in zip(one, other))
     if isinstance(one, Function):
@@ -46,8 +51,8 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
         return one is other or one.name == other.name
     if isinstance(one, Literal):
         return one.type == other.type and repr(one.value) == repr(other.value)
-    if isinstance(one, Column | Variable):
-        alike = one.type == other.type and one.nullable == other.nullable
+    if isinstance(one, (Column, Variable)):
+        alike = (one.type is other.type or one.type == other.type) and one.nullable == other.nullable
         return bool(alike and ids.setdefault(one.id, other.id) == other.id)
     if isinstance(one, Alias):
         ids[one.id] = other.id

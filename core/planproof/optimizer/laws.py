@@ -79,11 +79,11 @@ def _of_many_rows(expr: Expr) -> bool:
 
 def _at_hand(expr: Expr) -> bool:
     """A column, a constant or a path. A window's value is a column by then."""
-    if isinstance(expr, Column | Outer | Window):
+    if isinstance(expr, (Column, Outer, Window)):
         return True
-    if isinstance(expr, GetField | GetFieldOfElements | Alias) or is_item(expr):
+    if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or is_item(expr):
         return all(map(_at_hand, expr.children))
-    return deterministic(expr) and not any(isinstance(e, _VARYING) for e in expr.walk())
+    return deterministic(expr) and not expr.holds(*_VARYING)
 
 
 def is_item(expr: Expr) -> bool:
@@ -166,7 +166,7 @@ def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
     while isinstance(divisor, Cast) and can_up_cast(divisor.child.type, divisor.type):
         divisor = divisor.child
     if isinstance(divisor, Literal):
-        return isinstance(divisor.value, int | float | Fraction) and divisor.value > 0
+        return isinstance(divisor.value, (int, float, Fraction)) and divisor.value > 0
     counts = isinstance(divisor, Call) and divisor.function.name in ("size", "cardinality", "array_size")
     return filled is not None and counts and divisor.children[0] == filled
 
@@ -194,7 +194,7 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
     """
     if body == part:
         return []
-    if isinstance(body, Cast | Alias) or (isinstance(body, GetField) and not _makes_struct(body.child)):
+    if isinstance(body, (Cast, Alias)) or (isinstance(body, GetField) and not _makes_struct(body.child)):
         return nulls_before(body.child, part, conf)
     if not isinstance(body, Call) or _folded(body):
         return None
@@ -252,7 +252,7 @@ def _depends(call: Call) -> bool:
 def plain_strings(plan: Plan) -> bool:
     """Nothing computes with a string that has a collation of its own: which one wins depends on how each operand of a
     call is written, those that are structs with strings in them too."""
-    computed = (e for e in plan.all_expressions() if isinstance(e, Call | Cast))
+    computed = (e for e in plan.all_expressions() if isinstance(e, (Call, Cast)))
     types = {id(t): t for e in computed for t in (e.type, *(c.type for c in e.children))}
     return not any(map(_collated, types.values()))
 
@@ -272,7 +272,7 @@ def row_local(expr: Expr) -> bool:
     A Python function's call is none either: Spark refuses it in the lambda that a rule would put it into.
     """
     return not any(
-        isinstance(e, Window | ScalarSubquery | Exists | InSubquery)
+        isinstance(e, (Window, ScalarSubquery, Exists, InSubquery))
         or (isinstance(e, Call) and (e.function.category not in _OF_ROWS or callable(e.function.spark)))
         for e in expr.walk()
     )

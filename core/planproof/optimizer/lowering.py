@@ -85,7 +85,7 @@ def _roots(plan: Plan) -> Iterator[tuple[Expr, str | None]]:
             named = isinstance(expr, Alias) and not expr.explicit
             yield (expr.child, expr.name) if isinstance(expr, Alias) and named else (_below(expr), None)
             for inner in expr.walk():
-                if isinstance(inner, ScalarSubquery | Exists | InSubquery):
+                if isinstance(inner, (ScalarSubquery, Exists, InSubquery)):
                     yield from _roots(inner.plan)
 
 
@@ -325,7 +325,7 @@ class _Root:
         if not isinstance(arg, Variable) or arg.id != function.parameters[0].id:
             return None
         (source,) = _lists_of(call)
-        if names and not isinstance(source, Column | GetField | GetFieldOfElements):
+        if names and not isinstance(source, (Column, GetField, GetFieldOfElements)):
             return None
         return ".".join([self._plain(source), *map(_quoted, names)])
 

@@ -114,12 +114,12 @@ class _Writer:
                 self.originals.setdefault(span, node)
             if isinstance(node, Lambda):
                 self.names.update({p.id: p.name for p in node.parameters})
-            if span is not None and isinstance(node, GetField | GetFieldOfElements):
+            if span is not None and isinstance(node, (GetField, GetFieldOfElements)):
                 self._learn_column(node, self.text[slice(*span)])
 
     def _learn_column(self, path: Expr, text: str) -> None:
         """What stands before the fields of a dotted name, whose column has no place of its own."""
-        while isinstance(path, GetField | GetFieldOfElements) and text:
+        while isinstance(path, (GetField, GetFieldOfElements)) and text:
             path, text = path.child, text[: found.start()] if (found := _LAST.search(text)) else ""
         if isinstance(path, Column) and path.span is None and text:
             self.columns[path.id] = text
@@ -168,7 +168,7 @@ class _Writer:
             return _literal(expr)
         if isinstance(expr, Call):
             return self._call(expr)
-        if isinstance(expr, GetField | GetFieldOfElements):
+        if isinstance(expr, (GetField, GetFieldOfElements)):
             return f"{self.write(expr.child, tight=True)}.{_quoted(expr.name)}"
         if isinstance(expr, Cast) and not expr.written:
             return self.write(expr.child, tight)
@@ -231,7 +231,7 @@ def _literal(literal: Literal) -> str:
 
 def _is_unit(expr: Expr, text: str) -> bool:
     """Whether the text stands by itself before a dot, a bracket or an operator."""
-    if isinstance(expr, Column | GetField | GetFieldOfElements | Literal | Variable):
+    if isinstance(expr, (Column, GetField, GetFieldOfElements, Literal, Variable)):
         return True
     if isinstance(expr, Cast):
         return expr.written
@@ -253,8 +253,8 @@ def _same_head(old: Expr, new: Expr) -> bool:
         return old.type == new.type and old.mode == new.mode and old.written == new.written
     if isinstance(old, Lambda) and isinstance(new, Lambda):
         return old.parameters == new.parameters
-    if isinstance(old, GetField | GetFieldOfElements) and isinstance(new, GetField | GetFieldOfElements):
+    if isinstance(old, (GetField, GetFieldOfElements)) and isinstance(new, (GetField, GetFieldOfElements)):
         return old.name == new.name
-    if isinstance(old, ScalarSubquery | Exists | InSubquery):
+    if isinstance(old, (ScalarSubquery, Exists, InSubquery)):
         return type(old) is type(new)
-    return not isinstance(old, Column | Variable | Literal)
+    return not isinstance(old, (Column, Variable, Literal))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, evolve
 from planproof.expr.rewrite import rebuild
 from planproof.functions.bind import cast_nullable
 from planproof.functions.signature import Mismatch
@@ -46,21 +45,21 @@ def derived(expr: Expr, conf: Conf) -> Expr:
     if isinstance(expr, Call):
         function = expr.function
         data_type = function.returns(expr.args, conf) if callable(function.returns) else function.returns
-        return replace(expr, type=data_type, nullable=function.nullable(expr.args, conf))
+        return evolve(expr, type=data_type, nullable=function.nullable(expr.args, conf))
     if isinstance(expr, Cast):
-        return replace(expr, nullable=cast_nullable(expr.child, expr.type, expr.mode))
+        return evolve(expr, nullable=cast_nullable(expr.child, expr.type, expr.mode))
     if isinstance(expr, GetField):
         struct = expr.child.type
         assert isinstance(struct, Struct)
         field = struct.fields[expr.ordinal]
-        return replace(expr, type=field.type, nullable=expr.child.nullable or field.nullable)
+        return evolve(expr, type=field.type, nullable=expr.child.nullable or field.nullable)
     if isinstance(expr, GetFieldOfElements):
         array = expr.child.type
         assert isinstance(array, Array)
         assert isinstance(array.element, Struct)
         field = array.element.fields[expr.ordinal]
         data_type = Array(field.type, array.contains_null or field.nullable)
-        return replace(expr, type=data_type, nullable=expr.child.nullable)
+        return evolve(expr, type=data_type, nullable=expr.child.nullable)
     return expr
 
 
@@ -75,7 +74,7 @@ def keeps_variables(old: Expr, new: Expr) -> bool:
     """Whether the lambdas of two calls stand over arrays and maps of one type, flags included."""
     if not any(isinstance(e, Lambda) for e in old.children):
         return True
-    return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, Array | Map))
+    return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, (Array, Map)))
 
 
 def _names(data_type: DataType) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class Builder:
         if isinstance(item, tuple):
             return Alias(self.expr(item[1]), item[0], fresh_id())
         expr = self.expr(item)
-        return expr if isinstance(expr, Column | Alias) else Alias(expr, pretty(expr), fresh_id(), explicit=False)
+        return expr if isinstance(expr, (Column, Alias)) else Alias(expr, pretty(expr), fresh_id(), explicit=False)
 
     def _over(self, plan: p.Plan) -> Builder:
         repeated = plan.schema.duplicates() if self.strict else []

@@ -32,7 +32,7 @@ def _mapped(plan: p.Plan, change: Change) -> p.Plan:
 
 
 def _in_subqueries(expr: Expr, change: Change) -> Expr:
-    if not any(isinstance(e, _SUBQUERIES) for e in expr.walk()):
+    if not expr.holds(*_SUBQUERIES):
         return expr
 
     def inner(e: Expr) -> Expr:
@@ -153,6 +153,6 @@ def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, Alias | None]]
 
 
 def _unwrapped(expr: Expr) -> Expr:
-    while isinstance(expr, Alias | Sort) and not isinstance(expr, Column):
+    while isinstance(expr, (Alias, Sort)) and not isinstance(expr, Column):
         expr = expr.child
     return expr

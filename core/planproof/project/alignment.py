@@ -134,11 +134,11 @@ class _Builder:
             body = self.sequence(node.body)
             self._link(body.last, body.first)
             return self._one_of([_Part(body.first, body.last, True), self.sequence(node.else_)])
-        if isinstance(node, nodes.Block | nodes.With | nodes.Scope | nodes.ScopedEvalContextModifier):
+        if isinstance(node, (nodes.Block, nodes.With, nodes.Scope, nodes.ScopedEvalContextModifier)):
             return self.sequence(node.body)
-        if isinstance(node, nodes.CallBlock | nodes.FilterBlock | nodes.Macro | nodes.AssignBlock):
+        if isinstance(node, (nodes.CallBlock, nodes.FilterBlock, nodes.Macro, nodes.AssignBlock)):
             return self._captured(node)
-        if isinstance(node, nodes.Assign | nodes.ExprStmt | nodes.Import | nodes.FromImport):
+        if isinstance(node, (nodes.Assign, nodes.ExprStmt, nodes.Import, nodes.FromImport)):
             return _Part()
         raise _Unread
 
@@ -159,7 +159,7 @@ class _Builder:
         for output in node.find_all(nodes.Output):
             for _ in output.nodes:
                 self._next()
-        if isinstance(node, nodes.Macro | nodes.AssignBlock):
+        if isinstance(node, (nodes.Macro, nodes.AssignBlock)):
             return _Part()
         return self._atom(Atom(self.tags[node.lineno - 1], None))
 

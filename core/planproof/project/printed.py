@@ -32,7 +32,7 @@ class OneLine:
     def _prints(self, expr: nodes.Node | None, within: frozenset[str]) -> bool:
         if isinstance(expr, nodes.Const):
             return "\n" not in str(expr.value) and "\r" not in str(expr.value)
-        if isinstance(expr, nodes.List | nodes.Tuple):
+        if isinstance(expr, (nodes.List, nodes.Tuple)):
             # Its members, one at a time, in a loop; printed whole, Python quotes their line ends.
             return all(self._prints(item, within) for item in expr.items)
         if isinstance(expr, nodes.Call):

@@ -76,7 +76,7 @@ def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
     texts = {
         dotted((f.name,))
         for f in examined.promised
-        if f.name.lower() in partitions and isinstance(f.type, String | Char | Varchar)
+        if f.name.lower() in partitions and isinstance(f.type, (String, Char, Varchar))
     }
     return examined._replace(evidence={k: why for k, why in examined.evidence.items() if k not in texts})
 

@@ -95,7 +95,7 @@ def _too_long(job: Job) -> bool:
     limited: dict[Path, Char | Varchar] = {
         (made[f.name.lower()],): f.type
         for f in job.target.schema
-        if isinstance(f.type, Char | Varchar) and f.name.lower() in made
+        if isinstance(f.type, (Char, Varchar)) and f.name.lower() in made
     }
     terms = [counting.Term(path, t.length) for path, t in limited.items()]
     try:

@@ -99,7 +99,7 @@ def _group(t: n.DataType) -> str:
         return "integral"
     if t in n.FRACTIONAL_ATOMS:
         return "fractional"
-    if isinstance(t, n.Array | n.Map | n.Struct):
+    if isinstance(t, (n.Array, n.Map, n.Struct)):
         return "nested"
     return t.simple if isinstance(t, n.Atomic) else "geo"
 
@@ -148,7 +148,7 @@ def _from_variant(t: n.DataType) -> bool:
     """`VariantGet.checkDataType`: what a variant can be read as."""
     if isinstance(t, n.Map):
         return n.is_string(t.key) and _from_variant(t.value)
-    if isinstance(t, n.Geo | n.Interval) or t in (n.CALENDAR_INTERVAL, n.VOID):
+    if isinstance(t, (n.Geo, n.Interval)) or t in (n.CALENDAR_INTERVAL, n.VOID):
         return False
     return all(_from_variant(child) for child in t.children)
 
@@ -157,7 +157,7 @@ def _to_variant(t: n.DataType) -> bool:
     """What casts to a variant: scalars and arrays of them, but no struct, map or interval."""
     if isinstance(t, n.Array):
         return _to_variant(t.element)
-    return not isinstance(t, n.Map | n.Struct | n.Interval | n.Geo) and t not in (n.VOID, n.CALENDAR_INTERVAL)
+    return not isinstance(t, (n.Map, n.Struct, n.Interval, n.Geo)) and t not in (n.VOID, n.CALENDAR_INTERVAL)
 
 
 def can_cast(source: n.DataType, target: n.DataType, *, ansi: bool) -> bool:

@@ -286,13 +286,13 @@ def _implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | No
 
 
 def _implicit_legacy_nested(given: n.DataType, expected: k.Expected) -> n.DataType | None:
-    if isinstance(given, n.Array) and isinstance(expected, n.Array | k.ArrayOf):
+    if isinstance(given, n.Array) and isinstance(expected, (n.Array, k.ArrayOf)):
         element = implicit(given.element, expected.element, ansi=False)
         keeps = isinstance(expected, n.Array) and not expected.contains_null
         if keeps and (given.contains_null or (element is not None and force_nullable(given.element, element))):
             return None
         return element and n.Array(element, not keeps)
-    if isinstance(given, n.Map) and isinstance(expected, n.Map | k.MapOf):
+    if isinstance(given, n.Map) and isinstance(expected, (n.Map, k.MapOf)):
         key = implicit(given.key, expected.key, ansi=False)
         value = implicit(given.value, expected.value, ansi=False)
         if key is None or value is None or force_nullable(given.key, key):

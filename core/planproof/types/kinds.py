@@ -69,14 +69,14 @@ ORDERABLE = Kind("ORDERABLE", lambda t: is_orderable(t))
 
 def is_atomic(t: n.DataType) -> bool:
     """Spark's AtomicType: everything but void, calendar intervals and the nested types."""
-    return not isinstance(t, n.Array | n.Map | n.Struct) and t not in (n.VOID, n.CALENDAR_INTERVAL)
+    return not isinstance(t, (n.Array, n.Map, n.Struct)) and t not in (n.VOID, n.CALENDAR_INTERVAL)
 
 
 def is_orderable(t: n.DataType) -> bool:
     """`RowOrdering.isOrderable`: no map, variant or calendar interval inside arrays and structs."""
-    if isinstance(t, n.Array | n.Struct):
+    if isinstance(t, (n.Array, n.Struct)):
         return all(is_orderable(child) for child in t.children)
-    return not isinstance(t, n.Map | n.Geo) and t not in (n.VARIANT, n.CALENDAR_INTERVAL)
+    return not isinstance(t, (n.Map, n.Geo)) and t not in (n.VARIANT, n.CALENDAR_INTERVAL)
 
 
 def is_datetime(t: n.DataType) -> bool:

@@ -294,7 +294,7 @@ def is_numeric(t: DataType) -> bool:
 
 def is_string(t: DataType) -> bool:
     """True for `string`, collated or not, and for char and varchar."""
-    return isinstance(t, String | Char | Varchar)
+    return isinstance(t, (String, Char, Varchar))
 
 
 def walk(t: DataType) -> Iterator[DataType]:
@@ -318,7 +318,7 @@ def as_nullable(t: DataType) -> DataType:
 def without_lengths(t: DataType) -> DataType:
     """The type with char and varchar as plain strings, as a query sees them
     (`CharVarcharUtils.replaceCharVarcharWithString`)."""
-    if isinstance(t, Char | Varchar):
+    if isinstance(t, (Char, Varchar)):
         return STRING
     if isinstance(t, Array):
         return Array(without_lengths(t.element), t.contains_null)
@@ -331,7 +331,7 @@ def without_lengths(t: DataType) -> DataType:
 
 def with_lengths(t: DataType, declared: DataType) -> DataType:
     """`t` with the char and varchar lengths of `declared`, a type of the same shape; flags and names stay `t`'s."""
-    if isinstance(t, String) and isinstance(declared, Char | Varchar):
+    if isinstance(t, String) and isinstance(declared, (Char, Varchar)):
         return declared
     if isinstance(t, Array) and isinstance(declared, Array):
         return Array(with_lengths(t.element, declared.element), t.contains_null)

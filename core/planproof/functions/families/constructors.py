@@ -68,7 +68,7 @@ def _map_type(args: Args, conf: Conf) -> DataType:
 
 def _field_name(arg: Expr, at: int) -> str:
     """`CreateStruct.create`: a named expression keeps its name, another is called by its place."""
-    if isinstance(arg, Alias | Column | Variable | GetField | GetFieldOfElements):
+    if isinstance(arg, (Alias, Column, Variable, GetField, GetFieldOfElements)):
         return arg.name
     if isinstance(arg, Outer):
         return arg.column.name

@@ -154,7 +154,7 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
     for at, arg in enumerate(args):
         array = arg.type
         assert isinstance(array, Array)
-        name = arg.name if isinstance(arg, Column | Variable | GetField | GetFieldOfElements) else str(at)
+        name = arg.name if isinstance(arg, (Column, Variable, GetField, GetFieldOfElements)) else str(at)
         fields.append(StructField(name, array.element, True))
     return Array(Struct(tuple(fields)), False)
 

@@ -79,7 +79,7 @@ def _summable(t: DataType) -> bool:
 
 
 def _divisible(t: DataType) -> bool:
-    return t == LONG or isinstance(t, Decimal | Interval)
+    return t == LONG or isinstance(t, (Decimal, Interval))
 
 
 def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:

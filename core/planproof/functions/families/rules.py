@@ -19,7 +19,7 @@ def is_foldable(expr: Expr) -> bool:
     """`Expression.foldable`: Spark can compute it before it reads a row."""
     if isinstance(expr, Literal):
         return True
-    if isinstance(expr, Cast | GetField):
+    if isinstance(expr, (Cast, GetField)):
         return is_foldable(expr.child)
     if isinstance(expr, Call):
         fixed = expr.function.foldable and not expr.function.effects.volatile

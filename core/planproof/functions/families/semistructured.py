@@ -76,7 +76,7 @@ def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
     if found is None:
         raise _refused_schema(text) or Unknown(f"{what} with the schema {text!r}")
-    if not conf.preserve_char_varchar and any(isinstance(t, Char | Varchar) for t in walk(found)):
+    if not conf.preserve_char_varchar and any(isinstance(t, (Char, Varchar)) for t in walk(found)):
         raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)
     return found
 
@@ -130,7 +130,7 @@ def _parsed(args: Args, conf: Conf) -> DataType:
 
 def _container(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
-    if isinstance(found, Struct | Array | Map) or found in (VARIANT, VOID):
+    if isinstance(found, (Struct, Array, Map)) or found in (VARIANT, VOID):
         return None
     return Mismatch("INVALID_JSON_SCHEMA", f'Input schema "{found.sql}" must be a struct, an array, a map or a variant.')
 
@@ -158,7 +158,7 @@ def _json_schema(args: list[Expr], conf: Conf) -> list[Expr]:
     _refuse_options(args, 2)
     if isinstance(found, Map) and not is_string(found.key):
         raise Mismatch("INVALID_JSON_MAP_KEY_TYPE", f'"{found.sql}" can only contain STRING as a key type.')
-    if not isinstance(found, Struct | Array | Map) and found != VARIANT:
+    if not isinstance(found, (Struct, Array, Map)) and found != VARIANT:
         raise Mismatch("INVALID_JSON_SCHEMA", f'"{found.sql}" must be a struct, an array, a map or a variant.')
     return args
 

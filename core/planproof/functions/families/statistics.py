@@ -62,7 +62,7 @@ def _values(arg: Expr) -> list[float | None]:
     value = constant(arg, "percentile")
     if value is None:
         return [None]
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Number):
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Number)):
         raise Unknown("a computed percentage")
     return [float(value)]
 

@@ -37,7 +37,7 @@ _TRUE = Literal(True, BOOLEAN, "true")
 def _nested(args: Args, conf: Conf) -> Mismatch | None:
     """Only containers become variant objects; a map needs keys that are strings."""
     found = args[0].type
-    if isinstance(found, Array | Struct) or (isinstance(found, Map) and is_string(found.key)):
+    if isinstance(found, (Array, Struct)) or (isinstance(found, Map) and is_string(found.key)):
         return None
     return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{found.sql}" to "VARIANT".')
 

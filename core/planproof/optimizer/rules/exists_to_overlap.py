@@ -82,9 +82,9 @@ def _may_stand_outside(array: Expr, element: Variable, conf: Conf) -> bool:
 
 
 def _is_path(expr: Expr) -> bool:
-    while isinstance(expr, GetField | GetFieldOfElements):
+    while isinstance(expr, (GetField, GetFieldOfElements)):
         expr = expr.child
-    return isinstance(expr, Column | Variable)
+    return isinstance(expr, (Column, Variable))
 
 
 def _may_be_null(array: Expr) -> bool:

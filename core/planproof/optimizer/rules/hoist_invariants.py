@@ -92,7 +92,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
 def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The bound form of a call or path, the outermost first; None goes on to what is inside it."""
-    if not isinstance(expr, Call | GetField | GetFieldOfElements) or expr.span is None or heavy(expr):
+    if not isinstance(expr, (Call, GetField, GetFieldOfElements)) or expr.span is None or heavy(expr):
         return None
     for call, function in _loops(expr):
         for found in _invariants(function, conf):
@@ -207,7 +207,7 @@ def _over(expr: Expr, element: Variable) -> Expr | None:
 
 def _not_folded(expr: Expr) -> bool:
     """Whether Spark computes the expression at all when it runs: it folds constants, but for lambdas."""
-    return any(isinstance(e, Column | Outer | Variable | Lambda) for e in expr.walk())
+    return expr.holds(Column, Outer, Variable, Lambda)
 
 
 def _reached(expr: Expr, bound: frozenset[int]) -> bool:
@@ -240,6 +240,6 @@ def _keeps_flags(bound: Expr, call: Expr) -> bool:
 
 
 def _is_path(expr: Expr) -> bool:
-    while isinstance(expr, GetField | GetFieldOfElements):
+    while isinstance(expr, (GetField, GetFieldOfElements)):
         expr = expr.child
-    return isinstance(expr, Column | Variable)
+    return isinstance(expr, (Column, Variable))

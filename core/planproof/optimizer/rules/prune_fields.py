@@ -210,7 +210,7 @@ class _Attempt:
         sites = self.calls.get(id(expr))
         if sites is not None:
             arrays = {id(site.source): pruned.array for site, pruned in sites}
-            is_path = isinstance(expr, GetField | GetFieldOfElements) and id(expr) not in arrays
+            is_path = isinstance(expr, (GetField, GetFieldOfElements)) and id(expr) not in arrays
             made = self._path(expr, sites[0][1], arrays) if is_path else self._over(expr, arrays)
             if sites[0][0].makes is None and not _keeps_flags(made, expr):
                 self.failed.update(pruned.place for _, pruned in sites)
@@ -227,13 +227,13 @@ class _Attempt:
         """A path over what holds pruned elements: a column, or what keeps or takes one of them."""
         ordinals: list[int] = []
         inner = path
-        while isinstance(inner, GetField | GetFieldOfElements):
+        while isinstance(inner, (GetField, GetFieldOfElements)):
             ordinals.insert(0, inner.ordinal)
             inner = inner.child
         made = self._over(inner, arrays)
         for ordinal in pruned.within(tuple(ordinals)):
             made = _step(made, ordinal)
-        if isinstance(path, GetField | GetFieldOfElements) and isinstance(made, GetField | GetFieldOfElements):
+        if isinstance(path, (GetField, GetFieldOfElements)) and isinstance(made, (GetField, GetFieldOfElements)):
             return replace(made, span=path.span)
         return made
 

@@ -98,7 +98,7 @@ def _certain(body: Expr, loop: Call) -> bool:
     is in it."""
     if alike(loop, body):
         return True
-    if isinstance(body, Cast | GetField | GetFieldOfElements):
+    if isinstance(body, (Cast, GetField, GetFieldOfElements)):
         return _certain(body.child, loop)
     if not isinstance(body, Call):
         return False

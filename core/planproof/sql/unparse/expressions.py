@@ -166,7 +166,7 @@ def _zipped(call: x.Call) -> list[str]:
 
 
 def _names(expr: x.Expr) -> bool:
-    return isinstance(expr, x.Column | x.Outer | x.Variable | x.GetField | x.Nulled)
+    return isinstance(expr, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
 
 
 def _in_subquery(node: x.InSubquery) -> str:

@@ -83,7 +83,7 @@ def _no_ordinal(expr: x.Expr) -> str:
 
 def _block(plan: p.Plan) -> str | None:
     """A SELECT that further clauses of its own may follow, which read its input too; None for any other plan."""
-    if isinstance(plan, p.Project | p.Aggregate):
+    if isinstance(plan, (p.Project, p.Aggregate)):
         return text(plan) if plan.items else None
     inner = _block(plan.child) if isinstance(plan, p.Filter) else None
     if inner is None or not isinstance(plan, p.Filter):
@@ -105,7 +105,7 @@ def _reads_only(exprs: Iterable[x.Expr], columns: Sequence[x.Column]) -> bool:
 def _reads(e: x.Expr, known: set[int]) -> bool:
     if isinstance(e, x.Column):
         return e.id in known
-    if isinstance(e, x.ScalarSubquery | x.Exists | x.InSubquery):
+    if isinstance(e, (x.ScalarSubquery, x.Exists, x.InSubquery)):
         return all(o.column.id in known for o in outer_references(e.plan))
     if isinstance(e, x.Call):
         return e.function.category is not Category.AGGREGATE and e.function.name not in ("grouping", "grouping_id")
@@ -127,7 +127,7 @@ def _ordered(plan: p.Ordered) -> str:
     if not keys:
         return text(plan.child)
     # A sort takes a subquery's test only where it is what its own block groups by.
-    tested = any(isinstance(e, x.Exists | x.InSubquery) for k in plan.keys for e in k.walk())
+    tested = any(isinstance(e, (x.Exists, x.InSubquery)) for k in plan.keys for e in k.walk())
     if not tested and _reads_only(plan.keys, plan.child.output):
         return _select(_kept(plan.output), f"{_from(plan.child)} ORDER BY {keys}")
     block = _block(plan.child)
