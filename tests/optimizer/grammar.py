@@ -412,7 +412,7 @@ class Grammar:
         array, element = self._array(depth)
         name = self._fresh()
         of = ELEMENTS[kind]
-        if of in ("int", "double") and self.chance.random() < 0.08:
+        if of in ("int", "double") and self.chance.random() < 0.16:
             known = self._known(kind)
             array = self.chance.choice(known or self._leaves(kind))
             return f"transform({array}, {name} -> {self._branched(depth, name, of)})"

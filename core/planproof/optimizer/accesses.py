@@ -8,7 +8,7 @@ such a column is a place, too, and what reads it reads elements of the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -344,23 +344,31 @@ class Accesses:
             inner = inner.child
         if isinstance(inner, Column) and inner.id in self.elements:
             return Site(expr, inner, self.elements[inner.id], frozenset((tuple(path),)), frozenset(), followed=True)
+        loose = False
         if isinstance(expr, GetField):
             if not isinstance(inner, Call) or inner.function.name not in _ONE_ELEMENT:
                 return None
-            inner = inner.args[0]
+            loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
         found = self.place(inner) if path and isinstance(inner.type, Map) else None
+        if found is not None and loose:
+            return None
         if found is not None:
             # Spark prunes the values of a map under a lookup by itself.
             paths = frozenset((tuple(path),))
             return Site(expr, inner, (found[0], (*found[1], VALUES)), paths, frozenset(), followed=True)
-        return self._site(expr, inner, [], tuple(path)) if path else None
+        return self._site(expr, inner, [], tuple(path), loose) if path else None
 
-    def _site(self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path) -> Site | None:
-        """The site that reads `array`, through the functions that keep its elements down to a place."""
+    def _site(
+        self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path, loose: bool = False
+    ) -> Site | None:
+        """The site that reads `array`, through the functions that keep its elements down to a place. `loose`: an index
+        is no constant, nor does Spark prune under a path then."""
         while isinstance(array, Call) and array.function.name in KEEPS:
             body = array.args[1] if len(array.args) > 1 else None
             if isinstance(body, Lambda):
                 read = [*read, (body, body.parameters[0])]
+            else:
+                loose = loose or not _are_constant(array.args[1:])
             array = array.args[0]
         place = self.place(array)
         if place is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
@@ -372,7 +380,7 @@ class Accesses:
             paths |= element_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
-        followed = bool(path) and not (read and self.apart)
+        followed = bool(path) and not loose and not (read and self.apart)
         return Site(call, array, place, frozenset(paths), variables, followed, self.depth > 0)
 
 
@@ -413,8 +421,14 @@ def _computed_before(expr: Expr) -> Iterator[Expr]:
 def _spark_follows(array: Expr) -> bool:
     """Whether Spark prunes under a transform of this by itself: of a path, or of what keeps elements of one."""
     while isinstance(array, Call) and array.function.name in KEEPS:
+        if array.function.name == "slice" and not _are_constant(array.args[1:]):
+            return False
         array = array.args[0]
     return not isinstance(array, Call) or array.function.name == "map_values"
+
+
+def _are_constant(exprs: Sequence[Expr]) -> bool:
+    return not any(e.holds(Column, Outer, Variable, Lambda, ScalarSubquery) for e in exprs)
 
 
 def _holds(expr: Expr, sources: set[int]) -> bool:
