@@ -46,7 +46,7 @@ def total(pytestconfig: pytest.Config) -> Iterator[generator.Tally]:
 
 
 def test_rewritten_expressions_give_the_same_answer(rows: Any) -> None:
-    tally = generator.search(rows, seed=1, count=60)
+    tally = generator.search(rows, seed=5, count=60)
     assert tally.differences == []
     assert set(tally.fired) == NAMES
     assert tally.pairs == 120

@@ -7,6 +7,7 @@ import pytest
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
+from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 
 SOURCES = {
     "t": [
@@ -217,3 +218,47 @@ def test_an_item_without_a_name_that_order_by_repeats_keeps_its_name() -> None:
     assert found.rules == ("hoist_invariants",)
     assert plan(found.sql, Catalog(SOURCES)).schema == before.schema
     assert found.sql.count(" AS ") == 1
+
+
+ITEMS = {
+    "t": [("id", "bigint", False), ("ds", "array<double>", True), ("items", "array<struct<a:double,b:string>>", True)]
+}
+WIDE = {"t": [*ITEMS["t"][:2], ("items", "array<struct<a:double,b:string,c:string,d:string>>", True)]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            f"transform(filter(items, i -> i.a > {SUM}), i -> i.b)",
+            f"transform(array({SUM}), v1 -> transform(filter(items, i -> i.a > v1), i -> i.b))[0]",
+        ),
+        (
+            f"filter(slice(items, 1, 3), i -> i.a > {SUM})[0].b",
+            f"transform(array({SUM}), v1 -> filter(slice(items, 1, 3), i -> i.a > v1)[0].b)[0]",
+        ),
+        (
+            f"filter(items, i -> i.a > {SUM}).b",
+            f"transform(array({SUM}), v1 -> filter(items, i -> i.a > v1).b)[0]",
+        ),
+        (
+            f"size(filter(ds, d -> d > {SUM}))",
+            f"size(transform(array({SUM}), v1 -> filter(ds, d -> d > v1))[0])",
+        ),
+    ],
+)
+def test_it_is_bound_around_what_reads_structs(before: str, after: str) -> None:
+    for sources in (ITEMS, WIDE):
+        found = optimize(plan(f"SELECT {before} AS r FROM t", Catalog(sources)), rules=[hoist_invariants])
+        assert found.sql == f"SELECT {after} AS r FROM t"
+
+
+def test_wide_structs_are_not_copied_once_more() -> None:
+    sql = f"SELECT filter(items, i -> i.a > {SUM}) AS r FROM t"
+    assert optimize(plan(sql, Catalog(ITEMS))).rules == ("hoist_invariants",)
+    assert optimize(plan(sql, Catalog(WIDE))).rules == ()
+
+
+def test_what_spark_computes_once_per_row_by_itself_is_left_alone() -> None:
+    assert rewritten(f"SELECT transform(ds, d -> d / nullif({SUM}, 0D)) AS r FROM t")[1] == ()
+    assert rewritten(f"SELECT transform(ds, d -> d / coalesce({SUM}, 0D)) AS r FROM t")[1] == ("hoist_invariants",)

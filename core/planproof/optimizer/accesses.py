@@ -411,11 +411,16 @@ def _padded(join: p.Join) -> tuple[Column, ...]:
 
 
 def _computed_before(expr: Expr) -> Iterator[Expr]:
-    """What Spark computes in a projection of its own: it prunes nothing under what is computed above that."""
-    for found in expr.walk():
+    """What Spark computes in a projection of its own: it prunes nothing under what is computed above that. Below an
+    aggregate function it does."""
+    pending = [expr]
+    while pending:
+        found = pending.pop()
         operand = laws.computed_before(found)
         if operand is not None:
             yield operand
+        if not isinstance(found, Call) or found.function.category is not Category.AGGREGATE:
+            pending.extend(found.children)
 
 
 def _spark_follows(array: Expr) -> bool:
