@@ -54,6 +54,13 @@ QUERIES = {
     "pairs of items": "select orderkey, exists(items, i -> exists(items, j -> j.suppkey = i.suppkey + 1)) as r from orders",
     "a supplier twice": """select orderkey, exists(items, i -> exists(items, j -> j.suppkey = i.suppkey
         and j.linenumber != i.linenumber)) as r from orders""",
+    "mean tax": "select orderkey, aggregate(items, 0D, (a, i) -> a + i.tax) / nullif(size(items), 0) as r from orders",
+    "return-heavy customers": """select custkey, max(size(filter(items, i -> i.returnflag = 'R'))) as n from orders
+        group by custkey having max(size(filter(items, i -> i.returnflag = 'R'))) >= 3""",
+    "dearer than the one before": """select orderkey, size(filter(items, (i, k) -> k > 0
+        and i.price > get(items, k - 1).price)) as n from orders""",
+    "parts above the mean": """select orderkey, transform(filter(items, i ->
+        i.quantity > aggregate(items, 0L, (a, j) -> a + j.quantity) / size(items)), i -> i.partkey) as r from orders""",
     # wide structs
     "largest reading": """select id, aggregate(device.readings, 0D, (a, r) -> greatest(a, r.value)) as top
         from devices""",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_not
 
 from planproof.expr import nodes as x
 
@@ -35,8 +36,10 @@ def rebuild(expr: x.Expr, change: Callable[[x.Expr], x.Expr]) -> x.Expr:
 
 
 def _each(exprs: tuple[x.Expr, ...], change: Change, go: Go) -> tuple[x.Expr, ...]:
-    new = tuple(go(e, change) for e in exprs)
-    return exprs if all(a is b for a, b in zip(new, exprs)) else new
+    if not exprs:
+        return exprs
+    new = [go(e, change) for e in exprs]
+    return tuple(new) if any(map(is_not, new, exprs)) else exprs
 
 
 def _child(expr: x.Expr, change: Change, go: Go) -> x.Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import is_not
 
 from planproof.expr import Alias, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort
 from planproof.expr.rewrite import transform_up
@@ -45,8 +46,8 @@ def _in_subqueries(expr: Expr, change: Change) -> Expr:
 
 
 def _each(exprs: tuple[Expr, ...], change: Change) -> tuple[Expr, ...]:
-    new = tuple(change(e) for e in exprs)
-    return exprs if all(a is b for a, b in zip(new, exprs)) else new
+    new = [change(e) for e in exprs]
+    return tuple(new) if any(map(is_not, new, exprs)) else exprs
 
 
 def _project(node: p.Project, change: Change) -> p.Plan:

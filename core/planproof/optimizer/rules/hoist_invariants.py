@@ -36,6 +36,7 @@ _EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
 _ALL_ELEMENTS = ("transform", "filter", "aggregate")
 """Those of them that go on to the last element, whatever the lambda answers."""
 
+_READERS = (Call, GetField, GetFieldOfElements)
 _PARTS = frozenset(("concat", "concat_ws", "substr", "substring", "left", "right"))
 _ENDS = frozenset(("array_max", "array_min"))
 
@@ -92,9 +93,11 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
 def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The bound form of a call or path, the outermost first; None goes on to what is inside it."""
-    if not isinstance(expr, (Call, GetField, GetFieldOfElements)) or expr.span is None or heavy(expr):
+    if not isinstance(expr, _READERS) or expr.span is None:
         return None
     for call, function in _loops(expr):
+        if heavy(expr):
+            return None
         for found in _invariants(function, conf):
             value = _value(call, found, conf, registry)
             if value is None or (call is not expr and _may_raise(found, conf) and not _there_alone(found, [expr], 1)):
@@ -114,7 +117,7 @@ def _loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
             # The last step of an aggregate is taken once.
             yield from ((inner, function) for function in inner.args[:3] if isinstance(function, Lambda))
         source = next(iter(inner.children), None)
-        inner = source if source is not None and _holds_structs(source) else None
+        inner = source if isinstance(source, _READERS) and _holds_structs(source) else None
 
 
 def _holds_structs(expr: Expr) -> bool:
