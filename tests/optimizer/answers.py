@@ -51,16 +51,16 @@ def fails(spark: Any, expression: str, table: str) -> str | None:
     return None
 
 
-def row_by_row(spark: Any, expression: str, table: str) -> list[str]:
-    """The value of each row, or `RAISED`, in a query of its own: after an error `map_from_entries` keeps its keys, and
-    under a guard the next row finds them."""
+def row_by_row(spark: Any, expression: str, table: str, why: bool = False) -> list[str]:
+    """The value of each row, or `RAISED` (the error's condition for `why`), in a query of its own: after an error
+    `map_from_entries` keeps its keys, and under a guard the next row finds them."""
     found = []
     for row in spark.sql(f"SELECT id FROM {table} ORDER BY id").collect():
         try:
             (value,) = spark.sql(f"SELECT {expression} AS e FROM {table} WHERE id = {row.id}").collect()
             found.append(repr(value.e))
-        except PySparkException:
-            found.append(RAISED)
+        except PySparkException as error:
+            found.append(condition(error) if why else RAISED)
     return found
 
 

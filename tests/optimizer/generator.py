@@ -163,9 +163,11 @@ def _compare(spark: Any, found: Sequence[Pair], table: str, risky: bool, tally: 
 
 
 def _raises_alike(spark: Any, pair: Pair, table: str) -> bool:
-    """Whether the same rows fail, where one of the pair fails outside of its guard: in a projection of Spark's own."""
-    one, other = fails(spark, pair.before, table), fails(spark, pair.after, table)
-    return one == other and row_by_row(spark, pair.before, table) == row_by_row(spark, pair.after, table)
+    """Whether the same rows fail in the same way, where one of the pair fails outside of its guard: in a projection of
+    Spark's own. Which row's error the whole query shows is open there: that projection goes over all rows first."""
+    fail = [fails(spark, text, table) is not None for text in (pair.before, pair.after)]
+    one, other = (row_by_row(spark, text, table, why=True) for text in (pair.before, pair.after))
+    return all(fail) and one == other
 
 
 def _judge(spark: Any, pair: Pair, before: Answer, after: Answer, table: str, tally: Tally) -> None:

@@ -174,7 +174,7 @@ def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
 _DIVISIONS = frozenset(("/", "%", "div", "mod", "pmod"))
 _STOPPING = "= < <= > >= not + - * negative positive concat getmapvalue getarrayitem element_at"
 _OF_TEXT = "upper lower length reverse like ilike rlike"
-_OF_NUMBERS = "round bround floor ceil sqrt"
+_OF_NUMBERS = "round bround floor ceil SQRT"
 _STRICT = frozenset(f"{_STOPPING} {_OF_TEXT} {_OF_NUMBERS}".split())
 """Functions that stop at a null operand, whose null is theirs then."""
 _TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct", "concat_ws"))

@@ -11,7 +11,7 @@ from planproof.optimizer.calls import applied, bound_once
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.costs import costly, heavy
 from planproof.optimizer.retype import fits
-from planproof.optimizer.rules.prune_fields import accesses_of, worth_pruning
+from planproof.optimizer.rules.prune_fields import accesses_of, prune_fields, worth_pruning
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import VOID
@@ -59,9 +59,19 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     tops = frozenset().union(*(wanted.hindered.get(place, ()) for place in gained))
 
     def change(top: Expr) -> Expr:
-        return _Spelling(top, conf, registry).spelled() if id(top) in tops else top
+        return _spelled(top, conf, registry) if id(top) in tops else top
 
-    return map_expressions(plan, change) if tops else plan
+    found = map_expressions(plan, change) if tops else plan
+    return found if prune_fields(found, conf, registry) is not found else plan
+
+
+def _spelled(top: Expr, conf: Conf, registry: Registry) -> Expr:
+    """One expression of a node with all such operands spelled out, or none: which of two errors comes first is not to
+    change."""
+    spelled = top
+    while (found := _Spelling(spelled, conf, registry).spelled()) is not spelled:
+        spelled = found
+    return top if any(laws.computed_before(e) is not None for e in spelled.walk()) else spelled
 
 
 class _Spelling:
