@@ -166,35 +166,49 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202). Where
     the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
     """
-    from planproof.optimizer import driver, render
     from planproof.optimizer.rules import RULES
+    from planproof.optimizer.rules.spell_out import spell_out
 
     if is_immediate(plan.text):
         return Rewriting(plan, plan.text)
-    found = driver.run(plan.root, plan.conf, registry or builtin(plan.conf.spark), RULES if rules is None else rules)
+    wanted = RULES if rules is None else rules
+    found, fired = _optimized(plan, wanted, registry)
+    if spell_out.__name__ in fired and not found.rules:
+        # Not everything has a text in which it can be spelled out. The other rules need not wait for it.
+        found, _ = _optimized(plan, [r for r in wanted if r is not spell_out], registry)
+    return found
+
+
+def _optimized(
+    plan: LogicalPlan, rules: Sequence[Rule], registry: Registry | None
+) -> tuple[Rewriting, tuple[str, ...]]:
+    """What the rules make of the plan, and which of them fired, though nothing may be taken of it."""
+    from planproof.optimizer import driver, render
+
+    found = driver.run(plan.root, plan.conf, registry or builtin(plan.conf.spark), rules)
     findings = tuple(_refused(r) for r in found.refused)
     names = tuple(dict.fromkeys(f.rule for f in found.fired))
     if not found.fired:
-        return Rewriting(plan, plan.text, (), (), findings)
+        return Rewriting(plan, plan.text, (), (), findings), names
     try:
         changes = render.edits(plan.root, found.plan, plan.text)
         sql = splice(plan.text, changes)
     except (render.CannotRender, ValueError):
         # Nothing is wrong with the query: it runs as it is written.
-        return Rewriting(plan, plan.text, (), (), findings)
+        return Rewriting(plan, plan.text, (), (), findings), names
     try:
         reason = _misread(sql, found.plan, plan)
     except (AnalysisError, Unknown) as error:
         # What grouping sets leave out, say, is meant by its text: nothing is wrong with the query here either.
-        return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}")
+        return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}"), names
     if reason is not None:
-        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)), reason)
+        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)), reason), names
     steps = _steps(plan, found.fired, changes)
     rewrites = tuple(
         Rewrite(_makers(steps, start, stop), plan.text[start:stop], new, True, place(plan.text, start, stop))
         for start, stop, new in changes
     )
-    return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings)
+    return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings), names
 
 
 def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:

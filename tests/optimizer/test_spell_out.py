@@ -78,6 +78,15 @@ def test_it_is_found_below_the_query_that_reads_the_array() -> None:
         ),
         ("it may raise, and a null may come first", "SELECT size(items) + nullif(k + 1, 0) e FROM t"),
         ("a flag would change", "SELECT size(items) n, hash(k) BETWEEN 1 AND 2 b FROM t"),
+        ("a subquery would be computed twice", "SELECT size(items) / nullif((SELECT max(k) FROM t) + 1, 0) e FROM t"),
+        ("a branch evaluates it only there", "SELECT size(items) n, if(id > 1, nullif(k + 1, 0), 0) e FROM t"),
+        (
+            "a filter's test moves down",
+            "SELECT size(items) n FROM t WHERE size(items) BETWEEN 1 AND 3",
+        ),
+        ("nor is it spelled out there", f"SELECT size(items) n FROM t WHERE {SUM} BETWEEN 1 AND 3"),
+        ("each would double the text", "SELECT size(items) n, nullif(nullif(hash(k), 0) + 1, 1) e FROM t"),
+        ("another one may raise first", "SELECT nullif(k + 1, 0) a, size(items) + nullif(k + 2, 0) b FROM t"),
         ("it stands in an aggregate", "SELECT sum(size(items)) e, sum(nullif(hash(k), 0)) n FROM t"),
     ],
 )
@@ -97,3 +106,17 @@ def test_a_mean_reads_one_field() -> None:
         "SELECT id, aggregate(items.`price`, 0D, (a, i) -> a + i) / "
         "if((size(items.`price`) = 0), NULL, size(items.`price`)) AS m FROM t"
     )
+
+
+def test_where_it_has_no_text_the_other_rules_still_do_theirs() -> None:
+    sql = "SELECT exists(items, i -> i.qty > 1) e, size(items) BETWEEN 1.0 AND 99 b FROM t"
+    found = optimize(plan(sql, Catalog(SOURCES)))
+    assert found.findings == ()
+    assert found.rules in ((), ("prune_fields",))
+
+
+def test_a_test_that_having_negates_in_one_text_is_left_alone() -> None:
+    test = "size(items) BETWEEN 1 AND 3"
+    sql = f"SELECT {test} b, count(*) n FROM t GROUP BY {test} HAVING {test.replace('BETWEEN', 'NOT BETWEEN')}"
+    found = optimize(plan(sql, Catalog(SOURCES)))
+    assert (found.sql, found.findings) == (sql, ())

@@ -140,7 +140,12 @@ class Aggregated:
             return e
         computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
-            return replace(computed, span=e.span, repeats=True) if isinstance(e, Call) else computed
+            return computed if isinstance(e, Column) else replace(computed, span=getattr(e, "span", None), repeats=True)
+        if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
+            # `x NOT BETWEEN y AND z` says its operand in no text of its own.
+            negated = self._computed(e.args[0])
+            if negated is not None:
+                return replace(e, args=(negated,))
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
             self.extended = True
             return e

@@ -28,6 +28,7 @@ from planproof.expr import (
 )
 from planproof.functions.signature import Category
 from planproof.optimizer import laws
+from planproof.optimizer.costs import costly
 from planproof.plan import nodes as p
 from planproof.types import Array, Map, Struct
 
@@ -185,7 +186,7 @@ class Accesses:
         if not isinstance(node, _PLAIN):
             for child in node.children:
                 self._used_whole(child.output)
-        before = {id(expr): [id(e) for e in _computed_before(expr)] for expr in node.expressions}
+        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in _tops(node)}
         self.computed_before = frozenset(chain.from_iterable(before.values()))
         self.beside = frozenset(top for top, found in before.items() if found)
         self.above = frozenset().union(*(self.parted.get(id(child), ()) for child in node.children))
@@ -350,7 +351,8 @@ class Accesses:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
         found = self.place(inner) if path and isinstance(inner.type, Map) else None
-        if found is not None and loose:
+        if loose and (found is not None or self.depth):
+            # In a lambda, the fields of all elements would be taken for each.
             return None
         if found is not None:
             # Spark prunes the values of a map under a lookup by itself.
@@ -410,17 +412,16 @@ def _padded(join: p.Join) -> tuple[Column, ...]:
     return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
 
 
-def _computed_before(expr: Expr) -> Iterator[Expr]:
-    """What Spark computes in a projection of its own: it prunes nothing under what is computed above that. Below an
-    aggregate function it does."""
-    pending = [expr]
-    while pending:
-        found = pending.pop()
-        operand = laws.computed_before(found)
-        if operand is not None:
-            yield operand
-        if not isinstance(found, Call) or found.function.category is not Category.AGGREGATE:
-            pending.extend(found.children)
+def _tops(node: p.Plan) -> tuple[Expr, ...]:
+    """The expressions that may need a projection below. What an Aggregate makes of its groups stands above it."""
+    return node.groups if isinstance(node, p.Aggregate) else node.expressions
+
+
+def _computed_before(node: p.Plan, expr: Expr) -> Iterator[Expr]:
+    """What Spark computes in a projection of its own: it prunes nothing under what is computed above that. Short tests
+    of filters and joins move further down."""
+    operands = (call.args[0] for call in laws.computed_beforehand(expr))
+    return (o for o in operands if isinstance(node, p.Project) or any(map(costly, o.walk())))
 
 
 def _spark_follows(array: Expr) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from planproof.expr import Call, Expr
+from planproof.functions.families.casts import CASTS
 from planproof.types import Array, DataType, Decimal, Map, String, Struct, walk
 
 _OPERATORS = "+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in"
 _LOOKUPS = "getarrayitem getmapvalue coalesce size array_size length abs map_keys map_values struct named_struct array"
 _CHOICES = "nullif between nvl ifnull nvl2"
-_CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS} {_CHOICES}".split())
+_CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS} {_CHOICES}".split()).union(CASTS)
 """Functions whose work is a few instructions: computing them again costs less than binding their value."""
 
 

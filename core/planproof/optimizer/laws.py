@@ -5,7 +5,7 @@ Each law is a predicate over effects, free variables and flags. A rule's "Only w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from planproof.conf import Conf
@@ -63,14 +63,39 @@ known."""
 _VARYING = (Column, Outer, Lambda, Variable, ScalarSubquery, Exists, InSubquery)
 
 
+def needed_twice(expr: Expr) -> bool:
+    """Whether Spark writes the call with its first operand twice."""
+    return isinstance(expr, Call) and expr.function.name in TWICE
+
+
 def computed_before(call: Expr) -> Expr | None:
-    """The operand of `nullif` or `between` that Spark computes for each row in a projection below, lambdas around it or
-    not; None where it stays in its place. Source: `RewriteWithExpression`, `CollapseProject.isCheap`."""
-    if not isinstance(call, Call) or call.function.name not in TWICE:
+    """The operand of `nullif` or `between` that Spark computes in a projection below, lambdas around it or not; None
+    where it stays in its place. In a branch (`branches`) it stays. Source: `RewriteWithExpression`,
+    `CollapseProject.isCheap`."""
+    if not isinstance(call, Call) or not needed_twice(call):
         return None
     operand = call.args[0]
     stays = _at_hand(operand) or free_variables(operand)
     return None if stays or any(_of_many_rows(e) for e in operand.walk()) else operand
+
+
+_CONDITIONAL = frozenset(("if", "when", "coalesce", "nvl", "nvl2", "nanvl"))
+
+
+def branches(expr: Expr) -> tuple[Expr, ...]:
+    """The operands that may not be evaluated, as Spark has it (`ConditionalExpression.alwaysEvaluatedInputs`)."""
+    return expr.args[1:] if isinstance(expr, Call) and expr.function.name in _CONDITIONAL else ()
+
+
+def computed_beforehand(expr: Expr) -> Iterator[Call]:
+    """The calls in the expression whose operand Spark computes in a projection below (`computed_before`)."""
+    pending = [expr]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, Call) and computed_before(found) is not None:
+            yield found
+        left_out = branches(found)
+        pending.extend(c for c in found.children if not any(c is e for e in left_out))
 
 
 def _of_many_rows(expr: Expr) -> bool:

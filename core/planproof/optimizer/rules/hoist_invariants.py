@@ -116,7 +116,7 @@ def _loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
         if isinstance(inner, Call):
             # The last step of an aggregate is taken once.
             yield from ((inner, function) for function in inner.args[:3] if isinstance(function, Lambda))
-        source = next(iter(inner.children), None)
+        source = None if laws.needed_twice(inner) else next(iter(inner.children), None)
         inner = source if isinstance(source, _READERS) and _holds_structs(source) else None
 
 
@@ -135,39 +135,44 @@ def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr 
 def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
     """The largest parts of the body that the lambda's variables do not reach and that may be computed beforehand."""
     own = frozenset(p.id for p in function.parameters)
-    pending: list[tuple[Expr, frozenset[int]]] = [(function.body, own)]
+    pending = [(function.body, own, True)]
     while pending:
-        expr, bound = pending.pop()
-        if isinstance(expr, Call) and _movable(expr, bound):
+        expr, bound, surely = pending.pop()
+        if isinstance(expr, Call) and _movable(expr, bound, surely):
             yield expr
             if not _may_raise(expr, conf):
                 continue
         inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
-        beforehand = laws.computed_before(expr)
-        pending.extend((c, inner) for c in reversed(expr.children) if c is not beforehand)
+        pending.extend((c, inner, sure) for c, sure in reversed(_below(expr, surely)))
 
 
-def _movable(expr: Call, bound: frozenset[int]) -> bool:
+def _movable(expr: Call, bound: frozenset[int], surely: bool) -> bool:
     """Whether the expression may stand, and pays, where the variables `bound` are not known."""
     return (
         not _reached(expr, bound)
         and _not_folded(expr)
         and (expr.span is not None or expr.function.name == "arrays_zip")
-        and _pays(expr)
+        and _pays(expr, surely)
         and _deterministic(expr)
     )
 
 
-def _pays(expr: Expr) -> bool:
+def _pays(expr: Expr, surely: bool) -> bool:
     """Whether computing it costs more than binding its value: copying parts of short texts does not, nor does Spark's
     own loop over a few elements, nor what Spark computes once per row by itself."""
-    beforehand = laws.computed_before(expr)
     return (
         isinstance(expr, Call)
         and costly(expr)
         and expr.function.name not in _ENDS
         and not (expr.function.name in _PARTS and isinstance(expr.type, String))
-    ) or any(_pays(child) for child in expr.children if child is not beforehand)
+    ) or any(_pays(*below) for below in _below(expr, surely))
+
+
+def _below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
+    """The children that Spark does not compute once per row by itself, and whether each is evaluated in any case."""
+    beforehand = laws.computed_before(expr) if surely else None
+    branches = laws.branches(expr)
+    return [(c, surely and not any(c is e for e in branches)) for c in expr.children if c is not beforehand]
 
 
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:

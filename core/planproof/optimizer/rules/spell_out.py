@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr import Call, Expr, Lambda, Literal
+from planproof.expr import Alias, Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_down
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
@@ -39,7 +39,7 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     Only when the operand
 
-    - cannot raise, for Spark computes it in any case: also where a lambda or a branch does not get to it;
+    - cannot raise, for Spark computes it in any case: also where a lambda does not get to it;
     - else evaluates first of all that the query computes there;
 
     and
@@ -59,7 +59,8 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     tops = frozenset().union(*(wanted.hindered.get(place, ()) for place in gained))
 
     def change(top: Expr) -> Expr:
-        return _spelled(top, conf, registry) if id(top) in tops else top
+        # Tests of filters and joins stay as they are, for Spark to move.
+        return _spelled(top, conf, registry) if id(top) in tops and isinstance(top, Alias) else top
 
     found = map_expressions(plan, change) if tops else plan
     return found if prune_fields(found, conf, registry) is not found else plan
@@ -71,7 +72,7 @@ def _spelled(top: Expr, conf: Conf, registry: Registry) -> Expr:
     spelled = top
     while (found := _Spelling(spelled, conf, registry).spelled()) is not spelled:
         spelled = found
-    return top if any(laws.computed_before(e) is not None for e in spelled.walk()) else spelled
+    return top if any(laws.computed_beforehand(spelled)) else spelled
 
 
 class _Spelling:
@@ -82,6 +83,7 @@ class _Spelling:
         self._top, self._conf, self._registry = top, conf, registry
         lambdas = (e for e in top.walk() if isinstance(e, Lambda))
         self._within = {id(e) for function in lambdas for e in function.body.walk()}
+        self._calls = {id(call) for call in laws.computed_beforehand(top)}
         self._negated = {id(inner) for e in top.walk() if (inner := _negated(e)) is not None}
 
     def spelled(self) -> Expr:
@@ -106,8 +108,11 @@ class _Spelling:
         return None
 
     def _operand(self, expr: Expr) -> Expr | None:
-        operand = laws.computed_before(expr)
-        if operand is None or not laws.deterministic(operand):
+        operand = laws.computed_before(expr) if id(expr) in self._calls else None
+        if operand is None or not laws.deterministic(operand) or not laws.row_local(operand):
+            return None
+        if any(map(laws.needed_twice, operand.walk())):
+            # The text would double with each of them.
             return None
         anyway = not _may_raise(operand, self._conf) or _evaluated_first(expr, self._top, self._conf)
         return operand if anyway else None
