@@ -145,7 +145,7 @@ class Aggregated:
             # `x NOT BETWEEN y AND z` says its operand in no text of its own.
             negated = self._computed(e.args[0])
             if negated is not None:
-                return replace(e, args=(negated,))
+                return replace(e, args=(replace(negated, span=None, repeats=True),))
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
             self.extended = True
             return e

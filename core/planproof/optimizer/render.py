@@ -48,8 +48,10 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
         writer = _Writer(text, words)
         writer.learn(old)
         made = _named(old, item, list(writer.differences(old, new)), text)
-        if item is not None:
-            made += [(*span, writer.write(new, tight=True)) for span in repeated.get(item.id, ())]
+        for span in repeated.get(item.id, ()) if item is not None else ():
+            if span is None:
+                raise CannotRender("the text says an item again, and something else with it")
+            made.append((*span, writer.write(new, tight=True)))
         for start, stop, replacement in made:
             if found.setdefault((start, stop), replacement) != replacement:
                 raise CannotRender("one place in the text got two new texts")
@@ -60,12 +62,12 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     return ordered
 
 
-def _repeated(plan: Plan) -> dict[int, list[Span]]:
+def _repeated(plan: Plan) -> dict[int, list[Span | None]]:
     """Where the text says the expression of a column again, per column: the plan computes it once."""
-    found: dict[int, list[Span]] = {}
+    found: dict[int, list[Span | None]] = {}
     for expr in plan.all_expressions():
-        if isinstance(expr, Column) and expr.repeats and (span := span_of(expr)) is not None:
-            found.setdefault(expr.id, []).append(span)
+        if isinstance(expr, Column) and expr.repeats:
+            found.setdefault(expr.id, []).append(span_of(expr))
     return found
 
 
