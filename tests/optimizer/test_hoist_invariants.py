@@ -262,3 +262,10 @@ def test_wide_structs_are_not_copied_once_more() -> None:
 def test_what_spark_computes_once_per_row_by_itself_is_left_alone() -> None:
     assert rewritten(f"SELECT transform(ds, d -> d / nullif({SUM}, 0D)) AS r FROM t")[1] == ()
     assert rewritten(f"SELECT transform(ds, d -> d / coalesce({SUM}, 0D)) AS r FROM t")[1] == ("hoist_invariants",)
+
+
+def test_a_part_of_what_may_raise_below_stays_there() -> None:
+    length = "length(element_at(array_distinct(xs), 3))"
+    sql = f"SELECT transform(ys, y -> coalesce(nullif({length}, y), {length})) AS r FROM t"
+    assert rewritten(sql)[1] == ()
+    assert rewritten(sql.replace("nullif", "greatest"))[1] == ("hoist_invariants",)

@@ -152,6 +152,13 @@ def raises_below(expr: Expr, conf: Conf) -> bool:
     return any(may_raise(e.args[0], conf) for e in twice)
 
 
+def operands_below(expr: Expr, part: Expr, conf: Conf) -> list[Expr]:
+    """The operands with that part which Spark computes in a projection below and which may raise there, whether or not
+    a lambda gets to them: with a variable in place of the part they would stay in the lambda."""
+    operands = (call.args[0] for call in computed_beforehand(expr))
+    return [o for o in operands if may_raise(o, conf) and any(alike(part, e) for e in o.walk())]
+
+
 def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
     if isinstance(expr, Cast):
         return _cast_raises(expr.child.type, expr.type, expr.mode)

@@ -99,6 +99,8 @@ def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
         if heavy(expr):
             return None
         for found in _invariants(function, conf):
+            if laws.operands_below(expr, found, conf):
+                continue
             value = _value(call, found, conf, registry)
             if value is None or (call is not expr and _may_raise(found, conf) and not _there_alone(found, [expr], 1)):
                 continue

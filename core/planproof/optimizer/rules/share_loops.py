@@ -70,6 +70,8 @@ def _sharing(expr: Expr, conf: Conf, registry: Registry) -> Expr:
 def _shared(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
     """The lambda with the first loop bound that its body repeats and may bind."""
     for loop in _repeated(function.body):
+        if laws.operands_below(function.body, loop, conf):
+            continue
         first = laws.nulls_before(function.body, loop, conf) == []
         if (first or (_certain(function.body, loop) and not _may_raise(loop, conf))) and _deterministic(loop):
             body = _bound(function.body, loop, conf, registry)
