@@ -90,4 +90,16 @@ CANDIDATES = {
         """select orderkey, transform(array(cast(orderdate as string)), v -> transform(items, i ->
             concat(v, ':', i.shipmode)))[0] as r from orders""",
     ),
+    "bound around four whole structs": (
+        """select orderkey, filter(items, i -> i.quantity > aggregate(items, 0, (a, x) -> a + x.quantity) / size(items)) as r
+            from orders""",
+        """select orderkey, transform(array(aggregate(items, 0, (a, x) -> a + x.quantity) / size(items)), v ->
+            filter(items, i -> i.quantity > v))[0] as r from orders""",
+    ),
+    "bound around eight whole structs": (
+        """select id, filter(device.readings, r -> r.value > aggregate(device.readings, 0D, (a, x) -> a + x.value)
+            / size(device.readings)) as r from devices""",
+        """select id, transform(array(aggregate(device.readings, 0D, (a, x) -> a + x.value) / size(device.readings)), v ->
+            filter(device.readings, r -> r.value > v))[0] as r from devices""",
+    ),
 }

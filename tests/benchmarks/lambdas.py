@@ -1,7 +1,7 @@
 """Queries with lambdas over nested Parquet: stock Spark beside planproof's rewriting, in one run.
 
     python tests/benchmarks/lambdas.py [--rows 300000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
-        [--markdown FILE] [--quick] [--tried]
+        [--markdown FILE] [--quick] [--tried] [--longer]
 
 Each query runs as written and as rewritten, by turns, each time after its files were dropped from the operating
 system's cache. The figure is the median of the pairs' ratios (above 1: rewritten is faster). Rows are compared, bytes
@@ -138,10 +138,14 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path, help="where the table of docs/rewriting.md is to be written")
     parser.add_argument("--quick", action="store_true", help="less data, three pairs")
+    parser.add_argument("--longer", action="store_true", help="the queries of longer.sql, which are in no table")
     parser.add_argument("--tried", action="store_true", help="the hand-written rewritings that are no rules")
     given = parser.parse_args()
     if given.quick:
         given.rows, given.pairs = 60_000, 3
+    if given.longer:
+        QUERIES.clear()
+        QUERIES.update(longer())
     names = given.only or list(CANDIDATES if given.tried else QUERIES)
     with tempfile.TemporaryDirectory() as temporary, running(Path(temporary)) as spark:
         home = given.home or Path(temporary)
@@ -164,6 +168,12 @@ def main() -> int:
     if given.markdown:
         given.markdown.write_text(markdown(results))
     return report(results)
+
+
+def longer() -> dict[str, str]:
+    """The queries of longer.sql by name."""
+    lines = Path(__file__).with_name("longer.sql").read_text().splitlines()[1:]
+    return {name.removeprefix("-- "): sql for name, sql in zip(lines[::2], lines[1::2])}
 
 
 def planned(catalog: Catalog, name: str) -> tuple[Rewriting, float]:

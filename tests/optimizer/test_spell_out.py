@@ -87,6 +87,10 @@ def test_it_is_found_below_the_query_that_reads_the_array() -> None:
         ("nor is it spelled out there", f"SELECT size(items) n FROM t WHERE {SUM} BETWEEN 1 AND 3"),
         ("each would double the text", "SELECT size(items) n, nullif(nullif(hash(k), 0) + 1, 1) e FROM t"),
         ("another one may raise first", "SELECT nullif(k + 1, 0) a, size(items) + nullif(k + 2, 0) b FROM t"),
+        (
+            "what raises for empty arrays, too, would follow it into the lambda",
+            "SELECT exists(items, i -> i.qty > nullif(hash(k), 0) AND i.qty > nullif(hash(k) + 2147483647, 0)) e FROM t",
+        ),
         ("it stands in an aggregate", "SELECT sum(size(items)) e, sum(nullif(hash(k), 0)) n FROM t"),
     ],
 )
@@ -109,10 +113,13 @@ def test_a_mean_reads_one_field() -> None:
 
 
 def test_where_it_has_no_text_the_other_rules_still_do_theirs() -> None:
-    sql = "SELECT exists(items, i -> i.qty > 1) e, size(items) BETWEEN 1.0 AND 99 b FROM t"
+    bound = "SELECT size(items) n, size(pair) BETWEEN 1.5 AND 99 b, {} r FROM t"
+    sql = bound.format("transform(pair.a, x -> concat(x, upper(box.label)))")
     found = optimize(plan(sql, Catalog(SOURCES)))
-    assert found.findings == ()
-    assert found.rules in ((), ("prune_fields",))
+    assert found.sql == bound.format(
+        "transform(array(upper(box.label)), v1 -> transform(pair.a, x -> concat(x, v1)))[0]"
+    )
+    assert (found.rules, found.findings) == (("hoist_invariants",), ())
 
 
 @pytest.mark.parametrize(

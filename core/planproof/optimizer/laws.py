@@ -106,12 +106,12 @@ def _at_hand(expr: Expr) -> bool:
     """A column, a constant or a path. A window's value is a column by then."""
     if isinstance(expr, (Column, Outer, Window)):
         return True
-    if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or is_item(expr):
+    if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or _is_item(expr):
         return all(map(_at_hand, expr.children))
     return deterministic(expr) and not expr.holds(*_VARYING)
 
 
-def is_item(expr: Expr) -> bool:
+def _is_item(expr: Expr) -> bool:
     """`array[index]` or `map[key]`."""
     return isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
 

@@ -10,6 +10,7 @@ from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, bound_once
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.costs import costly, heavy
+from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits
 from planproof.optimizer.rules.prune_fields import accesses_of, prune_fields, worth_pruning
 from planproof.plan.nodes import Plan
@@ -102,10 +103,15 @@ class _Spelling:
         # What takes a loop is bound outside of all lambdas: in one, it would be computed for each element.
         inner = expr.walk() if any(isinstance(c, Lambda) for c in expr.children) else (call,)
         for operand in filter(None, map(self._operand, inner)):
-            found = bound_once(expr, operand, operand, self._conf, self._registry) if _loops(operand) else None
-            if self._fitting(expr, found) is not None:
-                return found
+            if _loops(operand) and not self._part_of_another(operand, expr):
+                found = self._fitting(expr, bound_once(expr, operand, operand, self._conf, self._registry))
+                if found is not None:
+                    return found
         return None
+
+    def _part_of_another(self, operand: Expr, expr: Expr) -> list[Expr]:
+        """The other operands that hold this one and may raise: bound, it would take them along into a lambda."""
+        return [o for o in laws.operands_below(expr, operand, self._conf) if not alike(o, operand)]
 
     def _operand(self, expr: Expr) -> Expr | None:
         operand = laws.computed_before(expr) if id(expr) in self._calls else None
