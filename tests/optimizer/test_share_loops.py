@@ -17,6 +17,7 @@ SOURCES = {
     ]
 }
 ABOVE = "size(filter(ds, y -> y > x))"
+LENGTH = "length(map_from_entries(transform(words, w -> struct(w, upper(w))))['a'])"
 SUM = "aggregate(xs, 0, (a, y) -> a + y * x)"
 
 
@@ -61,6 +62,10 @@ def test_a_loop_that_the_body_says_twice_is_bound(before: str, after: str) -> No
         (
             "it is volatile",
             "filter(xs, x -> size(filter(xs, y -> rand() < 0.5)) > 1 AND size(filter(xs, y -> rand() < 0.5)) < x)",
+        ),
+        (
+            "Spark computes what may raise below, for empty arrays, too",
+            f"transform(xs, x -> coalesce(nullif({LENGTH}, x), {LENGTH}))",
         ),
         ("the body is never null", f"transform(ds, x -> {ABOVE} <=> {ABOVE} + 1)"),
         (
