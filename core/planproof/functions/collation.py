@@ -177,12 +177,13 @@ def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = Fa
     Raises `Mismatch` where collations clash, `Unknown` where a string of open collation meets another function. Whether
     they may stay open Spark looks at last (`refuse_open`). `keep`: literals print as they were.
     """
-    places = MERGING.get(function) or COMPARING.get(function)
-    if any(string_of(a.type) == OPEN for a in args) and function not in MERGING:
-        if function not in COMPARING:
-            raise Unknown("a string of indeterminate collation as an argument")
+    kinds = [kind for a in args if (kind := string_of(a.type)) is not None and kind.collation]
+    if not kinds:
         return list(args)
-    if places is None or not any(kind and kind.collation for kind in map(string_of, (a.type for a in args))):
+    places = MERGING.get(function) or COMPARING.get(function)
+    if OPEN in kinds and function not in MERGING and function not in COMPARING:
+        raise Unknown("a string of indeterminate collation as an argument")
+    if places is None or (OPEN in kinds and function not in MERGING):
         return list(args)
     meeting = [p for p in places(len(args)) if string_of(args[p].type)]
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:

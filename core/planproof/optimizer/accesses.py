@@ -94,13 +94,11 @@ class Accesses:
     over what a scan gives, `over` all that read a place which the query makes; `elements` are the columns that hold one
     element of such a place in each row. `parted` are the nodes above or at a projection that Spark makes of its own
     (`laws.computed_before`), with the identities of the expressions that need one; `above`, `beside` and
-    `computed_before` are of the node that is read. A place that is read above such a projection counts as whole, unless
-    `despite`; `hindered` says which expressions need it.
-    `apart`: Spark prunes under no lambda where the expression that is read stands.
+    `computed_before` are of the node that is read. `hindered` are the places that are read above such a projection,
+    with the expressions that need it. `apart`: Spark prunes under no lambda where the expression that is read stands.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
-    despite: bool = False
     places: dict[int, Place] = field(default_factory=dict)
     made: dict[Place, Made] = field(default_factory=dict)
     elements: dict[int, Place] = field(default_factory=dict)
@@ -117,16 +115,17 @@ class Accesses:
     apart: bool = False
 
     @staticmethod
-    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool], despite: bool = False) -> Accesses:
-        found = Accesses(fields_alone, despite)
+    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
+        found = Accesses(fields_alone)
         found._plan(root)
         found._hand_on()
         return found
 
-    def is_whole(self, place: Place) -> bool:
-        """Whether something reads the place, or what it lies in, as a whole."""
+    def is_whole(self, place: Place, despite: bool = False) -> bool:
+        """Whether Spark reads the place, or what it lies in, as a whole; `despite` what hinders it from pruning."""
         column, path = place
-        return any((column, path[:length]) in self.whole for length in range(len(path) + 1))
+        around = [(column, path[:length]) for length in range(len(path) + 1)]
+        return not self.whole.isdisjoint(around) or not (despite or self.hindered.keys().isdisjoint(around))
 
     def place(self, expr: Expr) -> Place | None:
         """Where a path leads; None for any other expression."""
@@ -267,8 +266,6 @@ class Accesses:
 
     def _hinder(self, place: Place, needing: frozenset[int]) -> None:
         self.hindered[place] = self.hindered.get(place, frozenset()) | needing
-        if not self.despite:
-            self.whole.add(place)
 
     def _hand_on(self) -> None:
         """What reads a made place reads the one that it is made of, in all copies of a CTE alike."""
@@ -280,7 +277,7 @@ class Accesses:
                 self._alike(alike)
         for made in self.made.values():
             known = copies[getattr(made.site.call, "span", None) or made.place]
-            if made.site.place not in self.made and any(map(self._pays, known)) and not self.is_whole(made.place):
+            if made.site.place not in self.made and any(map(self._pays, known)):
                 self.sites.append(replace(made.site, paths=frozenset(self.fields[made.place] | made.site.paths)))
 
     def _alike(self, copies: list[Made]) -> None:
@@ -288,14 +285,14 @@ class Accesses:
         # Under a plain `explode` of which one field is read Spark prunes by itself.
         plain = all(m.site.call is m.site.source and m.site.place not in self.made for m in copies)
         followed = plain and len(without_longer(read)) < 2
-        whole = followed or any(self.is_whole(made.place) for made in copies)
-        for made in copies:
-            self.fields.setdefault(made.place, set()).update(read)
-            self.fields.setdefault(made.site.place, set()).update(read)
-            if made.place in self.hindered:
-                self._hinder(made.site.place, self.hindered[made.place])
+        whole = followed or any(self.is_whole(made.place, despite=True) for made in copies)
+        needing = frozenset().union(*(self.hindered.get(made.place, ()) for made in copies))
+        for place in (place for made in copies for place in (made.place, made.site.place)):
+            self.fields.setdefault(place, set()).update(read)
+            if needing:
+                self._hinder(place, needing)
             if whole:
-                self.whole.update((made.place, made.site.place))
+                self.whole.add(place)
 
     def _pays(self, made: Made) -> bool:
         """Whether Spark does not prune by itself there: it does through a column that one path or transform reads."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 from planproof.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
@@ -30,13 +31,18 @@ def equivalent(one: Any, other: Any) -> bool:
 def alike(one: Expr, other: Expr) -> bool:
     """Whether two expressions of one place have the same value: the same columns and variables, whatever ids those
     variables have that the expressions bind themselves."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Call) and isinstance(other, Call) and one.function.name != other.function.name:
+    if any(map(_differ, one.walk(), other.walk())):
         return False
     own = {p.id for e in one.walk() if isinstance(e, Lambda) for p in e.parameters}
     free = {e.id: e.id for e in one.walk() if isinstance(e, (Column, Variable)) and e.id not in own}
     return _same(one, other, free)
+
+
+def _differ(one: Expr, other: Expr) -> bool:
+    """Whether two nodes are of different kinds, at a glance."""
+    if type(one) is not type(other):
+        return True
+    return isinstance(one, Call) and isinstance(other, Call) and one.function.name != other.function.name
 
 
 def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
@@ -45,7 +51,7 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if isinstance(one, _VALUES):
         return one is other or bool(one == other)
     if isinstance(one, tuple):
-        return len(one) == len(other) and all(_same(a, b, ids) for a, b in zip(one, other))
+        return len(one) == len(other) and all(map(_same, one, other, repeat(ids)))
     if isinstance(one, Function):
         # A query's own functions are made anew each time that it is planned.
         return one is other or one.name == other.name

@@ -92,10 +92,13 @@ def computed_beforehand(expr: Expr) -> Iterator[Call]:
     pending = [expr]
     while pending:
         found = pending.pop()
-        if isinstance(found, Call) and computed_before(found) is not None:
+        if not isinstance(found, Call):
+            pending += found.children
+            continue
+        if found.function.name in TWICE and computed_before(found) is not None:
             yield found
         left_out = branches(found)
-        pending.extend(c for c in found.children if not any(c is e for e in left_out))
+        pending += [c for c in found.children if not any(c is e for e in left_out)] if left_out else found.children
 
 
 def _of_many_rows(expr: Expr) -> bool:

@@ -78,9 +78,9 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     return plan
 
 
-def accesses_of(plan: Plan, despite: bool = False) -> Accesses:
-    """What the plan reads of arrays; `despite` what hinders Spark from pruning them."""
-    return Accesses.of(plan, _fields_alone, despite)
+def accesses_of(plan: Plan) -> Accesses:
+    """What the plan reads of arrays."""
+    return Accesses.of(plan, _fields_alone)
 
 
 def _fields_alone(body: Expr, element: Variable) -> bool:
@@ -95,13 +95,14 @@ def _differ(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def worth_pruning(accesses: Accesses) -> dict[Place, frozenset[Path]]:
-    """The places that are worth it, with all paths that are read of their elements."""
+def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[Place, frozenset[Path]]:
+    """The places that are worth it, with all paths that are read of their elements; `despite` what hinders Spark from
+    pruning them."""
     zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
     again = {site.place for site in zipped if site.repeated and not site.source.nullable}
     found: dict[Place, frozenset[Path]] = {}
     for site in accesses.sites:
-        if accesses.is_whole(site.place) or site.place in found or site.place in again:
+        if accesses.is_whole(site.place, despite) or site.place in found or site.place in again:
             continue
         struct = _element(site.source)
         paths = without_longer(accesses.fields[site.place]) or frozenset((_smallest(struct),))

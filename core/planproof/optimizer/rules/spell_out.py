@@ -55,16 +55,16 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not any(laws.computed_before(e) is not None for e in plan.all_expressions()):
         return plan
-    wanted = accesses_of(plan, despite=True)
-    gained = worth_pruning(wanted).keys() - worth_pruning(accesses_of(plan)).keys()
-    tops = frozenset().union(*(wanted.hindered.get(place, ()) for place in gained))
+    accesses = accesses_of(plan)
+    gained = worth_pruning(accesses, despite=True).keys() - worth_pruning(accesses).keys()
+    tops = frozenset().union(*(accesses.hindered.get(place, ()) for place in gained))
 
     def change(top: Expr) -> Expr:
         # Tests of filters and joins stay as they are, for Spark to move.
         return _spelled(top, conf, registry) if id(top) in tops and isinstance(top, Alias) else top
 
     found = map_expressions(plan, change) if tops else plan
-    return found if prune_fields(found, conf, registry) is not found else plan
+    return found if found is not plan and prune_fields(found, conf, registry) is not found else plan
 
 
 def _spelled(top: Expr, conf: Conf, registry: Registry) -> Expr:
