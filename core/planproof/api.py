@@ -203,10 +203,9 @@ def _optimized(
         return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}"), names
     if reason is not None:
         return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)), reason), names
-    steps = _steps(plan, found.fired, changes)
     rewrites = tuple(
-        Rewrite(_makers(steps, start, stop), plan.text[start:stop], new, True, place(plan.text, start, stop))
-        for start, stop, new in changes
+        Rewrite(makers, plan.text[start:stop], new, True, place(plan.text, start, stop))
+        for makers, (start, stop, new) in zip(_makers(plan, found.fired, changes), changes)
     )
     return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings), names
 
@@ -230,8 +229,16 @@ def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> l
     return [*steps, (fired[-1].rule, last)]
 
 
-def _makers(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:
-    """The rules that made the edit of this span: those after which something in it differs."""
+def _makers(plan: LogicalPlan, fired: Sequence[Fired], changes: Sequence[Edit]) -> list[str]:
+    """The rules that made each of the edits."""
+    if len(changes) == 1:
+        return [" + ".join(dict.fromkeys(f.rule for f in fired))]
+    steps = _steps(plan, fired, changes)
+    return [_changing(steps, start, stop) for start, stop, _ in changes]
+
+
+def _changing(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:
+    """The rules after which something in the span differs."""
     names: dict[str, None] = {}
     before: list[Edit] = []
     for rule, edits in steps:

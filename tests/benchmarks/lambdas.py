@@ -1,7 +1,7 @@
 """Queries with lambdas over nested Parquet: stock Spark beside planproof's rewriting, in one run.
 
-    python tests/benchmarks/lambdas.py [--rows 300000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
-        [--markdown FILE] [--quick] [--tried] [--longer]
+    python tests/benchmarks/lambdas.py [--rows 1000000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
+        [--markdown FILE] [--quick] [--tried] [--queries FILE]
 
 Each query runs as written and as rewritten, by turns, each time after its files were dropped from the operating
 system's cache. The figure is the median of the pairs' ratios (above 1: rewritten is faster). Rows are compared, bytes
@@ -131,21 +131,21 @@ class Result:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of orders and events; 2 GB of files for a million")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--home", type=Path, help="where the Parquet files are, or are to stay")
     parser.add_argument("--only", action="append", help="a query's name")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path, help="where the table of docs/rewriting.md is to be written")
     parser.add_argument("--quick", action="store_true", help="less data, three pairs")
-    parser.add_argument("--longer", action="store_true", help="the queries of longer.sql, which are in no table")
+    parser.add_argument("--queries", type=Path, help="other queries over the same tables, in the form of longer.sql")
     parser.add_argument("--tried", action="store_true", help="the hand-written rewritings that are no rules")
     given = parser.parse_args()
     if given.quick:
         given.rows, given.pairs = 60_000, 3
-    if given.longer:
+    if given.queries:
         QUERIES.clear()
-        QUERIES.update(longer())
+        QUERIES.update(read(given.queries))
     names = given.only or list(CANDIDATES if given.tried else QUERIES)
     with tempfile.TemporaryDirectory() as temporary, running(Path(temporary)) as spark:
         home = given.home or Path(temporary)
@@ -170,9 +170,9 @@ def main() -> int:
     return report(results)
 
 
-def longer() -> dict[str, str]:
-    """The queries of longer.sql by name."""
-    lines = Path(__file__).with_name("longer.sql").read_text().splitlines()[1:]
+def read(path: Path) -> dict[str, str]:
+    """The queries of a file by name: behind a title, names and queries, each on one line, by turns."""
+    lines = path.read_text().splitlines()[1:]
     return {name.removeprefix("-- "): sql for name, sql in zip(lines[::2], lines[1::2])}
 
 

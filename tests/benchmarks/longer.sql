@@ -1,4 +1,4 @@
--- Longer queries with lambdas, one per line after its name: `lambdas.py --longer`. Their tables are those of lambda_data.py.
+-- Longer queries with lambdas, one per line after its name: `lambdas.py --queries`. Their tables are those of lambda_data.py.
 -- revenue by status
 select status, count(*) as orders, sum(aggregate(items, cast(0 as decimal(30,2)), (a, i) -> cast(a + i.price * i.quantity as decimal(30,2)))) as revenue from orders group by status
 -- late lines with days

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from planproof.conf import Conf
-from planproof.expr import Call
+from planproof.expr import Call, Lambda
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.rules import OVER, RULES, Rule
+from planproof.optimizer.rules import LAMBDA, OVER, RULES, Calls, Rule
 from planproof.plan.nodes import Plan
 from planproof.schema import LogicalSchema
 
@@ -52,9 +52,21 @@ def same_schema(before: Plan, after: Plan) -> bool:
     return before.schema.same_fields(after.schema)
 
 
-def _called(plan: Plan) -> frozenset[str]:
-    """The names of the functions that the plan calls."""
-    return frozenset(e.function.name for e in plan.all_expressions() if isinstance(e, Call))
+def _called(plan: Plan) -> Calls:
+    found: set[str | tuple[str, str]] = set()
+    for expr in plan.all_expressions():
+        if not isinstance(expr, Call):
+            continue
+        name = expr.function.name
+        found.add(name)
+        for arg in expr.args:
+            inner = arg
+            if isinstance(arg, Lambda):
+                found.add(LAMBDA)
+                inner = arg.body
+            if isinstance(inner, Call):
+                found.add((name, inner.function.name))
+    return frozenset(found)
 
 
 @dataclass(slots=True)
@@ -64,7 +76,7 @@ class _Run:
     conf: Conf
     registry: Registry
     plan: Plan
-    called: frozenset[str]
+    called: Calls
     fired: list[Fired] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
     settled: dict[str, Plan] = field(default_factory=dict)

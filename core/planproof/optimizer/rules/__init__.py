@@ -35,16 +35,30 @@ RULES: tuple[Rule, ...] = (
     share_loops,
 )
 
-OVER: dict[Rule, frozenset[str]] = {
-    transform_fewer: frozenset(("transform",)),
-    count_to_exists: frozenset(("filter",)),
-    fuse_exists: frozenset(("exists", "forall")),
-    entries_to_sides: frozenset(("map_filter", "map_entries", "transform_values")),
-    spell_out: frozenset(("nullif", "between")),
-    filter_to_slice: frozenset(("filter",)),
-    exists_to_overlap: frozenset(("exists",)),
-    exists_to_contains: frozenset(("exists",)),
-}
-"""Functions without a call of which a rule has nothing to do: the driver does not ask it then."""
+LAMBDA = "->"
+Calls = frozenset[str | tuple[str, str]]
+"""The functions that a plan calls, and `LAMBDA`; in pairs those that are called over the value of another one, or with
+a lambda whose body is its call."""
 
-__all__ = ["OVER", "RULES", "Rule"]
+
+def _each(outer: str, inner: str) -> Calls:
+    return frozenset((one, other) for one in outer.split() for other in inner.split())
+
+
+OVER: dict[Rule, Calls] = {
+    transform_fewer: _each("size array_size slice getarrayitem get element_at try_element_at", "transform"),
+    count_to_exists: _each("size array_size", "filter"),
+    fuse_exists: _each("exists forall", "transform"),
+    entries_to_sides: _each("size map_keys", "map_filter")
+    | _each("map_values", "map_filter transform_values")
+    | _each("exists forall transform aggregate", "map_entries"),
+    spell_out: frozenset(("nullif", "between")),
+    filter_to_slice: _each("filter", "< <= > >="),
+    exists_to_overlap: _each("exists", "exists"),
+    exists_to_contains: _each("exists", "="),
+    hoist_invariants: frozenset((LAMBDA,)),
+    share_loops: frozenset((LAMBDA,)),
+}
+"""What a plan calls where a rule has something to do: without any of it the driver does not ask the rule."""
+
+__all__ = ["LAMBDA", "OVER", "RULES", "Calls", "Rule"]
