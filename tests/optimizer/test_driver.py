@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+import generator
 import pytest
 import rows
 
@@ -13,8 +15,10 @@ from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Alias, fresh_id
 from planproof.functions.registry import Registry, builtin
-from planproof.optimizer import driver
+from planproof.optimizer import driver, laws
+from planproof.optimizer.rules import OVER
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
+from planproof.origin import AnalysisError, Unknown
 from planproof.plan.builder import scan
 from planproof.plan.nodes import Join, Plan, Project
 from planproof.types import INT, LONG, Array
@@ -105,6 +109,21 @@ def test_a_refused_rule_does_not_keep_others_from_firing() -> None:
     found = driver.run(made.root, CONF, builtin(), [drop_last, hoist_invariants, widen])
     assert [r.rule for r in found.refused] == ["drop_last", "widen"]
     assert [f.rule for f in found.fired] == ["hoist_invariants"]
+
+
+def test_a_rule_that_the_driver_does_not_ask_would_change_nothing() -> None:
+    asked = 0
+    for text, _ in islice(generator.expressions(3, True, generator.Tally()), 3000):
+        try:
+            root = plan(f"SELECT {text} AS e FROM equality", generator.CATALOG, conf=Conf(ansi=True)).root
+        except (AnalysisError, Unknown):
+            continue
+        for rule in OVER if laws.plain_strings(root) else ():
+            if rule(root, Conf(ansi=True), builtin()) is not root:
+                found = driver.run(root, Conf(ansi=True), builtin(), [rule])
+                assert found.fired or found.refused, (rule.__name__, text)
+                asked += 1
+    assert asked > 300
 
 
 def test_rules_that_never_come_to_an_end_are_an_error() -> None:
