@@ -166,16 +166,14 @@ def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry
     The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202). Where
     the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
     """
-    from planproof.optimizer.rules import RULES
-    from planproof.optimizer.rules.spell_out import spell_out
+    from planproof.optimizer.rules import DISPENSABLE, RULES
 
     if is_immediate(plan.text):
         return Rewriting(plan, plan.text)
     wanted = RULES if rules is None else rules
     found, fired = _optimized(plan, wanted, registry)
-    if spell_out.__name__ in fired and not found.rules:
-        # Not everything has a text in which it can be spelled out. The other rules need not wait for it.
-        found, _ = _optimized(plan, [r for r in wanted if r is not spell_out], registry)
+    if not found.rules and any(rule.__name__ in fired for rule in DISPENSABLE):
+        found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], registry)
     return found
 
 

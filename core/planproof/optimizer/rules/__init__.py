@@ -61,4 +61,7 @@ OVER: dict[Rule, Calls] = {
 }
 """What a plan calls where a rule has something to do: without any of it the driver does not ask the rule."""
 
-__all__ = ["LAMBDA", "OVER", "RULES", "Calls", "Rule"]
+DISPENSABLE: frozenset[Rule] = frozenset((spell_out,))
+"""Rules whose results not every text has a place for: where it has none, the others are asked without these."""
+
+__all__ = ["DISPENSABLE", "LAMBDA", "OVER", "RULES", "Calls", "Rule"]
