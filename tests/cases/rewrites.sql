@@ -113,4 +113,6 @@ SELECT id, exists(items, i -> i.qty > 1) AS e, size(items) NOT BETWEEN 1 AND 2 A
 SELECT id, aggregate(box.items, 0D, (a, i) -> a + i.price) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0) AS w FROM rows WHERE size(items) BETWEEN 1 AND 3;
 SELECT id, transform(filter(items, i -> exists(items, j -> j.qty <> i.qty AND j.sku = i.sku)), i -> i.price) AS r FROM rows;
 SELECT id, size(filter(items, i -> i.qty > size(map_keys(map_from_entries(transform(words, w -> struct(upper(w), 1))))))) AS r FROM rows WHERE size(words) < 2;
-SELECT id, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d))[0].price AS r, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d)).sku AS s FROM rows
+SELECT id, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d))[0].price AS r, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d)).sku AS s FROM rows;
+SELECT * FROM (SELECT id, k % 2 AS odd, aggregate(items, 0D, (a, i) -> a + coalesce(i.price, 0D)) AS paid FROM rows)
+PIVOT (max(paid) FOR odd IN (0 AS even, 1 AS odd));

@@ -68,14 +68,24 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     names = _compared(one.__class__)
     if names is None:
         return bool(one == other)
-    return all(_same(_part(one, name), _part(other, name), ids) for name in names)
+    return _same_parts(one, other, names, ids)
 
 
-def _part(node: Any, name: str) -> Any:
-    """A field of a node; groups that became equal are one group, as they are where a text says one twice."""
-    found = getattr(node, name)
-    once = name == "groups" and isinstance(node, Aggregate) and node.grouping_sets is None
-    return tuple(dict.fromkeys(found)) if once else found
+def _same_parts(one: Any, other: Any, names: tuple[str, ...], ids: dict[int, int]) -> bool:
+    for name in names:
+        mine, others = getattr(one, name), getattr(other, name)
+        if mine is others and isinstance(mine, _VALUES):
+            continue
+        if name == "groups" and isinstance(one, Aggregate):
+            mine, others = _once(one), _once(other)
+        if not _same(mine, others, ids):
+            return False
+    return True
+
+
+def _once(node: Aggregate) -> tuple[Expr, ...]:
+    """Its groups; those that became equal are one group, as they are where a text says one twice."""
+    return tuple(dict.fromkeys(node.groups)) if node.grouping_sets is None else node.groups
 
 
 @cache
