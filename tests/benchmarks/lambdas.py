@@ -1,7 +1,7 @@
 """Queries with lambdas over nested Parquet: stock Spark beside planproof's rewriting, in one run.
 
     python tests/benchmarks/lambdas.py [--rows 1000000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
-        [--markdown FILE] [--quick] [--tried] [--queries FILE]
+        [--markdown FILE] [--quick] [--tried] [--queries FILE] [--planning]
 
 Each query runs as written and as rewritten, by turns, each time after its files were dropped from the operating
 system's cache. The figure is the median of the pairs' ratios (above 1: rewritten is faster). Rows are compared, bytes
@@ -140,6 +140,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="less data, three pairs")
     parser.add_argument("--queries", type=Path, help="other queries over the same tables, in the form of longer.sql")
     parser.add_argument("--tried", action="store_true", help="the hand-written rewritings that are no rules")
+    parser.add_argument("--planning", action="store_true", help="how long planning takes alone, without Spark")
     given = parser.parse_args()
     if given.quick:
         given.rows, given.pairs = 60_000, 3
@@ -147,6 +148,8 @@ def main() -> int:
         QUERIES.clear()
         QUERIES.update(read(given.queries))
     names = given.only or list(CANDIDATES if given.tried else QUERIES)
+    if given.planning:
+        return planning(names)
     with tempfile.TemporaryDirectory() as temporary, running(Path(temporary)) as spark:
         home = given.home or Path(temporary)
         write(spark, home, given.rows)
@@ -174,6 +177,21 @@ def read(path: Path) -> dict[str, str]:
     """The queries of a file by name: behind a title, names and queries, each on one line, by turns."""
     lines = path.read_text().splitlines()[1:]
     return {name.removeprefix("-- "): sql for name, sql in zip(lines[::2], lines[1::2])}
+
+
+def planning(names: list[str]) -> int:
+    """Prints how long each query's planning takes where no Spark runs beside it."""
+    made = {table: planproof.plan(query.format(rows=1)).physical_schema for table, query in TABLES.items()}
+    # Of files, everything may be null.
+    catalog = Catalog({table: [(f.name, f.type.simple, True) for f in schema] for table, schema in made.items()})
+    for name in names:
+        planned(catalog, name)
+    took = {name: planned(catalog, name)[1] for name in names}
+    for name in sorted(names, key=took.__getitem__):
+        print(f"{name:48} {took[name]:5.2f} ms")
+    over = sum(ms > 5 for ms in took.values())
+    print(f"{len(names)} queries: median {statistics.median(took.values()):.1f} ms, {over} over 5 ms")
+    return 0
 
 
 def planned(catalog: Catalog, name: str) -> tuple[Rewriting, float]:

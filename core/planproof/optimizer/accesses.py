@@ -124,8 +124,8 @@ class Accesses:
     def is_whole(self, place: Place, despite: bool = False) -> bool:
         """Whether Spark reads the place, or what it lies in, as a whole; `despite` what hinders it from pruning."""
         column, path = place
-        around = [(column, path[:length]) for length in range(len(path) + 1)]
-        return not self.whole.isdisjoint(around) or not (despite or self.hindered.keys().isdisjoint(around))
+        read = self.whole if despite else self.whole | self.hindered.keys()
+        return any((column, path[:length]) in read for length in range(len(path) + 1))
 
     def place(self, expr: Expr) -> Place | None:
         """Where a path leads; None for any other expression."""
