@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("planproof", "airflow_planproof", "dbt_planproof")
-HEAVY = ("pyspark", "py4j", "dbt", "airflow", "pyarrow", "sqlglot", "rich", "jinja2", "pandas", "numpy")
+HEAVY = ("pyspark", "py4j", "dbt", "airflow", "pyarrow", "rich", "jinja2", "pandas", "numpy")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "sqlglot": ("core/planproof/sql", "core/planproof/analysis"),
     "pyspark": ("core/planproof/session",),
     "py4j": ("core/planproof/session",),
     "pyarrow": ("core/planproof/arrow",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from planproof.hazards import Suspicion, hazards
 from planproof.hazards.suspicion import Range
 from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan as Node
+from planproof.records import evolve
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof.sql.parse import Tree, parse
@@ -108,7 +109,7 @@ def plan(
     creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError`
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
-    env = replace(environment or make_environment(sql, catalog, conf, registry), widths={})
+    env = evolve(environment or make_environment(sql, catalog, conf, registry), widths={})
     env, tree = parsed(sql, env)
     try:
         root = bind_query(tree, env, None)
@@ -128,7 +129,7 @@ def plan(
 def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
     if suspicion.span is None or suspicion.span[0] < 0:
         return suspicion
-    return replace(suspicion, finding=replace(suspicion.finding, origin=place(sql, *suspicion.span)))
+    return evolve(suspicion, finding=evolve(suspicion.finding, origin=place(sql, *suspicion.span)))
 
 
 def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check, ...]:
@@ -205,7 +206,7 @@ def _optimized(
         Rewrite(makers, plan.text[start:stop], new, True, place(plan.text, start, stop))
         for makers, (start, stop, new) in zip(_makers(plan, found.fired, changes), changes)
     )
-    return Rewriting(replace(plan, root=found.plan, text=sql), sql, names, rewrites, findings), names
+    return Rewriting(evolve(plan, root=found.plan, text=sql), sql, names, rewrites, findings), names
 
 
 def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:
@@ -257,7 +258,7 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     env = plan.environment
     if env is None:
         return None
-    again = bind_query(parse(sql, plan.conf), replace(env, text=sql), None)
+    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql), None)
     if again.schema.strip() == root.schema.strip() and equivalent(again, root):
         return None
     return "its text does not read back as the plan that was meant"

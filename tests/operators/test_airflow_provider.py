@@ -22,7 +22,7 @@ try:
 except ImportError:  # Airflow 2
     from airflow.models.dagbag import DagBag
     bag = DagBag({folder!r}, include_examples=False)
-absent = ("pyspark", "py4j", "dbt", "pyarrow", "sqlglot")
+absent = ("pyspark", "py4j", "dbt", "pyarrow")
 print(json.dumps({{
     "errors": bag.import_errors,
     "tasks": {{id: sorted(t.task_type for t in dag.tasks) for id, dag in bag.dags.items()}},

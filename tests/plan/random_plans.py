@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from sqlglot import exp
 
 from planproof import Catalog, Conf
 from planproof.analysis.context import Environment
@@ -30,6 +29,7 @@ from planproof.functions.registry import builtin
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch, kind_of
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan import nodes as p
+from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, INT, STRING, Array, DataType, Struct, is_numeric, parse_type
 from planproof.types.kinds import accepts, is_orderable
 
@@ -387,7 +387,7 @@ def set_operation(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     kind, keeps = _one(draw, ["union", "intersect", "except"]), draw(st.booleans())
     env = Environment("", catalog(), conf, builtin(), bind_query)
     try:
-        return widened(kind, sides[0], sides[1], keeps, env, exp.Select())
+        return widened(kind, sides[0], sides[1], keeps, env, q.Select())
     except AnalysisError:
         return left
 
@@ -473,7 +473,7 @@ def recursion(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     items = tuple(i if i.type == c.type else c for i, c in zip(items, inner))
     step = p.Project(items, p.Filter(predicate(draw, scope, 1), p.Named(("r",), itself, inner)))
     env = Environment("", catalog(), conf, builtin(), bind_query)
-    both = widened("union", anchor, step, True, env, exp.Select())
+    both = widened("union", anchor, step, True, env, q.Select())
     output = tuple(replace(c, id=fresh_id(), nullable=b.nullable) for c, b in zip(shown, both.output))
     return p.Recursion(itself, both, output)
 

@@ -7,58 +7,57 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import ParseException
-from sqlglot import exp
 
 from planproof.origin import AnalysisError, Unknown
 from planproof.sql import name_parts, parse, parse_statement
-from planproof.sql.nodes import Pos, TypeName, UnsignedRightShift
+from planproof.sql import nodes as q
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BINARY = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "div",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
-    UnsignedRightShift: ">>>",
-    exp.EQ: "=",
-    exp.NullSafeEQ: "<=>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.And: "AND",
-    exp.Or: "OR",
+    q.Add: "+",
+    q.Sub: "-",
+    q.Mul: "*",
+    q.Div: "/",
+    q.Mod: "%",
+    q.IntDiv: "div",
+    q.BitwiseAnd: "&",
+    q.BitwiseOr: "|",
+    q.BitwiseXor: "^",
+    q.BitwiseLeftShift: "<<",
+    q.BitwiseRightShift: ">>",
+    q.UnsignedRightShift: ">>>",
+    q.EQ: "=",
+    q.NullSafeEQ: "<=>",
+    q.LT: "<",
+    q.LTE: "<=",
+    q.GT: ">",
+    q.GTE: ">=",
+    q.And: "AND",
+    q.Or: "OR",
 }
 _FORMS = {
-    exp.DPipe: "concat({this}, {expression})",
-    exp.NEQ: "(NOT ({this} = {expression}))",
-    exp.NullSafeNEQ: "(NOT ({this} <=> {expression}))",
-    exp.Not: "(NOT {this})",
-    exp.Neg: "(- {this})",
-    Pos: "(+ {this})",
-    exp.BitwiseNot: "~{this}",
-    exp.Dot: "{this}['{expression}']",
-    exp.Bracket: "{this}[{expressions}]",
-    exp.Null: "NULL",
-    exp.Between: "between({this}, {low}, {high})",
-    exp.In: "({this} IN ({expressions}))",
-    exp.Like: "{this} LIKE {expression}",
-    exp.RegexpLike: "RLIKE({this}, {expression})",
-    exp.Lambda: "lambdafunction({this}, {expressions})",
-    exp.Anonymous: "{this}({expressions})",
-    exp.Paren: "{this}",
-    exp.Identifier: "{this}",
-    exp.Cast: "CAST({this} AS INT)",
-    TypeName: "{this}",
+    q.DPipe: "concat({this}, {expression})",
+    q.NEQ: "(NOT ({this} = {expression}))",
+    q.NullSafeNEQ: "(NOT ({this} <=> {expression}))",
+    q.Not: "(NOT {this})",
+    q.Neg: "(- {this})",
+    q.Pos: "(+ {this})",
+    q.BitwiseNot: "~{this}",
+    q.Dot: "{this}['{expression}']",
+    q.Bracket: "{this}[{expressions}]",
+    q.Null: "NULL",
+    q.Between: "between({this}, {low}, {high})",
+    q.In: "({this} IN ({expressions}))",
+    q.Like: "{this} LIKE {expression}",
+    q.RegexpLike: "RLIKE({this}, {expression})",
+    q.Lambda: "lambdafunction({this}, {expressions})",
+    q.Call: "{this}({expressions})",
+    q.Paren: "{this}",
+    q.Identifier: "{this}",
+    q.Cast: "CAST({this} AS INT)",
+    q.TypeName: "{this}",
 }
 
 
@@ -66,14 +65,14 @@ def spark_form(node: Any) -> str:
     """Our tree as Spark's unresolved expression prints itself."""
     if isinstance(node, list):
         return ", ".join(map(spark_form, node))
-    if not isinstance(node, exp.Expr):
+    if not isinstance(node, q.Node):
         return str(node)
     kind = type(node)
-    if name_parts(node) and kind is not exp.Identifier:
+    if name_parts(node) and kind is not q.Identifier:
         return ".".join(name_parts(node))
-    if isinstance(node, exp.Literal):
+    if isinstance(node, q.Literal):
         return f"'{node.this}'" if node.args["is_string"] else str(node.this)
-    if isinstance(node, exp.Is):
+    if isinstance(node, q.Is):
         return f"({spark_form(node.this)} IS {'NOT ' if node.args['negate'] else ''}NULL)"
     if kind in _BINARY:
         return f"({spark_form(node.this)} {_BINARY[kind]} {spark_form(node.expression)})"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlglot import exp
 
-from planproof.sql import parse, span, splice
+from planproof.sql import nodes as q
+from planproof.sql import parse, splice
 
 
 @st.composite
@@ -52,5 +52,5 @@ def test_edits_outside_the_text_or_at_one_place_are_refused(edits: list[tuple[in
 
 def test_a_call_is_replaced_in_its_place() -> None:
     text = "SELECT f( a ),\n  'f(a)' /* f(a) */, g(f(b)) FROM t"
-    calls = [node for node in parse(text).find_all(exp.Anonymous) if node.name == "f"]
-    assert splice(text, [(*span(node), "h()") for node in calls]) == "SELECT h(),\n  'f(a)' /* f(a) */, g(h()) FROM t"
+    calls = [node for node in parse(text).find_all(q.Call) if node.name == "f"]
+    assert splice(text, [(*node.span, "h()") for node in calls]) == "SELECT h(),\n  'f(a)' /* f(a) */, g(h()) FROM t"

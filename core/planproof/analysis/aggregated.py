@@ -7,9 +7,7 @@ Aggregate computes them where it does not do so already; any other column must b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-
-from sqlglot import exp
+from dataclasses import dataclass, field
 
 from planproof.analysis.binding import unresolved
 from planproof.analysis.checks import Subquery
@@ -22,7 +20,9 @@ from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.signature import Category
 from planproof.plan.nodes import OneRow
 from planproof.plan.text import show
-from planproof.sql.nodes import name_parts
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
 
 _COMMUTATIVE = frozenset(("+", "*", "&", "|", "^", "and", "or", "=", "<=>"))
 
@@ -59,10 +59,10 @@ def canonical(expr: Expr) -> Expr:
 
     def change(e: Expr) -> Expr:
         if isinstance(e, Call) and e.function.name in _COMMUTATIVE:
-            return replace(e, args=tuple(sorted(e.args, key=repr)))
+            return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
             # Two readings of one subquery have columns of their own: what they print tells them apart.
-            return replace(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
+            return evolve(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
         return _numbered(e) if isinstance(e, Lambda) else e
 
     return transform_up(expr, change)
@@ -71,9 +71,9 @@ def canonical(expr: Expr) -> Expr:
 def _numbered(function: Lambda) -> Expr:
     """The lambda with variables numbered by how deep lambdas nest below it, so that equal lambdas are equal."""
     depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
-    renamed = {p.id: replace(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
     body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
-    return replace(function, parameters=tuple(renamed.values()), body=body)
+    return evolve(function, parameters=tuple(renamed.values()), body=body)
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class Aggregated:
             found.setdefault(key, aliases)
         return found
 
-    def settled(self, expr: Expr, node: exp.Expr, operator: exp.Expr, ctx: Context) -> Expr:
+    def settled(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> Expr:
         """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show.
 
         `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
@@ -123,7 +123,7 @@ class Aggregated:
         self.refuse_computed(expr, operator, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 
-    def refuse_computed(self, expr: Expr, operator: exp.Expr, ctx: Context) -> None:
+    def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """An aggregate function cannot take what the Aggregate itself computes."""
         made = {i.id for i in self.items if isinstance(i, Alias)}
         calls = (e for e in expr.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
@@ -135,17 +135,17 @@ class Aggregated:
                 operator,
             )
 
-    def _change(self, e: Expr, shown: set[int], node: exp.Expr, ctx: Context) -> Expr | None:
+    def _change(self, e: Expr, shown: set[int], node: q.Node, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:
             return e
         computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
-            return computed if isinstance(e, Column) else replace(computed, span=getattr(e, "span", None), repeats=True)
+            return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
         if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
             # `x NOT BETWEEN y AND z` says its operand in no text of its own.
             negated = self._computed(e.args[0])
             if negated is not None:
-                return replace(e, args=(replace(negated, span=None, repeats=True),))
+                return evolve(e, args=(evolve(negated, span=None, repeats=True),))
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
             self.extended = True
             return e
@@ -155,7 +155,7 @@ class Aggregated:
             self._check_outer(e, shown, node, ctx)
         return None
 
-    def _by_name(self, column: Column, node: exp.Expr, ctx: Context) -> Column:
+    def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column of the input column's name: a name that cannot mean the input means the output."""
         output = dict.fromkeys(map(column_of, self.items))
         named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
@@ -165,7 +165,7 @@ class Aggregated:
             raise unresolved_over(column, self.items, node, ctx)
         return named[0]
 
-    def _check_outer(self, subquery: Subquery, shown: set[int], node: exp.Expr, ctx: Context) -> None:
+    def _check_outer(self, subquery: Subquery, shown: set[int], node: q.Node, ctx: Context) -> None:
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
                 raise ctx.env.rejected(
@@ -189,11 +189,11 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
     return (o.column for o in outer_references(subquery.plan) if o.column.id not in within)
 
 
-def unresolved_over(column: Column, items: Sequence[Expr], node: exp.Expr, ctx: Context) -> Exception:
+def unresolved_over(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
     output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
-    for named in node.find_all(exp.Column, exp.Dot):
+    for named in node.find_all(q.Column, q.Dot):
         parts = name_parts(named)
         if any(ctx.key(p) == ctx.key(column.name) for p in parts):
-            return unresolved(parts, replace(ctx, scope=output), named)
-    return unresolved((column.name,), replace(ctx, scope=output), node)
+            return unresolved(parts, evolve(ctx, scope=output), named)
+    return unresolved((column.name,), evolve(ctx, scope=output), node)

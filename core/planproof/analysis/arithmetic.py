@@ -5,16 +5,13 @@ Source: `BinaryArithmeticWithDatetimeResolver`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from sqlglot import exp
-
 from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr
 from planproof.functions.bind import cast, cast_unless_equal, unexpected
 from planproof.functions.signature import Mismatch
-from planproof.sql.nodes import span
+from planproof.records import evolve
+from planproof.sql import nodes as q
 from planproof.types import (
     CALENDAR_INTERVAL,
     DATE,
@@ -31,7 +28,7 @@ from planproof.types import (
 _DATETIME_OPERATORS = ("+", "-", "*", "/")
 
 
-def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr:
+def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr:
     """`left symbol right`, as Spark resolves it by the operands' types."""
     if symbol in _DATETIME_OPERATORS and (_temporal(left.type) or _temporal(right.type)):
         _refuse_mixed(symbol, left, right, ctx, node)
@@ -41,7 +38,7 @@ def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.Expr) -
     return call(symbol, [left, right], ctx, node)
 
 
-def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> None:
+def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> None:
     """Operands that no resolution helps: intervals of two families, and NULL where its type stays open."""
     a, b = _family(left.type), _family(right.type)
     if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
@@ -54,26 +51,26 @@ def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: exp.
         raise ctx.env.mismatch(Mismatch("BINARY_OP_DIFF_TYPES", text), node)
 
 
-def negate(operand: Expr, ctx: Context, node: exp.Expr) -> Expr:
+def negate(operand: Expr, ctx: Context, node: q.Node) -> Expr:
     """Unary minus, printed `(- x)`; the function `negative` prints its name."""
     found = call("negative", [operand], ctx, node)
-    return replace(found, shown="-") if isinstance(found, Call) else found
+    return evolve(found, shown="-") if isinstance(found, Call) else found
 
 
-def tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
     """`try_add` and the like: over dates, times and intervals the operator's type, with NULL in place of an error.
 
     None where the call is no plain one of two arguments, so that the ordinary way refuses it.
     """
     function = ctx.env.registry.find(name)
-    plain = all(not isinstance(n, (exp.Star, exp.Kwarg, exp.Lambda)) for n in node.expressions)
+    plain = all(not isinstance(n, (q.Star, q.Kwarg, q.Lambda)) for n in node.expressions)
     if function is None or len(node.expressions) != 2 or not plain or any(node.args.get(k) for k in _MODIFIERS):
         return None
     left, right = (bind(n, ctx) for n in node.expressions)
     if not (_temporal(left.type) or _temporal(right.type)):
-        return replace(call(name, [left, right], ctx, node, name), span=span(node))
+        return evolve(call(name, [left, right], ctx, node, name), span=node.span)
     inner = binary(_TRIED[name], left, right, ctx, node)
-    return Call(function, (left, right), inner.type, True, name, span=span(node))
+    return Call(function, (left, right), inner.type, True, name, span=node.span)
 
 
 def _temporal(t: DataType) -> bool:
@@ -96,12 +93,12 @@ def _stamp(t: DataType) -> bool:
     return t in (TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def _add(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _add(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     found = _add_to(left, right, ctx, node)
     return found if found is not None else _add_to(right, left, ctx, node)
 
 
-def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
     """`start + other` where `start` is the moment."""
     a, b = start.type, other.type
     if a == DATE:
@@ -121,7 +118,7 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | No
     return None
 
 
-def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _add_to_date(date: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
     b = other.type
     if b == VOID:
         parts = [cast(date, TIMESTAMP, ctx.conf), cast(other, CALENDAR_INTERVAL, ctx.conf)]
@@ -139,7 +136,7 @@ def _add_to_date(date: Expr, other: Expr, ctx: Context, node: exp.Expr) -> Expr 
     return call("date_add", [date, other], ctx, node)
 
 
-def _subtract(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     a, b = left.type, right.type
     if ctx.conf.ansi and DATE in (a, b) and STRING in (a, b):
         left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
@@ -177,7 +174,7 @@ def _times(left: Expr, right: Expr, ctx: Context) -> list[Expr] | None:
     return [e if isinstance(e.type, Time) else cast(e, time, ctx.conf) for e in (left, right)] if fits else None
 
 
-def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     """A moment less an interval: the sum with its negation, printed `moment - interval`."""
     summed = _add_to(left, right, ctx, node)
     if summed is None:
@@ -185,11 +182,11 @@ def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: exp.Expr) ->
     if isinstance(left.type, Time):
         return call("time_sub_interval", [left, right], ctx, node)
     shown = call("datetime_sub", [left, right], ctx, node)
-    inner = replace(shown, type=summed.type, nullable=summed.nullable) if isinstance(shown, Call) else shown
+    inner = evolve(shown, type=summed.type, nullable=summed.nullable) if isinstance(shown, Call) else shown
     return cast_unless_equal(inner, left.type, ctx.conf) if is_string(left.type) else inner
 
 
-def _multiply(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _multiply(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     for interval, number in ((left, right), (right, left)):
         name = _INTERVAL_TIMES.get(_family(interval.type))
         if name is not None:
@@ -197,7 +194,7 @@ def _multiply(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | N
     return None
 
 
-def _divide(left: Expr, right: Expr, ctx: Context, node: exp.Expr) -> Expr | None:
+def _divide(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     name = _INTERVAL_TIMES.get(_family(left.type))
     return call(f"divide_{name}", [left, right], ctx, node) if name is not None else None
 

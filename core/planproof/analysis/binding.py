@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from planproof.analysis.context import Context
 from planproof.expr import Alias, Call, Expr, fresh_id
 from planproof.functions.bind import apply
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Unknown
+from planproof.sql import nodes as q
 
 Binder = Callable[[Any, Context], Expr]
 
@@ -26,7 +25,7 @@ def binders(table: Mapping[type, Binder]) -> None:
     _BINDERS.update(table)
 
 
-def bind(node: exp.Expr, ctx: Context) -> Expr:
+def bind(node: q.Node, ctx: Context) -> Expr:
     """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`.
 
     An error that was raised without a place gets the place of the innermost expression around it.
@@ -44,14 +43,14 @@ def bind(node: exp.Expr, ctx: Context) -> Expr:
         raise ctx.env.mismatch(mismatch, node) from None
 
 
-def bind_item(node: exp.Expr, ctx: Context) -> Expr:
+def bind_item(node: q.Node, ctx: Context) -> Expr:
     """An expression that may carry an alias: in `struct(a AS x)`, in a row constructor, in SELECT."""
-    if isinstance(node, exp.Alias):
+    if isinstance(node, q.Alias):
         return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
     return bind(node, ctx)
 
 
-def call(name: str, args: Sequence[Expr], ctx: Context, node: exp.Expr, shown: str | None = None) -> Call:
+def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str | None = None) -> Call:
     """The function called `name` on bound arguments. Raises `Unknown` for one that planproof does not know."""
     function = ctx.env.registry.find(name)
     if function is None:
@@ -70,7 +69,7 @@ def is_of_files(parts: Sequence[str], ctx: Context) -> bool:
     return bool(ctx.scope.columns) and any(ctx.key(part) == "_metadata" for part in parts)
 
 
-def unresolved(parts: tuple[str, ...], ctx: Context, node: exp.Expr) -> AnalysisError | Unknown:
+def unresolved(parts: tuple[str, ...], ctx: Context, node: q.Node) -> AnalysisError | Unknown:
     if is_of_files(parts, ctx):
         return ctx.env.unknown("the hidden column _metadata of a table's files", node)
     name = ".".join(f"`{p}`" for p in parts)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis import routines, windows
 from planproof.analysis.arithmetic import tried
@@ -25,12 +22,12 @@ from planproof.functions.bind import apply, check_arity, check_kinds, coerced, w
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch, Optional
 from planproof.origin import AnalysisError
+from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.nodes import span
 from planproof.types import INT, STRING
 
 
-def bind_call(node: exp.Anonymous, ctx: Context) -> Expr:
+def bind_call(node: q.Call, ctx: Context) -> Expr:
     """A call as the query wrote it, with all that may follow its parentheses."""
     name = _name(node, ctx)
     key = name.lower()
@@ -64,10 +61,10 @@ def _fed_by_python(bound: Call, ctx: Context) -> Call:
         return bound
     bodies = [a for a in bound.args if isinstance(a, Lambda)]
     fed = is_declared(bound.function) or any(calls_declared(b) for b in bodies)
-    return replace(bound, nullable=True) if fed else bound
+    return evolve(bound, nullable=True) if fed else bound
 
 
-def plain_call(node: exp.Anonymous, ctx: Context) -> Call:
+def plain_call(node: q.Call, ctx: Context) -> Call:
     """The call of a function that planproof knows, without an OVER."""
     name = _name(node, ctx)
     function = ctx.env.registry.find(name)
@@ -76,11 +73,11 @@ def plain_call(node: exp.Anonymous, ctx: Context) -> Call:
     return _applied(function, name, node, ctx)
 
 
-def _time_window(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+def _time_window(node: q.Call, ctx: Context, name: str) -> Expr:
     return _column_of_window(plain_call(node, ctx), node, ctx)
 
 
-def _column_of_window(call: Call, node: exp.Expr, ctx: Context) -> Column:
+def _column_of_window(call: Call, node: q.Node, ctx: Context) -> Column:
     """The column that stands for a time window. Raises `Unknown` where the block made none."""
     found = ctx.time_windows.get(call)
     if found is None:
@@ -88,7 +85,7 @@ def _column_of_window(call: Call, node: exp.Expr, ctx: Context) -> Column:
     return found
 
 
-def _name(node: exp.Anonymous, ctx: Context) -> str:
+def _name(node: q.Call, ctx: Context) -> str:
     name = function_name(node, ctx)
     lowered = name.lower()
     for prefix in ("system.builtin.", "builtin."):
@@ -97,11 +94,11 @@ def _name(node: exp.Anonymous, ctx: Context) -> str:
     return name
 
 
-def unresolved_routine(tree: exp.Expr, env: Environment) -> AnalysisError | None:
+def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error of the first function that nobody knows: Spark looks up functions before anything else."""
     if env.catalog.source is not None:
         return None
-    for node in tree.find_all(exp.Anonymous, bfs=False):
+    for node in tree.find_all(q.Call):
         name = node.args["this"]
         if not isinstance(name, str) or isinstance(node.parent, (q.TableFunction, q.LateralView)):
             continue
@@ -113,7 +110,7 @@ def unresolved_routine(tree: exp.Expr, env: Environment) -> AnalysisError | None
     return None
 
 
-def _unresolved_routine(name: str, node: exp.Expr, env: Environment) -> AnalysisError:
+def _unresolved_routine(name: str, node: q.Node, env: Environment) -> AnalysisError:
     parts = ".".join(f"`{p}`" for p in name.split("."))
     close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
     hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
@@ -125,7 +122,7 @@ def _unresolved_routine(name: str, node: exp.Expr, env: Environment) -> Analysis
     )
 
 
-def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
+def _missing(name: str, node: q.Node, ctx: Context) -> Exception:
     # A live catalog may hold functions of its own, which are not read.
     live = ctx.env.catalog.source is not None
     known = ctx.env.registry.find(name) is None and name.lower() in ctx.env.registry.known
@@ -134,7 +131,7 @@ def _missing(name: str, node: exp.Expr, ctx: Context) -> Exception:
     return _unresolved_routine(name, node, ctx.env)
 
 
-def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -> Call:
+def _applied(function: Function, name: str, node: q.Call, ctx: Context) -> Call:
     arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
@@ -149,18 +146,18 @@ def _applied(function: Function, name: str, node: exp.Anonymous, ctx: Context) -
             sort_keys(node.args.get("within_group") or [], ctx)
             _refuse_inner(function, node, ctx)
         raise ctx.env.mismatch(mismatch, node) from None
-    return with_span(modified(found, node, ctx), span(node))
+    return with_span(modified(found, node, ctx), node.span)
 
 
-def _refuse_inner(function: Function, node: exp.Anonymous, ctx: Context) -> None:
+def _refuse_inner(function: Function, node: q.Call, ctx: Context) -> None:
     """Spark refuses a generator within an expression before it looks at the generator's types."""
-    if function.category is Category.GENERATOR and isinstance(node.parent, (exp.Binary, exp.Cast, exp.Anonymous)):
+    if function.category is Category.GENERATOR and isinstance(node.parent, (q.Binary, q.Cast, q.Call)):
         raise ctx.env.rejected(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside an expression.", node
         )
 
 
-def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx: Context) -> None:
+def _refuse_nested(function: Function, args: Sequence[Expr], node: q.Node, ctx: Context) -> None:
     """An aggregate function does not take another one; over a window (which is bound later) it does."""
     if node.args.get("over") is None and any(holds_aggregate(a) for a in args):
         inner = next(
@@ -175,18 +172,18 @@ def _refuse_nested(function: Function, args: Sequence[Expr], node: exp.Expr, ctx
         )
 
 
-def _count(arguments: Sequence[exp.Expr | Expr]) -> int:
+def _count(arguments: Sequence[q.Node | Expr]) -> int:
     return len(arguments)
 
 
-def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]:
+def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
     arguments: list[Any] = []
-    named: dict[str, exp.Expr] = {}
+    named: dict[str, q.Node] = {}
     for argument in node.args["expressions"]:
         if is_star(argument, ctx):
             arguments += _count_all(function, node, ctx) or expand(argument, ctx)
-        elif isinstance(argument, exp.Kwarg):
+        elif isinstance(argument, q.Kwarg):
             name = argument.args["this"].args["this"].lower()
             if name in named:
                 raise ctx.env.rejected(
@@ -207,7 +204,7 @@ def _ordered(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]
     return _placed(function, arguments, named, node, ctx) if named else arguments
 
 
-def _count_all(function: Function, node: exp.Anonymous, ctx: Context) -> list[Any]:
+def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     """`count(*)` counts rows: Spark makes it `count(1)`."""
     alone = function.name == "count" and len(node.args["expressions"]) == 1 and not node.args.get("distinct")
     if alone and node.args["expressions"][0].args.get("qualifier"):
@@ -222,7 +219,7 @@ def _count_all(function: Function, node: exp.Anonymous, ctx: Context) -> list[An
 
 
 def _placed(
-    function: Function, positional: list[Any], named: dict[str, exp.Expr], node: exp.Expr, ctx: Context
+    function: Function, positional: list[Any], named: dict[str, q.Node], node: q.Node, ctx: Context
 ) -> list[Any]:
     if not function.names:
         raise ctx.env.rejected(
@@ -273,7 +270,7 @@ def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context)
             if not any(isinstance(b, Lambda) for b in bound):
                 bound = _before_lambdas(function, bound, arguments, ctx)
             bound.append(_bound_lambda(function, argument, at, bound, ctx))
-        elif isinstance(argument, exp.Lambda):
+        elif isinstance(argument, q.Lambda):
             raise ctx.env.rejected(
                 "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
                 "A lambda function should only be used in a higher order function. "
@@ -292,7 +289,7 @@ def _before_lambdas(function: Function, bound: list[Expr], arguments: Sequence[A
     stay unresolved until these arguments are checked (`HigherOrderFunction.checkArgumentDataTypes`).
     """
     left_out = len(arguments) < len(function.inputs)
-    if left_out or any(isinstance(a, exp.Lambda) for a in arguments):
+    if left_out or any(isinstance(a, q.Lambda) for a in arguments):
         check_kinds(function, bound)
     return coerced(function, bound, ctx.conf)
 
@@ -310,12 +307,12 @@ def _with_identity(function: Function, bound: list[Expr], ctx: Context) -> list[
     return [*bound, Lambda((variable,), variable)]
 
 
-def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+def _bound_lambda(function: Function, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
     place = function.inputs[at]
     assert isinstance(place, LambdaOf)
     assert function.variables is not None
     types = function.variables(bound, at)
-    if not isinstance(node, exp.Lambda):
+    if not isinstance(node, q.Lambda):
         # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
         hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
         return Lambda(hidden, bind(node, ctx))
@@ -337,35 +334,35 @@ def _bound_lambda(function: Function, node: exp.Expr, at: int, bound: list[Expr]
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
     inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
-    return Lambda(variables, bind(node.args["this"], inner), span(node))
+    return Lambda(variables, bind(node.args["this"], inner), node.span)
 
 
-def _trim(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+def _trim(node: q.Call, ctx: Context, name: str) -> Expr:
     side = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "both_trim"}.get(node.args.get("side") or "BOTH", "trim")
     text, *pattern = (bind(n, ctx) for n in node.args["expressions"])
     function = "trim" if side == "both_trim" else side
-    return with_span(call(function, [*pattern, text], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), span(node))
+    return with_span(call(function, [*pattern, text], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), node.span)
 
 
-def _extract(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+def _extract(node: q.Call, ctx: Context, name: str) -> Expr:
     part, source = node.args["expressions"]
     text = part.args["this"]
 
     field = Literal(text, STRING, text)
-    return with_span(call("extract", [field, bind(source, ctx)], ctx, node), span(node))
+    return with_span(call("extract", [field, bind(source, ctx)], ctx, node), node.span)
 
 
-def _unit_call(node: exp.Anonymous, ctx: Context, name: str) -> Expr:
+def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr:
     unit = node.args["written"]
     args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
-    return with_span(call(node.args["form"], args, ctx, node), span(node))
+    return with_span(call(node.args["form"], args, ctx, node), node.span)
 
 
-def _tried(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+def _tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
     return tried(node, ctx, name)
 
 
-def _grouping(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None:
         raise AnalysisError(
             "UNSUPPORTED_GROUPING_EXPRESSION",
@@ -375,18 +372,18 @@ def _grouping(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
     return None
 
 
-def _written(form: str, function: str) -> Callable[[exp.Anonymous, Context, str], Expr | None]:
+def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr | None]:
     """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
 
-    def bound(node: exp.Anonymous, ctx: Context, name: str) -> Expr | None:
+    def bound(node: q.Call, ctx: Context, name: str) -> Expr | None:
         if node.args.get("form") != form:
             return None
-        return with_span(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), span(node))
+        return with_span(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), node.span)
 
     return bound
 
 
-_SPECIAL: dict[str, Callable[[exp.Anonymous, Context, str], Expr | None]] = {
+_SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "position": _written("position", "locate"),
     "substring": _written("substring", "substring"),
     "trim": lambda node, ctx, name: _trim(node, ctx, name) if node.args.get("form") == "trim" else None,

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlglot import exp
-
 from planproof.analysis.context import Environment
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
 from planproof.expr.pretty import outer_references, pretty
 from planproof.functions.signature import Category
 from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
+from planproof.sql import nodes as q
 
 AGGREGATE, WINDOW, GENERATOR, OUTER, SUBQUERY = 1, 2, 4, 8, 16
 
@@ -68,7 +67,7 @@ def of_outer_columns_only(expr: Expr) -> bool:
     return bool(columns) and all(isinstance(c, Outer) for c in columns)
 
 
-def refuse_in_filter(bound: Expr, clause: str, node: exp.Expr, block: exp.Expr, env: Environment) -> None:
+def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env: Environment) -> None:
     """WHERE, and HAVING but for its aggregates: no aggregate, window or generator."""
     found = content(bound)
     if found & WINDOW:
@@ -84,7 +83,7 @@ def refuse_in_filter(bound: Expr, clause: str, node: exp.Expr, block: exp.Expr, 
         )
 
 
-def refuse_generator(found: int, clause: str, node: exp.Expr, env: Environment) -> None:
+def refuse_generator(found: int, clause: str, node: q.Node, env: Environment) -> None:
     if found & GENERATOR:
         raise env.rejected(
             "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
@@ -93,7 +92,7 @@ def refuse_generator(found: int, clause: str, node: exp.Expr, env: Environment) 
         )
 
 
-def refuse_nested_generator(bound: Expr, node: exp.Expr, env: Environment) -> None:
+def refuse_nested_generator(bound: Expr, node: q.Node, env: Environment) -> None:
     if content(bound) & GENERATOR:
         raise env.rejected(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
@@ -102,7 +101,7 @@ def refuse_nested_generator(bound: Expr, node: exp.Expr, env: Environment) -> No
         )
 
 
-def refuse_outer(exprs: Iterable[Expr], what: str, node: exp.Expr, env: Environment) -> None:
+def refuse_outer(exprs: Iterable[Expr], what: str, node: q.Node, env: Environment) -> None:
     """Aggregates, sort keys and windows of a subquery may not use the columns of the query around it."""
     for expr in exprs:
         found = content(expr)
@@ -121,7 +120,7 @@ def refuse_outer(exprs: Iterable[Expr], what: str, node: exp.Expr, env: Environm
 _PADDED = {LEFT: (False, True), LEFT_SEMI: (False, True), LEFT_ANTI: (False, True), RIGHT: (True, False)}
 
 
-def refuse_outer_below_joins(plan: Plan, node: exp.Expr, env: Environment) -> None:
+def refuse_outer_below_joins(plan: Plan, node: q.Node, env: Environment) -> None:
     """Where a join fills in for a side, that side may not use the columns of the query around the subquery."""
     for join in plan.walk():
         if not isinstance(join, Join):
@@ -137,7 +136,7 @@ def refuse_outer_below_joins(plan: Plan, node: exp.Expr, env: Environment) -> No
             )
 
 
-def _refuse_mixed(expr: Expr, node: exp.Expr, env: Environment) -> None:
+def _refuse_mixed(expr: Expr, node: q.Node, env: Environment) -> None:
     for call in expr.walk():
         if not (isinstance(call, Call) and call.function.category is Category.AGGREGATE):
             continue

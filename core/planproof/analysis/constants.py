@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from sqlglot import exp
-
 from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
 from planproof.expr import Alias, Call, Cast, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.constants import COMPUTED
 from planproof.plan.nodes import OneRow, Plan, Project
+from planproof.sql import nodes as q
 from planproof.types import (
     BOOLEAN,
     BYTE,
@@ -111,13 +110,13 @@ def literal_sql(literal: Literal) -> str:
     return literal.sql or literal.text
 
 
-def function_name(node: exp.Anonymous, ctx: Context) -> str:
+def function_name(node: q.Call, ctx: Context) -> str:
     """The name of the function that is called, which `IDENTIFIER(expr)` may spell."""
     name = node.args["this"]
     return name if isinstance(name, str) else text_of(name.args["this"], ctx, "IDENTIFIER() as a function's name")
 
 
-def text_of(node: exp.Expr, ctx: Context, what: str) -> str:
+def text_of(node: q.Node, ctx: Context, what: str) -> str:
     """The text that a constant expression comes to."""
     found = folded(bind(node, ctx))
     value = getattr(found, "value", None)

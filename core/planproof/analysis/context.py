@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis.scope import LambdaScope, Scope
 from planproof.catalog import Catalog
@@ -18,13 +16,14 @@ from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan
-from planproof.sql.nodes import QuantifiedLike, span
+from planproof.records import evolve, record
+from planproof.sql import nodes as q
 
-_PREDICATES = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Is, QuantifiedLike)
-QueryBinder = Callable[["exp.Expr", "Environment", "Scope | None"], Plan]
+_PREDICATES = (q.In, q.Between, q.Like, q.ILike, q.RegexpLike, q.Is, q.QuantifiedLike)
+QueryBinder = Callable[["q.Node", "Environment", "Scope | None"], Plan]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cte:
     """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns.
 
@@ -37,7 +36,7 @@ class Cte:
     rejection: AnalysisError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Environment:
     """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here.
 
@@ -64,22 +63,22 @@ class Environment:
     taken: frozenset[str] = frozenset()
     taken_below: frozenset[str] = frozenset()
 
-    def origin(self, node: exp.Expr) -> Origin | None:
-        start, stop = span(node)
+    def origin(self, node: q.Node) -> Origin | None:
+        start, stop = node.span
         return place(self.text, start, stop) if start >= 0 else None
 
-    def error_origin(self, node: exp.Expr) -> Origin | None:
+    def error_origin(self, node: q.Node) -> Origin | None:
         """Where Spark places an error of `node`: that of a predicate (`x IN (..)`) at the word behind its operand."""
         if not isinstance(node, _PREDICATES):
             return self.origin(node)
-        start, stop = span(node)
-        at = span(node.args["this"])[1]
+        start, stop = node.span
+        at = node.args["this"].span[1]
         while 0 <= at < stop and self.text[at] in " \t\r\n)":
             at += 1
         return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
 
     def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
-        return replace(self, ctes={**self.ctes, **ctes, **self.preferred})
+        return evolve(self, ctes={**self.ctes, **ctes, **self.preferred})
 
     def within_cte(self, ctes: dict[str, Cte]) -> Environment:
         """Where a CTE is defined: under LEGACY precedence those before it win over those inside it.
@@ -89,35 +88,35 @@ class Environment:
         inner = self.with_ctes(ctes)
         policy = self.conf.cte_precedence.upper()
         if policy == "LEGACY":
-            return replace(inner, preferred={**self.preferred, **ctes})
+            return evolve(inner, preferred={**self.preferred, **ctes})
         if policy == "EXCEPTION":
-            return replace(inner, taken=self.taken | frozenset(ctes), taken_below=frozenset())
+            return evolve(inner, taken=self.taken | frozenset(ctes), taken_below=frozenset())
         return inner
 
     def over_ctes(self, ctes: dict[str, Cte]) -> Environment:
         """The query that a WITH clause precedes."""
         inner = self.with_ctes(ctes)
         exception = self.conf.cte_precedence.upper() == "EXCEPTION"
-        return replace(inner, taken_below=self.taken | frozenset(ctes)) if exception else inner
+        return evolve(inner, taken_below=self.taken | frozenset(ctes)) if exception else inner
 
     def within_expression(self) -> Environment:
         """A subquery of an expression."""
-        return self if self.taken == self.taken_below else replace(self, taken=self.taken_below)
+        return self if self.taken == self.taken_below else evolve(self, taken=self.taken_below)
 
-    def unknown(self, construct: str, node: exp.Expr) -> Unknown:
+    def unknown(self, construct: str, node: q.Node) -> Unknown:
         return Unknown(construct, self.origin(node))
 
-    def rejected(self, condition: str, message: str, node: exp.Expr) -> AnalysisError:
+    def rejected(self, condition: str, message: str, node: q.Node) -> AnalysisError:
         return AnalysisError(condition, message, self.error_origin(node))
 
-    def rejected_at(self, condition: str, message: str, at: Span | None, node: exp.Expr) -> AnalysisError:
+    def rejected_at(self, condition: str, message: str, at: Span | None, node: q.Node) -> AnalysisError:
         """The error at a place in the text; at `node` where the place is not known."""
         origin = place(self.text, *at) if at is not None else self.origin(node)
         return AnalysisError(condition, message, origin)
 
-    def mismatch(self, found: Mismatch, node: exp.Expr) -> AnalysisError:
+    def mismatch(self, found: Mismatch, node: q.Node) -> AnalysisError:
         """Spark's error for arguments that do not fit the function called at `node`."""
-        message, (start, stop) = found.message, span(node)
+        message, (start, stop) = found.message, node.span
         if found.full_condition.startswith("DATATYPE_MISMATCH") and 0 <= start < stop:
             shown = textwrap.shorten(self.text[start:stop], 80, placeholder="...")
             message = f'Cannot resolve "{shown}" due to data type mismatch: {message}'
@@ -130,7 +129,7 @@ class Aliases(dict[str, list[Alias]]):
     used = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Context:
     """Where one expression is bound.
 
@@ -143,7 +142,7 @@ class Context:
     scope: Scope
     lambdas: LambdaScope | None = None
     aliases: Aliases | None = None
-    windows: dict[str, exp.Expr] = field(default_factory=dict)
+    windows: dict[str, q.Node] = field(default_factory=dict)
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
@@ -158,7 +157,7 @@ class Context:
         )
 
     def within_lambda(self, lambdas: LambdaScope) -> Context:
-        return replace(self, lambdas=lambdas)
+        return evolve(self, lambdas=lambdas)
 
     def key(self, name: str) -> str:
         return self.scope.key(name)

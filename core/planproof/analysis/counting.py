@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlglot import exp
-
 from planproof.expr.nodes import Span
 from planproof.hazards.suspicion import Count
 from planproof.sql import nodes as q
-from planproof.sql.nodes import span
 
 
-def counting_query(tree: exp.Expr, text: str, count: Count) -> str | None:
+def counting_query(tree: q.Node, text: str, count: Count) -> str | None:
     """A query of one row and one column, the number of rows for which the condition holds."""
     path = _path(tree, count.span)
     if path is None or any(isinstance(node, (q.Pipe, q.Transform)) for node in path):
@@ -31,15 +28,15 @@ def counting_query(tree: exp.Expr, text: str, count: Count) -> str | None:
     return _in_block(path, text, count, prefix)
 
 
-def _in_block(path: list[exp.Expr], text: str, count: Count, prefix: str) -> str | None:
-    block = next((node for node in reversed(path) if isinstance(node, exp.Select)), None)
+def _in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> str | None:
+    block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
     source = block.args.get("from_") if block is not None else None
     if block is None or source is None:
         return None
     start, stop = count.span
     condition = count.condition.replace("{x}", text[start:stop])
     clauses = [source, *([block.args["where"]] if block.args.get("where") is not None else [])]
-    spans = [span(clause) for clause in clauses]
+    spans = [clause.span for clause in clauses]
     if any(start < 0 for start, _ in spans):
         return None
     rest = "\n".join(_with_keyword(text[a:b], word) for (a, b), word in zip(spans, ("FROM", "WHERE")))
@@ -50,25 +47,25 @@ def _with_keyword(clause: str, word: str) -> str:
     return clause if clause[: len(word)].upper() == word else f"{word} {clause}"
 
 
-def _path(tree: exp.Expr, wanted: Span) -> list[exp.Expr] | None:
+def _path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
     """The nodes from the root to the innermost one that stands exactly at a place; None where there is none."""
     for child in _children(tree):
-        start, stop = span(child)
+        start, stop = child.span
         if start < 0 or (start <= wanted[0] and wanted[1] <= stop):
             found = _path(child, wanted)
             if found is not None:
                 return [tree, *found]
-    return [tree] if span(tree) == wanted else None
+    return [tree] if tree.span == wanted else None
 
 
-def _children(node: exp.Expr) -> Iterator[exp.Expr]:
+def _children(node: q.Node) -> Iterator[q.Node]:
     for value in node.args.values():
         for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, exp.Expr):
+            if isinstance(item, q.Node):
                 yield item
 
 
-def _with(path: list[exp.Expr], text: str, wanted: Span) -> str | None:
+def _with(path: list[q.Node], text: str, wanted: Span) -> str | None:
     """The WITH clause over every CTE that is seen from a place, None where two have one name or one is recursive."""
     seen: dict[str, str] = {}
     for node in path:
@@ -78,7 +75,7 @@ def _with(path: list[exp.Expr], text: str, wanted: Span) -> str | None:
         if with_.args.get("recursive"):
             return None
         for cte in with_.expressions:
-            start, stop = span(cte)
+            start, stop = cte.span
             if stop > wanted[0] and start <= wanted[0]:
                 break
             if start > wanted[0]:

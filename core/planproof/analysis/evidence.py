@@ -6,7 +6,6 @@ Soundness comes first: a rule here must hold for every row that the node can yie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from planproof.analysis.aggregated import Keys
 from planproof.conf import Conf
@@ -15,6 +14,7 @@ from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.bind import inherited
 from planproof.functions.signature import Category
 from planproof.plan.nodes import not_null_columns, strict_columns
+from planproof.records import evolve
 from planproof.types.nodes import Decimal
 
 Sets = tuple[tuple[int, ...], ...]
@@ -56,7 +56,7 @@ def _proved(expr: Expr, conf: Conf) -> Expr:
             reason = never_null_over_rows(e, conf)
         else:
             reason = inherited(e.function, e.args, conf)
-        return e if reason is None else replace(e, known=reason)
+        return e if reason is None else evolve(e, known=reason)
 
     return transform_up(expr, change)
 
@@ -93,9 +93,9 @@ def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
 
     def change(e: Expr) -> Expr:
         if isinstance(e, Column) and e.id in proved:
-            return replace(e, known="the condition before it")
+            return evolve(e, known="the condition before it")
         if isinstance(e, Call) and e.function.category is not Category.AGGREGATE and e.nullable:
-            return replace(e, known=inherited(e.function, e.args, conf))
+            return evolve(e, known=inherited(e.function, e.args, conf))
         return e
 
     return transform_up(value, change).evidence is not None
@@ -119,7 +119,7 @@ def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr
         if e not in absent:
             return None
         if isinstance(e, Column):
-            return replace(e, nullable=True, known=None)
+            return evolve(e, nullable=True, known=None)
         return Nulled(e)
 
     return reflagged(transform_down(expr, change), conf)
@@ -133,13 +133,13 @@ def _nulled_window(window: Window, change: object) -> Window:
 
     call = window.call
     if isinstance(call, Call):
-        call = replace(call, args=tuple(within(a) for a in call.args), known=None)
-    return replace(
+        call = evolve(call, args=tuple(within(a) for a in call.args), known=None)
+    return evolve(
         window,
         call=call,
         known=None,
         partition=tuple(within(p) for p in window.partition),
-        order=tuple(replace(o, child=within(o.child)) for o in window.order),
+        order=tuple(evolve(o, child=within(o.child)) for o in window.order),
     )
 
 
@@ -149,11 +149,11 @@ def reflagged(expr: Expr, conf: Conf) -> Expr:
     def change(e: Expr) -> Expr:
         if isinstance(e, InSubquery):
             nullable = e.nullable or any(v.nullable for v in e.values)
-            return e if nullable == e.nullable else replace(e, nullable=nullable)
+            return e if nullable == e.nullable else evolve(e, nullable=nullable)
         if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
             return e
         nullable = e.nullable or e.function.nullable(e.args, conf)
         known = inherited(e.function, e.args, conf) if nullable else None
-        return e if (nullable, known) == (e.nullable, e.known) else replace(e, nullable=nullable, known=known)
+        return e if (nullable, known) == (e.nullable, e.known) else evolve(e, nullable=nullable, known=known)
 
     return transform_up(expr, change)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from sqlglot import exp
-
 from planproof.analysis import literals
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.binding import Binder, bind, bind_item, call, unresolved
@@ -36,31 +34,31 @@ from planproof.expr import (
     Variable,
     Window,
     column_of,
-    evolve,
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Plan
+from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.nodes import name_parts, span
+from planproof.sql.names import name_parts
 from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, Time, Varchar
 from planproof.types.coercion import wider
 
 
-def _paren(node: exp.Paren, ctx: Context) -> Expr:
+def _paren(node: q.Paren, ctx: Context) -> Expr:
     return bind(node.args["this"], ctx)
 
 
-def _literal(node: exp.Literal, ctx: Context) -> Expr:
+def _literal(node: q.Literal, ctx: Context) -> Expr:
     found = literals.string(node) if node.args.get("is_string") else literals.number(node, ctx.conf)
     return spanned(found, node)
 
 
-def _boolean(node: exp.Boolean, ctx: Context) -> Expr:
+def _boolean(node: q.Boolean, ctx: Context) -> Expr:
     return literals.TRUE if node.args["this"] else literals.FALSE
 
 
-def _null(node: exp.Null, ctx: Context) -> Expr:
+def _null(node: q.Null, ctx: Context) -> Expr:
     return literals.NULL
 
 
@@ -72,16 +70,16 @@ def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
     return spanned(literals.interval(node, ctx.conf), node)
 
 
-def _column(node: exp.Expr, ctx: Context) -> Expr:
+def _column(node: q.Node, ctx: Context) -> Expr:
     return spanned(bind_name(name_parts(node), node, ctx), node)
 
 
-def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
+def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
     """A dotted name: a lambda variable, column, alias to the left, outer column, session variable or bare function."""
     if ctx.lambdas is not None:
         variable = ctx.lambdas.find(ctx.key(parts[0]))
         if variable is not None:
-            return fields_of(placed(variable, span(node), ctx.env.text), parts[1:], ctx.conf, ctx.env.registry)
+            return fields_of(placed(variable, node.span, ctx.env.text), parts[1:], ctx.conf, ctx.env.registry)
     found = _named(parts, node, ctx)
     if found is not None:
         return found
@@ -91,7 +89,7 @@ def bind_name(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr:
     raise unresolved(parts, ctx, node)
 
 
-def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
+def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
     try:
         found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
     except AnalysisError:
@@ -113,7 +111,7 @@ def _named(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
     return _session_variable(parts, ctx)
 
 
-def _lateral_alias(parts: tuple[str, ...], node: exp.Expr, ctx: Context) -> Expr | None:
+def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
     """An alias of a select item to the left (lateral column alias), which a column of the child would hide."""
     found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:
@@ -161,7 +159,7 @@ _BARE = {
 """Functions that a query may name without parentheses, where no column has the name."""
 
 
-def _dot(node: exp.Dot, ctx: Context) -> Expr:
+def _dot(node: q.Dot, ctx: Context) -> Expr:
     parts = name_parts(node)
     if parts:
         return spanned(bind_name(parts, node, ctx), node)
@@ -170,7 +168,7 @@ def _dot(node: exp.Dot, ctx: Context) -> Expr:
     return spanned(extract(child, name, ctx.conf, ctx.env.registry), node)
 
 
-def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
+def _bracket(node: q.Bracket, ctx: Context) -> Expr:
     child = bind(node.args["this"], ctx)
     try:
         key = bind(node.expressions[0], ctx)
@@ -184,26 +182,26 @@ def _bracket(node: exp.Bracket, ctx: Context) -> Expr:
     return spanned(item(child, key, ctx.conf, ctx.env.registry), node)
 
 
-def spanned(expr: Expr, node: exp.Expr) -> Expr:
+def spanned(expr: Expr, node: q.Node) -> Expr:
     """The expression with the place in the text that it came from."""
     if isinstance(expr, (Call, Cast, Column, GetField, GetFieldOfElements, Literal, Variable)):
-        found = span(node)
+        found = node.span
         return expr if expr.span == found else evolve(expr, span=found)
     return expr
 
 
-def _cast(node: exp.Cast, ctx: Context) -> Expr:
+def _cast(node: q.Cast, ctx: Context) -> Expr:
     child = bind(node.args["this"], ctx)
     given = node.args["to"].args["data_type"]
     target = _without_lengths(given, ctx)
     if isinstance(target, Time) and not ctx.conf.time_type:
         raise ctx.env.mismatch(time_type_off(), node)
-    mode = "try" if isinstance(node, exp.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
+    mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
     refused = refused_cast(child.type, target, mode)
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
     ignored = None if given == target else given
-    return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=span(node), ignored=ignored)
+    return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=node.span, ignored=ignored)
 
 
 def _without_lengths(given: DataType, ctx: Context) -> DataType:
@@ -214,7 +212,7 @@ def _without_lengths(given: DataType, ctx: Context) -> DataType:
 
 
 def _binary(symbol: str) -> Binder:
-    def binder(node: exp.Binary, ctx: Context) -> Expr:
+    def binder(node: q.Binary, ctx: Context) -> Expr:
         left, right = bind(node.args["this"], ctx), bind(node.args["expression"], ctx)
         return spanned(binary(symbol, left, right, ctx, node), node)
 
@@ -222,7 +220,7 @@ def _binary(symbol: str) -> Binder:
 
 
 def _named_call(name: str) -> Binder:
-    def binder(node: exp.Expr, ctx: Context) -> Expr:
+    def binder(node: q.Node, ctx: Context) -> Expr:
         operands = [bind(node.args["this"], ctx)]
         if node.args.get("expression") is not None:
             operands.append(bind(node.args["expression"], ctx))
@@ -236,30 +234,30 @@ def _negated_binary(symbol: str) -> Binder:
     return lambda node, ctx: spanned(call("not", [inner(node, ctx)], ctx, node), node)
 
 
-def _neg(node: exp.Neg, ctx: Context) -> Expr:
+def _neg(node: q.Neg, ctx: Context) -> Expr:
     return spanned(negate(bind(node.args["this"], ctx), ctx, node), node)
 
 
-def _between(node: exp.Between, ctx: Context) -> Expr:
+def _between(node: q.Between, ctx: Context) -> Expr:
     operands = [bind(node.args[key], ctx) for key in ("this", "low", "high")]
     for symbol, bound in ((">=", operands[1]), ("<=", operands[2])):
         binary(symbol, operands[0], bound, ctx, node)
     return spanned(call("between", operands, ctx, node), node)
 
 
-def _is(node: exp.Is, ctx: Context) -> Expr:
+def _is(node: q.Is, ctx: Context) -> Expr:
     operand, test = bind(node.args["this"], ctx), node.args["expression"]
     negated = bool(node.args.get("negate"))
-    if isinstance(test, exp.Boolean):
+    if isinstance(test, q.Boolean):
         found = binary("<=>", operand, _boolean(test, ctx), ctx, node)
         return spanned(call("not", [found], ctx, node) if negated else found, node)
-    if isinstance(test, exp.Var):
+    if isinstance(test, q.Var):
         operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
     return spanned(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
 
 
 def _like(name: str) -> Binder:
-    def binder(node: exp.Expr, ctx: Context) -> Expr:
+    def binder(node: q.Node, ctx: Context) -> Expr:
         operands = [bind(node.args["this"], ctx), bind(node.args["expression"], ctx)]
         escape = node.args.get("escape")
         if escape is not None:
@@ -269,17 +267,17 @@ def _like(name: str) -> Binder:
     return binder
 
 
-def _in(node: exp.In, ctx: Context) -> Expr:
+def _in(node: q.In, ctx: Context) -> Expr:
     value = node.args["this"]
     query = node.args.get("query")
     if query is None:
         members = [m for n in node.expressions for m in _starred(n, ctx)]
         return spanned(call("in", [bind(value, ctx), *members], ctx, node), node)
-    values = [bind(v, ctx) for v in (value.expressions if isinstance(value, exp.Tuple) else [value])]
+    values = [bind(v, ctx) for v in (value.expressions if isinstance(value, q.Tuple) else [value])]
     return _in_subquery(values, query, ctx, node)
 
 
-def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Expr) -> Expr:
+def _in_subquery(values: list[Expr], query: q.Node, ctx: Context, node: q.Node) -> Expr:
     _refuse_in_lambda(ctx, node)
     plan = _inner(query, ctx, node)
     if len(plan.output) != len(values):
@@ -300,24 +298,24 @@ def _in_subquery(values: list[Expr], query: exp.Expr, ctx: Context, node: exp.Ex
     return InSubquery(tuple(values), plan, nullable)
 
 
-def _exists(node: exp.Exists, ctx: Context) -> Expr:
+def _exists(node: q.Exists, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
     return Exists(_inner(node.args["this"], ctx, node))
 
 
-def _inner(query: exp.Expr, ctx: Context, node: exp.Expr) -> Plan:
+def _inner(query: q.Node, ctx: Context, node: q.Node) -> Plan:
     """The plan of a subquery."""
     plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
     refuse_outer_below_joins(plan, node, ctx.env)
     return plan
 
 
-def _refuse_in_lambda(ctx: Context, node: exp.Expr) -> None:
+def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
     if ctx.lambdas is not None:
         _refuse_subquery(ctx, node)
 
 
-def _refuse_subquery(ctx: Context, node: exp.Expr) -> None:
+def _refuse_subquery(ctx: Context, node: q.Node) -> None:
     raise ctx.env.rejected(
         "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
         "Subquery expressions are not supported within higher-order functions.",
@@ -325,7 +323,7 @@ def _refuse_subquery(ctx: Context, node: exp.Expr) -> None:
     )
 
 
-def _subquery(node: exp.Subquery, ctx: Context) -> Expr:
+def _subquery(node: q.Subquery, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
     plan = _inner(node, ctx, node)
     if len(plan.output) != 1:
@@ -337,7 +335,7 @@ def _subquery(node: exp.Subquery, ctx: Context) -> Expr:
     return ScalarSubquery(plan, plan.output[0].type)
 
 
-def _case(node: exp.Case, ctx: Context) -> Expr:
+def _case(node: q.Case, ctx: Context) -> Expr:
     operand = node.args.get("this")
     value = bind(operand, ctx) if operand is not None else None
     args: list[Expr] = []
@@ -352,14 +350,14 @@ def _case(node: exp.Case, ctx: Context) -> Expr:
     return spanned(_with_guards(call("when", args, ctx, node), ctx), node)
 
 
-def _call(node: exp.Anonymous, ctx: Context) -> Expr:
+def _call(node: q.Call, ctx: Context) -> Expr:
     bound = bind_call(node, ctx)
     if isinstance(bound, Call) and any(isinstance(a, Lambda) for a in bound.args):
         _check_higher_order(bound, ctx, node)
     return _with_guards(bound, ctx)
 
 
-def _check_higher_order(bound: Call, ctx: Context, node: exp.Expr) -> None:
+def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     found = content(bound)
     if found & SUBQUERY:
         _refuse_subquery(ctx, node)
@@ -385,20 +383,20 @@ def _with_guards(bound: Expr, ctx: Context) -> Expr:
     return bound if known is None else evolve(bound, known=known)
 
 
-def _tuple(node: exp.Tuple, ctx: Context) -> Expr:
+def _tuple(node: q.Tuple, ctx: Context) -> Expr:
     members = [bind_item(n, ctx) for n in node.expressions]
     return spanned(call("struct", members, ctx, node, "named_struct"), node)
 
 
-def _starred(node: exp.Expr, ctx: Context) -> list[Expr]:
-    if isinstance(node, exp.Star):
+def _starred(node: q.Node, ctx: Context) -> list[Expr]:
+    if isinstance(node, q.Star):
         return list(expand(node, ctx))
     return [bind(node, ctx)]
 
 
-def _placeholder(node: exp.Placeholder, ctx: Context) -> Expr:
+def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
     name = node.args.get("this")
-    found = ctx.env.parameters.get(str(name).lower() if name else f"?{span(node)[0]}")
+    found = ctx.env.parameters.get(str(name).lower() if name else f"?{node.span[0]}")
     if found is None:
         raise ctx.env.rejected(
             "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
@@ -434,65 +432,65 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
 
 
-def _collate(node: exp.Collate, ctx: Context) -> Expr:
-    name = node.expression.sql() if not isinstance(node.expression, exp.Column) else node.expression.name
+def _collate(node: q.Collate, ctx: Context) -> Expr:
+    name = node.expression.sql() if not isinstance(node.expression, q.Column) else node.expression.name
     return call("collate", [bind(node.this, ctx), Literal(name, STRING, name)], ctx, node)
 
 
 BINDERS: dict[type, Binder] = {
-    exp.Paren: _paren,
-    exp.Literal: _literal,
-    exp.Boolean: _boolean,
-    exp.Null: _null,
+    q.Paren: _paren,
+    q.Literal: _literal,
+    q.Boolean: _boolean,
+    q.Null: _null,
     q.TypedLiteral: _typed,
     q.IntervalLiteral: _interval,
-    exp.Column: _column,
-    exp.Identifier: _column,
-    exp.Dot: _dot,
-    exp.Bracket: _bracket,
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
-    exp.Anonymous: _call,
-    exp.Neg: _neg,
+    q.Column: _column,
+    q.Identifier: _column,
+    q.Dot: _dot,
+    q.Bracket: _bracket,
+    q.Cast: _cast,
+    q.TryCast: _cast,
+    q.Call: _call,
+    q.Neg: _neg,
     q.Pos: _named_call("positive"),
-    exp.BitwiseNot: _named_call("~"),
-    exp.Not: _named_call("not"),
-    exp.And: _binary("and"),
-    exp.Or: _binary("or"),
-    exp.Add: _binary("+"),
-    exp.Sub: _binary("-"),
-    exp.Mul: _binary("*"),
-    exp.Div: _binary("/"),
-    exp.Mod: _binary("%"),
-    exp.IntDiv: _binary("div"),
-    exp.DPipe: _named_call("concat"),
-    exp.BitwiseAnd: _binary("&"),
-    exp.BitwiseOr: _binary("|"),
-    exp.BitwiseXor: _binary("^"),
-    exp.BitwiseLeftShift: _named_call("<<"),
-    exp.BitwiseRightShift: _named_call(">>"),
+    q.BitwiseNot: _named_call("~"),
+    q.Not: _named_call("not"),
+    q.And: _binary("and"),
+    q.Or: _binary("or"),
+    q.Add: _binary("+"),
+    q.Sub: _binary("-"),
+    q.Mul: _binary("*"),
+    q.Div: _binary("/"),
+    q.Mod: _binary("%"),
+    q.IntDiv: _binary("div"),
+    q.DPipe: _named_call("concat"),
+    q.BitwiseAnd: _binary("&"),
+    q.BitwiseOr: _binary("|"),
+    q.BitwiseXor: _binary("^"),
+    q.BitwiseLeftShift: _named_call("<<"),
+    q.BitwiseRightShift: _named_call(">>"),
     q.UnsignedRightShift: _named_call(">>>"),
-    exp.EQ: _binary("="),
-    exp.NEQ: _negated_binary("="),
-    exp.LT: _binary("<"),
-    exp.LTE: _binary("<="),
-    exp.GT: _binary(">"),
-    exp.GTE: _binary(">="),
-    exp.NullSafeEQ: _binary("<=>"),
-    exp.NullSafeNEQ: _negated_binary("<=>"),
-    exp.Between: _between,
-    exp.Is: _is,
-    exp.Like: _like("like"),
-    exp.ILike: _like("ilike"),
-    exp.RegexpLike: _like("rlike"),
+    q.EQ: _binary("="),
+    q.NEQ: _negated_binary("="),
+    q.LT: _binary("<"),
+    q.LTE: _binary("<="),
+    q.GT: _binary(">"),
+    q.GTE: _binary(">="),
+    q.NullSafeEQ: _binary("<=>"),
+    q.NullSafeNEQ: _negated_binary("<=>"),
+    q.Between: _between,
+    q.Is: _is,
+    q.Like: _like("like"),
+    q.ILike: _like("ilike"),
+    q.RegexpLike: _like("rlike"),
     q.QuantifiedLike: quantified_like,
     q.IdentifierClause: _identifier,
-    exp.In: _in,
-    exp.Exists: _exists,
-    exp.Subquery: _subquery,
-    exp.Case: _case,
-    exp.Tuple: _tuple,
-    exp.Placeholder: _placeholder,
+    q.In: _in,
+    q.Exists: _exists,
+    q.Subquery: _subquery,
+    q.Case: _case,
+    q.Tuple: _tuple,
+    q.Placeholder: _placeholder,
     q.VariantPath: _variant_path,
-    exp.Collate: _collate,
+    q.Collate: _collate,
 }

@@ -6,9 +6,7 @@ Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveTableValuedFunctions`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from sqlglot import exp
+from dataclasses import dataclass
 
 from planproof.analysis.calls import bind_call, plain_call
 from planproof.analysis.checks import refuse_nested_generator
@@ -17,6 +15,8 @@ from planproof.analysis.context import Context
 from planproof.expr import Call, Column, fresh_id
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Generate, Plan
+from planproof.records import evolve
+from planproof.sql import nodes as q
 from planproof.types import DataType
 
 Outputs = list[tuple[str, DataType, bool]]
@@ -41,7 +41,7 @@ def is_outer(call: Call) -> bool:
     return call.shown.endswith("_outer")
 
 
-def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
+def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
     """A generator's call, and the name, type and nullability of each column that it makes.
 
     `in_from`: in FROM, where functions stand that are no expressions (`range`).
@@ -68,7 +68,7 @@ def generator(node: exp.Anonymous, ctx: Context, *, in_from: bool = False) -> tu
     return bound, list(function.columns(bound.args, ctx.conf))
 
 
-def _no_table(name: str, node: exp.Expr, ctx: Context, *, in_from: bool) -> Exception:
+def _no_table(name: str, node: q.Node, ctx: Context, *, in_from: bool) -> Exception:
     """The error of a function that makes one value, not rows: FROM and LATERAL VIEW have each their own."""
     if in_from:
         return ctx.env.rejected(
@@ -77,31 +77,31 @@ def _no_table(name: str, node: exp.Expr, ctx: Context, *, in_from: bool) -> Exce
     return ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
 
 
-def _refuse_nested(node: exp.Anonymous, ctx: Context) -> None:
+def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """A generator of a generator is refused before its types are."""
     for argument in node.args["expressions"]:
-        inner = argument.args["expression"] if isinstance(argument, exp.Kwarg) else argument
+        inner = argument.args["expression"] if isinstance(argument, q.Kwarg) else argument
         if call_of(inner, ctx) is not None:
             raise ctx.env.rejected(
                 "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
             )
 
 
-def call_of(node: exp.Expr, ctx: Context) -> exp.Anonymous | None:
+def call_of(node: q.Node, ctx: Context) -> q.Call | None:
     """The generator's call that a select item is, perhaps under a name."""
-    inner = node.args["this"] if isinstance(node, (exp.Alias, exp.Aliases)) else node
-    if not isinstance(inner, exp.Anonymous) or inner.args.get("over") is not None:
+    inner = node.args["this"] if isinstance(node, (q.Alias, q.Aliases)) else node
+    if not isinstance(inner, q.Call) or inner.args.get("over") is not None:
         return None
     function = ctx.env.registry.find(function_name(inner, ctx))
     return inner if function is not None and function.category is Category.GENERATOR else None
 
 
-def in_select(node: exp.Expr, call: exp.Anonymous, ctx: Context) -> Generated:
+def in_select(node: q.Node, call: q.Call, ctx: Context) -> Generated:
     """The generator that a select item is, with the names that the item gives to its columns."""
-    bound, outputs = generator(call, replace(ctx, clause="GENERATOR"))
-    if isinstance(node, exp.Alias):
+    bound, outputs = generator(call, evolve(ctx, clause="GENERATOR"))
+    if isinstance(node, q.Alias):
         given = [node.args["alias"].args["this"]]
-    elif isinstance(node, exp.Aliases):
+    elif isinstance(node, q.Aliases):
         given = [i.args["this"] for i in node.expressions]
     else:
         given = [name for name, _, _ in outputs]
@@ -114,7 +114,7 @@ def named_columns(
     names: Sequence[str],
     qualifier: tuple[str, ...],
     outer: bool,
-    node: exp.Expr,
+    node: q.Node,
     ctx: Context,
 ) -> tuple[Column, ...]:
     """The columns of a generator under these names, as many as it makes; those of an outer one are nullable."""
@@ -133,4 +133,4 @@ def named_columns(
 
 def renewed(made: Generated, args: Sequence[Column]) -> Generated:
     """The generator over columns that hold its arguments."""
-    return replace(made, call=replace(made.call, args=tuple(args)))
+    return evolve(made, call=evolve(made.call, args=tuple(args)))

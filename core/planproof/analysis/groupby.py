@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-
-from sqlglot import exp
+from dataclasses import dataclass, field
 
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate
@@ -19,20 +17,22 @@ from planproof.expr import Alias, Call, Column, Expr, Literal
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_up
 from planproof.functions.signature import Category
+from planproof.records import evolve
+from planproof.sql import nodes as q
 
 Sets = tuple[tuple[int, ...], ...]
 Positions = tuple[int, ...]
 
 
 def group_expressions(
-    group: exp.Expr, items: Sequence[Expr], lateral: Collection[int], ctx: Context
+    group: q.Node, items: Sequence[Expr], lateral: Collection[int], ctx: Context
 ) -> tuple[tuple[Expr, ...], Sets | None]:
     """The grouping expressions, and for ROLLUP, CUBE and GROUPING SETS the sets of their positions.
 
     `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
     """
     named = aliases_of(items, ctx) if ctx.conf.group_by_aliases else Aliases()
-    clause = _Clause(items, lateral, replace(ctx, clause="GROUP BY", aliases=named), named)
+    clause = _Clause(items, lateral, evolve(ctx, clause="GROUP BY", aliases=named), named)
     if group.args.get("all") and len(group.expressions) <= 1 and not clause.names_all:
         return clause.all(group), None
     parts = [clause.sets_of(member) for member in group.expressions]
@@ -49,9 +49,9 @@ def group_expressions(
     return tuple(clause.found), combined
 
 
-def analytic(group: exp.Expr) -> bool:
+def analytic(group: q.Node) -> bool:
     """Whether the clause has several grouping sets, so that `grouping()` means something."""
-    kinds = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    kinds = (q.Rollup, q.Cube, q.GroupingSets)
     return bool(group.args.get("with_kind")) or any(isinstance(m, kinds) for m in group.expressions)
 
 
@@ -80,7 +80,7 @@ class _Clause:
         key = self.ctx.key("all")
         return key in self.named or bool(self.ctx.scope.matches(("all",))[0])
 
-    def all(self, group: exp.Expr) -> tuple[Expr, ...]:
+    def all(self, group: q.Node) -> tuple[Expr, ...]:
         """GROUP BY ALL: every item without an aggregate function."""
         if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
             raise self._refuse_lateral(group)
@@ -94,32 +94,32 @@ class _Clause:
             )
         return groups
 
-    def _refuse_lateral(self, node: exp.Expr) -> Exception:
+    def _refuse_lateral(self, node: q.Node) -> Exception:
         return self.ctx.env.rejected(
             "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
             "Referencing a lateral column alias via GROUP BY alias/ALL is not supported.",
             node,
         )
 
-    def sets_of(self, member: exp.Expr) -> list[Positions]:
+    def sets_of(self, member: q.Node) -> list[Positions]:
         """The sets that one member of the clause stands for."""
-        if isinstance(member, (exp.Rollup, exp.Cube)):
+        if isinstance(member, (q.Rollup, q.Cube)):
             sets = [self.positions(e) for e in member.expressions]
-            return _rollup(sets) if isinstance(member, exp.Rollup) else _cube(sets)
-        if isinstance(member, exp.GroupingSets):
+            return _rollup(sets) if isinstance(member, q.Rollup) else _cube(sets)
+        if isinstance(member, q.GroupingSets):
             return [s for e in member.expressions for s in self._nested(e)]
         return [self.positions(member, whole=True)]
 
-    def _nested(self, member: exp.Expr) -> list[Positions]:
-        if isinstance(member, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+    def _nested(self, member: q.Node) -> list[Positions]:
+        if isinstance(member, (q.Rollup, q.Cube, q.GroupingSets)):
             return self.sets_of(member)
         return [self.positions(member)]
 
-    def positions(self, member: exp.Expr, whole: bool = False) -> Positions:
+    def positions(self, member: q.Node, whole: bool = False) -> Positions:
         """The positions of a set's members among the grouping expressions, which grow as new ones are met."""
-        if isinstance(member, exp.Tuple) and not whole:
+        if isinstance(member, q.Tuple) and not whole:
             members = member.expressions
-        elif isinstance(member, exp.Paren):
+        elif isinstance(member, q.Paren):
             members = [member.args["this"]]
         else:
             members = [member]
@@ -130,9 +130,9 @@ class _Clause:
             self.found.append(bound)
         return self.found.index(bound)
 
-    def expression(self, node: exp.Expr) -> Expr:
+    def expression(self, node: q.Node) -> Expr:
         """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""
-        is_ordinal = isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE"
+        is_ordinal = isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE"
         if is_ordinal and self.ctx.conf.group_by_ordinal:
             return self._ordinal(int(node.args["this"]), node)
         bound = bind(node, self.ctx)
@@ -151,7 +151,7 @@ class _Clause:
         refuse_group(bound, node, self.ctx.env)
         return bound
 
-    def _ordinal(self, at: int, node: exp.Expr) -> Expr:
+    def _ordinal(self, at: int, node: q.Node) -> Expr:
         if not 1 <= at <= len(self.items):
             raise self.ctx.env.rejected(
                 "GROUP_BY_POS_OUT_OF_RANGE",

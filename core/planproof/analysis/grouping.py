@@ -6,9 +6,7 @@ Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalys
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-
-from sqlglot import exp
+from dataclasses import dataclass
 
 from planproof.analysis.aggregated import Aggregated, Keys, plain_outer_columns
 from planproof.analysis.binding import bind
@@ -23,6 +21,8 @@ from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast, refused_cast
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Aggregate, Filter, Plan
+from planproof.records import evolve
+from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, VOID
 
 
@@ -35,7 +35,7 @@ class Grouped:
     over: Aggregated
 
 
-def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context) -> Grouped:
+def aggregate(node: q.Node, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context) -> Grouped:
     """The Aggregate of a block. `lateral` are the ids of items that refer to aliases on their left."""
     group = node.args.get("group")
     if group is not None:
@@ -59,14 +59,14 @@ def aggregate(node: exp.Expr, items: list[Expr], lateral: Collection[int], child
     over = Aggregated(keys, items, [g for g in groups if not isinstance(g, Column)] if sets is not None else ())
     having = node.args.get("having")
     if having is not None:
-        inner = replace(ctx, grouping=groups if sets is not None else None)
+        inner = evolve(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_having(having.args["this"], node, over, groups, sets, inner), plan)
     return Grouped(plan, items, over)
 
 
-def _refuse_star(node: exp.Expr, group: exp.Expr, ctx: Context) -> None:
+def _refuse_star(node: q.Node, group: q.Node, ctx: Context) -> None:
     """What a position counts, a star would shift."""
-    members = [m for m in group.expressions if isinstance(m, exp.Literal) and m.args.get("kind") == "INTEGER_VALUE"]
+    members = [m for m in group.expressions if isinstance(m, q.Literal) and m.args.get("kind") == "INTEGER_VALUE"]
     if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.expressions):
         raise ctx.env.rejected(
             "STAR_GROUP_BY_POS",
@@ -76,12 +76,12 @@ def _refuse_star(node: exp.Expr, group: exp.Expr, ctx: Context) -> None:
 
 
 def _having(
-    node: exp.Expr, block: exp.Expr, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
+    node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
     named = over.names(ctx, every=True)
-    ctx = replace(ctx, clause="HAVING")
-    scope = replace(ctx.scope, aggregated=True)
-    bound = bind(node, replace(ctx, scope=scope, aliases=named, time_windows={}))
+    ctx = evolve(ctx, clause="HAVING")
+    scope = evolve(ctx.scope, aggregated=True)
+    bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls(bound, groups, node, ctx)
@@ -97,13 +97,13 @@ def _having(
     return boolean(settled, "filter", node, ctx.env)
 
 
-def _sources(node: exp.Expr, items: list[Expr]) -> list[exp.Expr]:
+def _sources(node: q.Node, items: list[Expr]) -> list[q.Node]:
     nodes = list(node.expressions)
     return nodes if len(nodes) == len(items) else [node] * len(items)
 
 
 def check_grouped(
-    expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Context, block: exp.Expr, keys: Keys | None = None
+    expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context, block: q.Node, keys: Keys | None = None
 ) -> None:
     """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
     bad = next(_ungrouped(unaliased(expr), keys if keys is not None else Keys(groups)), None)
@@ -131,8 +131,8 @@ def check_grouped(
     )
 
 
-def _subquery_node(node: exp.Expr) -> exp.Expr:
-    return next(iter(node.find_all(exp.Subquery)), node)
+def _subquery_node(node: q.Node) -> q.Node:
+    return next(iter(node.find_all(q.Subquery)), node)
 
 
 def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
@@ -157,7 +157,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
         yield from _ungrouped(child, keys)
 
 
-def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: exp.Expr, ctx: Context) -> None:
+def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in expr.walk():
         if not isinstance(call, Call) or call.function.name not in ("grouping", "grouping_id"):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-
-from sqlglot import exp
 
 from planproof.analysis.binding import bind
 from planproof.analysis.constants import folded, literal_sql, text_of
@@ -14,9 +11,10 @@ from planproof.analysis.scope import Scope
 from planproof.expr import Expr, Literal
 from planproof.functions.bind import cast
 from planproof.origin import AnalysisError, Unknown
+from planproof.records import evolve
 from planproof.sql import commands as c
+from planproof.sql import nodes as q
 from planproof.sql.markers import with_values
-from planproof.sql.nodes import span
 from planproof.sql.parse import parse, parse_statement
 from planproof.types import FLOAT, STRING
 
@@ -28,7 +26,7 @@ def is_immediate(text: str) -> bool:
     return _IMMEDIATE.match(text) is not None
 
 
-def parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:
+def parsed(sql: str, env: Environment) -> tuple[Environment, q.Node]:
     """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
     if not is_immediate(sql):
         return env, parse(sql, env.conf)
@@ -38,7 +36,7 @@ def parsed(sql: str, env: Environment) -> tuple[Environment, exp.Expr]:
     return executed(statement, env)
 
 
-def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:
+def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Node]:
     """The query's tree, and the environment that holds its text and parameters."""
     if not isinstance(node, c.ExecuteImmediate):
         raise env.unknown(f"the statement {type(node).__name__}", node)
@@ -51,28 +49,28 @@ def executed(node: exp.Expr, env: Environment) -> tuple[Environment, exp.Expr]:
         text = with_values(text, {name: _spelled(value) for name, value in given if name}, env.conf)
         statement = _statement(text, env)
     if isinstance(statement, c.ExecuteImmediate):
-        return executed(statement, replace(env, text=text))
+        return executed(statement, evolve(env, text=text))
     tree = parse(text, env.conf) if statement is None else statement
-    return replace(env, text=text, parameters=_parameters(tree, given, node, env)), tree
+    return evolve(env, text=text, parameters=_parameters(tree, given, node, env)), tree
 
 
 Arguments = list[tuple[str | None, Expr]]
 
 
-def _arguments(node: exp.Expr, ctx: Context) -> Arguments:
+def _arguments(node: q.Node, ctx: Context) -> Arguments:
     """The values of USING with their names; a variable without an alias gives its own."""
     found: Arguments = []
     for argument in node.args.get("expressions") or ():
-        aliased = isinstance(argument, exp.Alias)
+        aliased = isinstance(argument, q.Alias)
         value = argument.args["this"] if aliased else argument
-        if isinstance(value, exp.Subquery):
+        if isinstance(value, q.Subquery):
             raise ctx.env.rejected(
                 "UNSUPPORTED_EXPR_FOR_PARAMETER",
                 "A query parameter contains unsupported expression. Parameters can either be variables or literals.",
                 argument,
             )
         name = argument.args["alias"].args["this"] if aliased else argument.name
-        named = aliased or isinstance(argument, exp.Column)
+        named = aliased or isinstance(argument, q.Column)
         if aliased and any(name.lower() == other for other, _ in found):
             raise ctx.env.rejected(
                 "EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES",
@@ -88,13 +86,13 @@ def _written(value: Expr, ctx: Context) -> Expr:
     """The value as Spark writes it into the text: a float has no literal of its own there."""
     if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
         return value
-    return replace(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
+    return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
 
 
-def _parameters(tree: exp.Expr, given: Arguments, node: exp.Expr, env: Environment) -> dict[str, Expr]:
+def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
     """The values by the markers that stand for them: markers have names, or places, all of them."""
-    markers = list(tree.find_all(exp.Placeholder))
-    unnamed = sorted(span(m)[0] for m in markers if not m.args.get("this"))
+    markers = list(tree.find_all(q.Placeholder))
+    unnamed = sorted(m.span[0] for m in markers if not m.args.get("this"))
     if unnamed and len(unnamed) < len(markers):
         raise env.rejected(
             "INVALID_QUERY_MIXED_QUERY_PARAMETERS",
@@ -117,7 +115,7 @@ def _spelled(value: Expr) -> str | None:
     return literal_sql(found) if isinstance(found, Literal) else None
 
 
-def _statement(text: str, env: Environment) -> exp.Expr | None:
+def _statement(text: str, env: Environment) -> q.Node | None:
     """A query, or another EXECUTE IMMEDIATE; None of what is neither. A command's schema is its own: `Unknown`."""
     try:
         return parse(text, env.conf)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal as Number
 
-from sqlglot import exp
-
 from planproof.conf import Conf
 from planproof.expr import Literal
 from planproof.origin import AnalysisError, Origin, Unknown
-from planproof.sql.nodes import IntervalLiteral
+from planproof.sql import nodes as q
 from planproof.types import CALENDAR_INTERVAL, Interval
 from planproof.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
 
@@ -34,7 +32,7 @@ def _singular(unit: str) -> str:
     return lowered[:-1] if lowered.endswith("s") else lowered
 
 
-def _value(node: exp.Expr, negative: bool, origin: Origin | None = None) -> Number:
+def _value(node: q.Node, negative: bool, origin: Origin | None = None) -> Number:
     text = str(node.args["this"]).strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
@@ -44,7 +42,7 @@ def _value(node: exp.Expr, negative: bool, origin: Origin | None = None) -> Numb
     return -value if negative else value
 
 
-def from_parts(node: IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     """`INTERVAL 1 DAY 2 HOURS` and `INTERVAL '1-2' YEAR TO MONTH`."""
     parts = node.args["expressions"]
     if node.args.get("to"):
@@ -163,7 +161,7 @@ def calendar_text(months: int, days: int, micros: int) -> str:
     return " ".join(words) or "0 seconds"
 
 
-def _from_to(part: exp.Expr, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
+def _from_to(part: q.Node, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
     text = str(part.args["this"].args["this"]).strip()
     negative = bool(part.args.get("negative")) != text.startswith("-")
     body = text.lstrip("+-")

@@ -6,9 +6,6 @@ Source: `ResolveNaturalAndUsingJoin.commonNaturalJoinProcessing`.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-
-from sqlglot import exp
 
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import SUBQUERY, content, correlated, refuse_generator
@@ -19,8 +16,8 @@ from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of,
 from planproof.functions.bind import apply, cast_unless_same
 from planproof.functions.signature import Mismatch
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
+from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.nodes import span
 from planproof.types import BOOLEAN, VOID
 
 Side = tuple[Plan, Scope]
@@ -89,10 +86,10 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
 
 def keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
     """Where the join's own words start, behind its left side."""
-    left, (start, stop) = node.args.get("this"), span(node)
+    left, (start, stop) = node.args.get("this"), node.span
     if left is None or start < 0:
         return None
-    at = span(left)[1]
+    at = left.span[1]
     while at < stop and env.text[at].isspace():
         at += 1
     return at, stop
@@ -105,7 +102,7 @@ def _refreshed(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
     return tuple(by_id.get(c.id, c) for c in wanted)
 
 
-def boolean(condition: Expr, what: str, node: exp.Expr, env: Environment) -> Expr:
+def boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
     """A condition: boolean, or NULL taken for one."""
     if condition.type == VOID:
         return cast_unless_same(condition, BOOLEAN, env.conf)
@@ -159,7 +156,7 @@ def _projected(
     return plan, Scope(shown, kept, outer, env.conf.case_sensitive)
 
 
-def _key(name: str, side: Side, which: str, node: exp.Expr, env: Environment) -> Column:
+def _key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
     found = _named(name, side[1].columns, side[1])
     if found:
         return found[0]
@@ -172,7 +169,7 @@ def _key(name: str, side: Side, which: str, node: exp.Expr, env: Environment) ->
     )
 
 
-def _equalities(pairs: list[tuple[Column, Column]], env: Environment, node: exp.Expr) -> Expr | None:
+def _equalities(pairs: list[tuple[Column, Column]], env: Environment, node: q.Node) -> Expr | None:
     condition: Expr | None = None
     for left, right in pairs:
         try:
@@ -189,7 +186,7 @@ def _applied(name: str, args: list[Expr], env: Environment) -> Call:
     return apply(function, args, env.conf)
 
 
-def _coalesced(left: Column, right: Column, proved: bool, env: Environment, node: exp.Expr) -> Expr:
+def _coalesced(left: Column, right: Column, proved: bool, env: Environment, node: q.Node) -> Expr:
     """A FULL join's key: whichever side has it. Where a row exists, one side does, which the flag cannot say.
 
     `proved`: neither side's own key holds a null.
@@ -198,5 +195,5 @@ def _coalesced(left: Column, right: Column, proved: bool, env: Environment, node
         raise env.unknown("the function coalesce", node)
     merged = _applied("coalesce", [left, right], env)
     if proved and merged.nullable:
-        merged = replace(merged, known="the keys of both sides")
+        merged = evolve(merged, known="the keys of both sides")
     return Alias(merged, left.name, fresh_id())

@@ -10,13 +10,11 @@ import re
 from collections.abc import Callable
 from decimal import Decimal as Number
 
-from sqlglot import exp
-
 from planproof.analysis import intervals
 from planproof.conf import Conf
 from planproof.expr import Literal
 from planproof.origin import AnalysisError, Origin, Unknown
-from planproof.sql.nodes import IntervalLiteral, TypedLiteral
+from planproof.sql import nodes as q
 from planproof.types import (
     BINARY,
     BOOLEAN,
@@ -49,7 +47,7 @@ _SUFFIXES: dict[str, tuple[int, DataType, int]] = {
 }
 
 
-def number(node: exp.Expr, conf: Conf, origin: Origin | None = None) -> Literal:
+def number(node: q.Node, conf: Conf, origin: Origin | None = None) -> Literal:
     """A numeric token. An integer takes the first of int, bigint and decimal that holds it."""
     text, kind = node.args["this"], node.args["kind"]
     if kind in _SUFFIXES:
@@ -148,7 +146,7 @@ def _shortest_float(value: float) -> str:
     return repr(value)
 
 
-def typed(node: TypedLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+def typed(node: q.TypedLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`, `TIMESTAMP '..'`, `X'..'` and their kind."""
     text, kind = node.args["this"], node.args["kind"]
     reader = _TYPED.get(kind)
@@ -330,11 +328,11 @@ _TYPED: dict[str, Reader] = {
 }
 
 
-def interval(node: IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+def interval(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     return intervals.from_parts(node, conf, origin)
 
 
-def string(node: exp.Expr) -> Literal:
+def string(node: q.Node) -> Literal:
     text = node.args["this"]
     return Literal(text, STRING, text)
 

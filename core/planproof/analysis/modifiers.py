@@ -6,10 +6,7 @@ Source: `FunctionResolution`, `CheckAnalysis`, `ResolveAggregateFunctions`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate, holds_window
@@ -18,6 +15,8 @@ from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Cast, Expr, Sort
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category, Function
+from planproof.records import evolve
+from planproof.sql import nodes as q
 from planproof.types import (
     BOOLEAN,
     CALENDAR_INTERVAL,
@@ -34,7 +33,7 @@ from planproof.types import (
 _RANDOM = frozenset(("rand", "randn", "uuid", "randstr", "uniform", "shuffle", "monotonically_increasing_id"))
 
 
-def ordered_arguments(function: Function, arguments: list[Any], node: exp.Anonymous, ctx: Context) -> list[Any]:
+def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ctx: Context) -> list[Any]:
     """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
     if not {"order first", "order instead"} & set(function.modifiers):
         return arguments
@@ -57,16 +56,16 @@ def ordered_arguments(function: Function, arguments: list[Any], node: exp.Anonym
     if len(within) > 1:
         raise _within_group("WRONG_NUM_ORDERINGS", function, node, ctx)
     key = within[0]
-    return [key.args["this"] if isinstance(key, exp.Ordered) else key, *arguments]
+    return [key.args["this"] if isinstance(key, q.Ordered) else key, *arguments]
 
 
-def _within_group(reason: str, function: Function, node: exp.Expr, ctx: Context) -> Exception:
+def _within_group(reason: str, function: Function, node: q.Node, ctx: Context) -> Exception:
     return ctx.env.rejected(
         f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
     )
 
 
-def modified(found: Call, node: exp.Anonymous, ctx: Context) -> Call:
+def modified(found: Call, node: q.Call, ctx: Context) -> Call:
     """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
     changes: dict[str, Any] = {}
     filtered = refuse_modifiers(found.function, node, ctx)
@@ -79,10 +78,10 @@ def modified(found: Call, node: exp.Anonymous, ctx: Context) -> Call:
     if node.args.get("within_group"):
         changes["order"] = tuple(sort_keys(node.args["within_group"], ctx))
     _refuse(found, changes, node, ctx)
-    return replace(found, **changes) if changes else found
+    return evolve(found, **changes) if changes else found
 
 
-def refuse_modifiers(function: Function, node: exp.Anonymous, ctx: Context) -> Expr | None:
+def refuse_modifiers(function: Function, node: q.Call, ctx: Context) -> Expr | None:
     """The bound FILTER condition. Raises `AnalysisError` for what follows the call and the function does not take."""
     words = [w for w in ("distinct", "filter", "within_group") if node.args.get(w)]
     words += ["ignore nulls"] if node.args.get("nulls") == "IGNORE" else []
@@ -109,7 +108,7 @@ def _nulls(found: Call, word: str) -> dict[str, Any]:
     return {"respect_nulls": True, "type": Array(found.args[0].type, True)}
 
 
-def _filter(condition: exp.Expr, ctx: Context) -> Expr:
+def _filter(condition: q.Node, ctx: Context) -> Expr:
     bound = bind(condition, ctx)
     reason = None
     if bound.type not in (BOOLEAN, VOID):
@@ -130,7 +129,7 @@ def is_random(expr: Expr) -> bool:
     return any(isinstance(e, Call) and e.function.name in _RANDOM for e in expr.walk())
 
 
-def _refuse(found: Call, changes: dict[str, Any], node: exp.Expr, ctx: Context) -> None:
+def _refuse(found: Call, changes: dict[str, Any], node: q.Node, ctx: Context) -> None:
     function = found.function
     if function.category is not Category.AGGREGATE:
         return

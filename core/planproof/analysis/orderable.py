@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from planproof.analysis.context import Environment
 from planproof.expr import Column, Expr
 from planproof.expr.pretty import pretty
+from planproof.sql import nodes as q
 from planproof.types import VARIANT, DataType, Map
 from planproof.types.kinds import is_orderable
 
 
-def refuse_sort_key(key: Expr, node: exp.Expr, env: Environment) -> None:
+def refuse_sort_key(key: Expr, node: q.Node, env: Environment) -> None:
     """ORDER BY and SORT BY, of a query or a window."""
     if not is_orderable(key.type):
         raise env.rejected(
@@ -26,7 +25,7 @@ def refuse_sort_key(key: Expr, node: exp.Expr, env: Environment) -> None:
         )
 
 
-def refuse_partition_key(key: Expr, node: exp.Expr, env: Environment) -> None:
+def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
     """PARTITION BY of a window, which sorts its rows by it."""
     if not is_orderable(key.type):
         raise env.rejected(
@@ -36,7 +35,7 @@ def refuse_partition_key(key: Expr, node: exp.Expr, env: Environment) -> None:
         )
 
 
-def refuse_group(key: Expr, node: exp.Expr, env: Environment) -> None:
+def refuse_group(key: Expr, node: q.Node, env: Environment) -> None:
     """GROUP BY, which takes maps."""
     if _holds_variant(key.type):
         raise env.rejected(
@@ -47,7 +46,7 @@ def refuse_group(key: Expr, node: exp.Expr, env: Environment) -> None:
         )
 
 
-def refuse_rows(columns: Sequence[Column], node: exp.Expr, env: Environment) -> None:
+def refuse_rows(columns: Sequence[Column], node: q.Node, env: Environment) -> None:
     """DISTINCT and the set operations that compare rows."""
     for kind, holds in (("MAP", _holds_map), ("VARIANT", _holds_variant)):
         column = next((c for c in columns if holds(c.type)), None)

@@ -5,9 +5,7 @@ Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnR
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-from sqlglot import exp
+from dataclasses import dataclass, field
 
 from planproof.analysis.aggregated import unresolved_over
 from planproof.analysis.binding import bind, unresolved
@@ -33,7 +31,9 @@ from planproof.expr.nodes import Exists
 from planproof.expr.pretty import pretty
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Limit, Ordered, Plan
-from planproof.sql.nodes import name_parts
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
 from planproof.types import is_integral
 
 _CLAUSES = (("order", "ORDER BY"), ("sort", "SORT BY"), ("cluster", "CLUSTER BY"), ("distribute", "DISTRIBUTE BY"))
@@ -41,7 +41,7 @@ _SORTS = ("ORDER BY", "SORT BY")
 
 
 def organized(
-    node: exp.Expr,
+    node: q.Node,
     plan: Plan,
     block: Block | None,
     env: Environment,
@@ -61,9 +61,9 @@ def organized(
     return plan
 
 
-def limited(key: str, node: exp.Expr, plan: Plan, env: Environment) -> Plan:
+def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     """LIMIT and OFFSET take a constant, whose value is not negative."""
-    if isinstance(node, exp.Var):
+    if isinstance(node, q.Var):
         return plan
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
@@ -97,7 +97,7 @@ class _Clause:
     """One such clause: its keys mean the output first, then (of a SELECT) its input."""
 
     word: str
-    node: exp.Expr
+    node: q.Node
     plan: Plan
     block: Block | None
     env: Environment
@@ -116,7 +116,7 @@ class _Clause:
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
         ordinals, nodes = [], []
         for node in self.node.expressions:
-            inner = node.args["this"] if isinstance(node, exp.Ordered) else node
+            inner = node.args["this"] if isinstance(node, q.Ordered) else node
             if self._is_ordinal(inner):
                 ordinals.append(inner)
             elif not self._is_all(inner):
@@ -144,14 +144,14 @@ class _Clause:
         scope = Scope(self.output, hidden, outer, self.env.conf.case_sensitive)
         return Context(self.env, scope, clause=self.word, time_windows=self.time_windows)
 
-    def _is_all(self, node: exp.Expr) -> bool:
+    def _is_all(self, node: q.Node) -> bool:
         names = name_parts(node)
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
 
-    def _is_ordinal(self, node: exp.Expr) -> bool:
+    def _is_ordinal(self, node: q.Node) -> bool:
         if not self.env.conf.order_by_ordinal or self.word not in _SORTS:
             return False
-        return isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE"
+        return isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE"
 
     def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
         """The output, and behind it the columns of the input that keys use."""
@@ -160,7 +160,7 @@ class _Clause:
             columns.update((e.id, e) for e in key.walk() if isinstance(e, Column) and e.id not in columns)
         return tuple(columns.values()) if len(columns) > len(self.output) else self.output
 
-    def _position(self, node: exp.Expr, output: tuple[Column, ...]) -> Sort:
+    def _position(self, node: q.Node, output: tuple[Column, ...]) -> Sort:
         at = int(node.args["this"])
         if 1 <= at <= len(output):
             refuse_sort_key(output[at - 1], node, self.env)
@@ -171,7 +171,7 @@ class _Clause:
             node,
         )
 
-    def _sure_key(self, node: exp.Expr, out_of_reach: bool) -> Sort:
+    def _sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         """The key. A name that means several columns is none to Spark here."""
         try:
             return self._key(node, out_of_reach)
@@ -179,17 +179,17 @@ class _Clause:
             if error.condition != "AMBIGUOUS_REFERENCE":
                 raise
             ctx = self._over_output()
-            names = (n for n in node.find_all(exp.Column, exp.Dot) if name_parts(n))
+            names = (n for n in node.find_all(q.Column, q.Dot) if name_parts(n))
             several = next((n for n in names if len(ctx.scope.matches(name_parts(n))[0]) > 1), None)
             if several is None:
                 raise
             raise unresolved(name_parts(several), ctx, several) from None
 
-    def _key(self, node: exp.Expr, out_of_reach: bool) -> Sort:
+    def _key(self, node: q.Node, out_of_reach: bool) -> Sort:
         ctx = self._over_output()
         block = self.block
         if block is not None:
-            ctx = replace(ctx, windows=block.ctx.windows)
+            ctx = evolve(ctx, windows=block.ctx.windows)
         try:
             key = sort_keys([node], ctx)[0]
         except AnalysisError as error:
@@ -204,24 +204,24 @@ class _Clause:
                 block.over.refuse_computed(key, self.node, block.ctx)
         return self._input_key(node, block, out_of_reach)
 
-    def _input_tells(self, node: exp.Expr, block: Block) -> bool:
+    def _input_tells(self, node: q.Node, block: Block) -> bool:
         """Whether each name that means several items means one column of the input."""
         shown = self._over_output().scope
-        names = [name_parts(n) for n in node.find_all(exp.Column, exp.Dot)]
+        names = [name_parts(n) for n in node.find_all(q.Column, q.Dot)]
         several = [parts for parts in names if parts and len(shown.matches(parts)[0]) > 1]
         return all(len(block.ctx.scope.matches(parts)[0]) == 1 for parts in several)
 
-    def _input_key(self, node: exp.Expr, block: Block, out_of_reach: bool) -> Sort:
+    def _input_key(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
         over = block.over
         named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
-        ctx = replace(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows)
+        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows)
         key = sort_keys([node], ctx)[0]
         if over is None:
-            return replace(key, child=without_aliases(key.child, named))
+            return evolve(key, child=without_aliases(key.child, named))
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
-            return replace(key, child=over.settled(key.child, node, self.node, block.ctx))
+            return evolve(key, child=over.settled(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = {c.id for c in self.plan.output}
         for column in key.child.walk():

@@ -8,9 +8,6 @@ Source: `AstBuilder.visitOperatorPipeRightSide`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-
-from sqlglot import exp
 
 from planproof.analysis import joins, pivots
 from planproof.analysis.binding import bind, unresolved
@@ -29,8 +26,9 @@ from planproof.analysis.stars import without
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.plan.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
+from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.nodes import name_parts
+from planproof.sql.names import name_parts
 
 
 def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
@@ -48,17 +46,17 @@ def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
     return binder(node, child, Context(env, scope, windows=windows), outer)
 
 
-def _input(node: exp.Expr, env: Environment, outer: Scope | None) -> Side:
+def _input(node: q.Node, env: Environment, outer: Scope | None) -> Side:
     if isinstance(node, q.Pipe):
         return _piped(node, env, outer)
     hidden: tuple[Column, ...] = ()
-    if isinstance(node, exp.Select) and not any(node.args.get(key) for key in _APART):
+    if isinstance(node, q.Select) and not any(node.args.get(key) for key in _APART):
         block = bind_select(node, env, outer)
         plan = block.plan
         if isinstance(plan, Project) and block.over is None:
             below = {c.id for c in plan.child.output}
             hidden = tuple(c for c in block.ctx.scope.hidden if c.id in below)
-            plan = replace(plan, items=(*plan.items, *_beside(hidden, plan.output)))
+            plan = evolve(plan, items=(*plan.items, *_beside(hidden, plan.output)))
     else:
         plan = env.bind_query(node, env, outer)
     kept = {c.id for c in hidden}
@@ -98,7 +96,7 @@ def _anew(plan: Plan, ctx: Context) -> Side:
 def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     group = node.args.get("group")
     if group is not None and analytic(group):
-        ctx = replace(ctx, grouping=())
+        ctx = evolve(ctx, grouping=())
     items = bind_items(node.expressions, ctx)
     if group is not None or items.content & AGGREGATE:
         side = _anew(aggregated(node, items, child, ctx)[0], ctx)
@@ -117,7 +115,7 @@ def _extend(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Sid
     return _projected((*ctx.scope.columns, *items.exprs), items.below(child), ctx)
 
 
-def _refuse_aggregates(items: Sequence[Expr], clause: str, node: exp.Expr, ctx: Context) -> None:
+def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
     if any(holds_aggregate(i) for i in items):
         raise ctx.env.rejected(
             "PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION",
@@ -130,7 +128,7 @@ def _set(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """Each assignment replaces a column in its place; later ones see earlier ones."""
     plan, scope = child, ctx.scope
     for assignment in node.expressions:
-        ctx = replace(ctx, scope=scope)
+        ctx = evolve(ctx, scope=scope)
         target = _one_column(assignment.args["this"], ctx)
         value = bind(assignment.args["expression"], ctx)
         items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in scope.columns]
@@ -138,7 +136,7 @@ def _set(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     return plan, scope
 
 
-def _one_column(node: exp.Expr, ctx: Context) -> Column:
+def _one_column(node: q.Node, ctx: Context) -> Column:
     parts = name_parts(node)
     if len(parts) > 1:
         raise ctx.env.rejected(
@@ -167,7 +165,7 @@ def _as(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
 
 def _where(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     condition = node.args["expression"].args["this"]
-    bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", condition, ctx.env)
+    bound = boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", condition, ctx.env)
     refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     plan = Filter(bound, child)
     return plan, refreshed(ctx.scope, plan)
@@ -199,9 +197,9 @@ def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> 
     return _anew(Aggregate(groups, (*named, *items), child), ctx)
 
 
-def _group_item(node: exp.Expr, ctx: Context) -> Expr:
-    if isinstance(node, exp.Literal) and node.args.get("kind") == "INTEGER_VALUE":
-        return group_expressions(exp.Group(expressions=[node]), list(ctx.scope.columns), (), ctx)[0][0]
+def _group_item(node: q.Node, ctx: Context) -> Expr:
+    if isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE":
+        return group_expressions(q.Group(expressions=[node]), list(ctx.scope.columns), (), ctx)[0][0]
     return named_item(node, ctx)
 
 

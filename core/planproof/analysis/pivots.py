@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from planproof.analysis import setops
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate
@@ -47,8 +45,8 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
 _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
-def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr]:
-    inner = node.args["this"] if isinstance(node, exp.Alias) else node
+def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
+    inner = node.args["this"] if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if not holds_aggregate(bound):
         raise ctx.env.rejected(
@@ -56,7 +54,7 @@ def _aggregate(node: exp.Expr, ctx: Context) -> tuple[str, Expr]:
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
-    return (node.args["alias"].args["this"] if isinstance(node, exp.Alias) else output_name(bound)), bound
+    return (node.args["alias"].args["this"] if isinstance(node, q.Alias) else output_name(bound)), bound
 
 
 def _first_of_its_value(aggregate: Expr) -> bool:
@@ -64,9 +62,9 @@ def _first_of_its_value(aggregate: Expr) -> bool:
     return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
 
 
-def _value(node: exp.Expr, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
     """A value, and its alias or the value as a string."""
-    inner = node.args["this"] if isinstance(node, exp.Alias) else node
+    inner = node.args["this"] if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
     if any(isinstance(e, Column) for e in value.walk()):
         raise ctx.env.rejected(
@@ -86,7 +84,7 @@ def _value(node: exp.Expr, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
                 f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}".',
                 node,
             )
-    if isinstance(node, exp.Alias):
+    if isinstance(node, q.Alias):
         return str(node.args["alias"].args["this"]), value
     texts = [_text(m, ctx, node) for m in members]
     return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
@@ -103,7 +101,7 @@ def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
 _BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
 
 
-def _text(value: Expr, ctx: Context, node: exp.Expr) -> str:
+def _text(value: Expr, ctx: Context, node: q.Node) -> str:
     """The value cast to a string."""
     if isinstance(value, Literal):
         if value.value is None:

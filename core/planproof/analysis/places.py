@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from planproof.analysis.context import Environment
 from planproof.expr.nodes import Span
 from planproof.origin import Origin, place
-from planproof.sql.nodes import name_parts, span
+from planproof.sql import nodes as q
+from planproof.sql.names import bare, name_parts
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
     """A CTE's query, and the CTEs that it sees itself; no query of a recursive one, which is not looked into."""
 
-    query: exp.Expr | None
+    query: q.Node | None
     ctes: Mapping[str, _Named]
 
 
 Ctes = Mapping[str, _Named]
 
 
-def output_origins(tree: exp.Expr, env: Environment, width: int) -> tuple[Origin | None, ...]:
+def output_origins(tree: q.Node, env: Environment, width: int) -> tuple[Origin | None, ...]:
     """The place of each output column: its select item's, in the first query of a set operation.
 
     A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. None where that cannot be told: a
@@ -36,25 +35,25 @@ def output_origins(tree: exp.Expr, env: Environment, width: int) -> tuple[Origin
     return tuple(None if s is None or s[0] < 0 else place(env.text, *s) for s in found)
 
 
-def _spans(query: exp.Expr, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+def _spans(query: q.Node, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
     """The span of each column's item; None of a query that has no items. `ctes` are the named queries in sight."""
     ctes = _in_sight(query, ctes)
-    while isinstance(query, (exp.Subquery, exp.SetOperation)):
+    while isinstance(query, (q.Subquery, q.SetOperation)):
         query = query.args["this"]
         ctes = _in_sight(query, ctes)
-    if not isinstance(query, exp.Select):
+    if not isinstance(query, q.Select):
         return None
     found: list[Span | None] = []
     for item in query.expressions:
         width = widths.get(id(item), 1)
-        if isinstance(item.unnest(), exp.Star):
-            found += _starred(item.unnest(), query, width, widths, ctes)
+        if isinstance(bare(item), q.Star):
+            found += _starred(bare(item), query, width, widths, ctes)
         else:
-            found += [span(item)] * width
+            found += [item.span] * width
     return found
 
 
-def _in_sight(query: exp.Expr, ctes: Ctes) -> Ctes:
+def _in_sight(query: q.Node, ctes: Ctes) -> Ctes:
     with_ = query.args.get("with_")
     if with_ is None:
         return ctes
@@ -64,16 +63,16 @@ def _in_sight(query: exp.Expr, ctes: Ctes) -> Ctes:
     return ctes
 
 
-def _starred(star: exp.Expr, query: exp.Expr, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
+def _starred(star: q.Node, query: q.Node, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
     """The spans behind a star over one relation that the text defines."""
     from_ = query.args.get("from_")
     source = from_.args["this"] if from_ is not None else None
     found = None
     if star.args.get("except_") or source is None:
         return [None] * width
-    if isinstance(source, exp.Subquery):
+    if isinstance(source, q.Subquery):
         found = _spans(source.args["this"], widths, ctes)
-    elif isinstance(source, exp.Table) and len(name_parts(source)) == 1:
+    elif isinstance(source, q.Table) and len(name_parts(source)) == 1:
         cte = ctes.get(name_parts(source)[0].lower())
         found = _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
     return found if found is not None and len(found) == width else [None] * width

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import reduce
 
-from sqlglot import exp
-
 from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr, Literal
@@ -49,7 +47,7 @@ def _lowered(pattern: Expr) -> Expr:
     return Literal(text, pattern.type, text)
 
 
-def _together(name: str, args: list[Expr], ctx: Context, node: exp.Expr) -> Expr:
+def _together(name: str, args: list[Expr], ctx: Context, node: q.Node) -> Expr:
     try:
         return apply(_FUNCTIONS[name], args, ctx.conf)
     except Mismatch as mismatch:

@@ -6,10 +6,7 @@ Source: `CTESubstitution`, `ResolveSetOperations`, `WidenSetOperationTypes`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis import expressions
 from planproof.analysis.binding import binders
@@ -26,14 +23,15 @@ from planproof.expr import Column, fresh_id
 from planproof.expr.nodes import Span
 from planproof.origin import AnalysisError
 from planproof.plan.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
+from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.nodes import name_parts, span
+from planproof.sql.names import name_parts
 from planproof.types import STRING, Char, DataType, Varchar
 
 binders(expressions.BINDERS)
 
 
-def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
+def bind_query(node: q.Node, env: Environment, outer: Scope | None) -> Plan:
     """The plan of a query in any of its forms; `outer` is the scope of the query around it."""
     with_ = node.args.get("with_")
     if with_ is None:
@@ -49,7 +47,7 @@ def bind_query(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
     return plan
 
 
-def _first(rejections: dict[str, AnalysisError], node: exp.Expr, error: AnalysisError) -> AnalysisError:
+def _first(rejections: dict[str, AnalysisError], node: q.Node, error: AnalysisError) -> AnalysisError:
     """The error that Spark tells: it checks the CTEs to which nothing leads first, and the others inside the query."""
     if len(rejections) < 2:
         return error
@@ -58,14 +56,14 @@ def _first(rejections: dict[str, AnalysisError], node: exp.Expr, error: Analysis
     reached: set[str] = set()
     ahead = [node]
     while ahead:
-        tables = (n for n in ahead.pop().walk(prune=lambda n: n is with_) if isinstance(n, exp.Table))
+        tables = (n for n in ahead.pop().walk(without=with_) if isinstance(n, q.Table))
         named = {parts[0].lower() for parts in map(name_parts, tables) if len(parts) == 1}
         ahead += [bodies[name] for name in named - reached if name in bodies]
         reached |= named
     return next((r for name, r in rejections.items() if name not in reached), error)
 
 
-def _bound(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
+def _bound(node: q.Node, env: Environment, outer: Scope | None) -> Plan:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the query {type(node).__name__}", node)
@@ -77,7 +75,7 @@ def _bound(node: exp.Expr, env: Environment, outer: Scope | None) -> Plan:
 Found = tuple[Plan, "Block | None"]
 
 
-def _select(node: exp.Select, env: Environment, outer: Scope | None) -> Found:
+def _select(node: q.Select, env: Environment, outer: Scope | None) -> Found:
     block = bind_select(node, env, outer)
     return block.plan, block
 
@@ -95,17 +93,17 @@ def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Foun
     return Script(script if isinstance(script, str) else script.name, child, output), None
 
 
-def _declared_type(column: exp.Expr, env: Environment) -> DataType:
+def _declared_type(column: q.Node, env: Environment) -> DataType:
     kind = column.args.get("kind")
     found: DataType = kind.args["data_type"] if kind is not None else STRING
     return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
 
 
-def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> Found:
+def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
     return bind_query(node.args["this"], env, outer), None
 
 
-def _values(node: exp.Values, env: Environment, outer: Scope | None) -> Found:
+def _values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
     return bind_relation(node, env, outer)[0], None
 
 
@@ -113,19 +111,19 @@ def _table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
     return bind_relation(node.args["this"], env, outer)[0], None
 
 
-def _set_operation(node: exp.SetOperation, env: Environment, outer: Scope | None) -> Found:
+def _set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
     left = bind_query(node.args["this"], env, outer)
     right = bind_query(node.args["expression"], env, outer)
-    kind = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}[type(node)]
+    kind = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}[type(node)]
     keeps = not node.args.get("distinct", True)
     plan = widened(kind, left, right, keeps, env, node)
-    return _placed(plan, (span(node.args["this"]), span(node.args["expression"]))), None
+    return _placed(plan, (node.args["this"].span, node.args["expression"].span)), None
 
 
 def _placed(plan: Plan, spans: tuple[Span, Span]) -> Plan:
     if isinstance(plan, SetOperation):
-        return replace(plan, spans=spans)
-    return replace(plan, child=_placed(plan.child, spans)) if isinstance(plan, Distinct) else plan
+        return evolve(plan, spans=spans)
+    return evolve(plan, child=_placed(plan.child, spans)) if isinstance(plan, Distinct) else plan
 
 
 def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:
@@ -134,19 +132,19 @@ def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
-    exp.Select: _select,
-    exp.Subquery: _subquery,
-    exp.Values: _values,
-    exp.Union: _set_operation,
-    exp.Except: _set_operation,
-    exp.Intersect: _set_operation,
+    q.Select: _select,
+    q.Subquery: _subquery,
+    q.Values: _values,
+    q.Union: _set_operation,
+    q.Except: _set_operation,
+    q.Intersect: _set_operation,
     q.TableQuery: _table,
     q.Transform: _transform,
     q.Pipe: _pipe,
 }
 
 
-def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, Cte]:
+def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte]:
     found: dict[str, Cte] = {}
     for cte in with_.expressions:
         alias = cte.args["alias"]
@@ -172,7 +170,7 @@ def _ctes(with_: exp.With, env: Environment, outer: Scope | None) -> dict[str, C
     return found
 
 
-def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: exp.Expr) -> Plan:
+def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
     """A query under a CTE's or view's column names."""
     if names and len(names) != len(plan.output):
         raise env.rejected(
@@ -181,5 +179,5 @@ def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: exp
             f"expressions: {len(plan.output)}.",
             node,
         )
-    output = tuple(replace(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(plan.output))
+    output = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(plan.output))
     return Named((name,), plan, output)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-
-from sqlglot import exp
 
 from planproof.analysis.checks import WINDOW, Subquery, contents
 from planproof.analysis.context import Cte, Environment
@@ -27,24 +24,26 @@ from planproof.plan.nodes import (
     Recursion,
     Scan,
 )
-from planproof.sql.nodes import name_parts
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
 from planproof.types import same_type
 from planproof.types.coercion import wider
 
-CteBinder = Callable[[exp.With, Environment, "Scope | None"], "dict[str, Cte]"]
+CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
 
 def recursive_cte(
-    cte: exp.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
+    cte: q.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
 ) -> Plan:
     """`anchor UNION ALL step`: the anchor gives names and types.
 
     Inside the step any column may be null; outside it is where the anchor's or the step's is.
     """
     query = cte.args["this"]
-    while isinstance(query, exp.Subquery) and query.args.get("alias") is None:
+    while isinstance(query, q.Subquery) and query.args.get("alias") is None:
         query = query.args["this"]
-    if not isinstance(query, exp.Union):
+    if not isinstance(query, q.Union):
         raise env.rejected(
             "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
         )
@@ -74,10 +73,10 @@ def recursive_cte(
         step = cast_to(step, types, env)
     both = widened("union", anchor, step, True, env, cte)
     flags = [c.nullable for c in both.output]
-    return Recursion(itself, both, tuple(replace(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
+    return Recursion(itself, both, tuple(evolve(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
 
 
-def _check_types(anchor: Plan, step: Plan, cte: exp.CTE, env: Environment) -> None:
+def _check_types(anchor: Plan, step: Plan, cte: q.CTE, env: Environment) -> None:
     """The step may be narrower than the anchor, not wider."""
     for a, b in zip(anchor.output, step.output):
         if same_type(a.type, b.type) or wider(a.type, b.type, ansi=env.conf.ansi) == a.type:
@@ -89,7 +88,7 @@ def _check_types(anchor: Plan, step: Plan, cte: exp.CTE, env: Environment) -> No
         )
 
 
-def refers(query: exp.Expr, name: str) -> bool:
+def refers(query: q.Node, name: str) -> bool:
     """Whether a relation of that name (in lower case) stands in the query where no WITH inside it defines the name."""
     with_ = query.args.get("with_")
     for cte in with_.expressions if with_ is not None else ():
@@ -98,13 +97,13 @@ def refers(query: exp.Expr, name: str) -> bool:
             return True
         if own:
             return False
-    if isinstance(query, exp.Table):
+    if isinstance(query, q.Table):
         parts = name_parts(query)
         return bool(parts) and parts[-1].lower() == name
-    return any(refers(child, name) for child in query.iter_expressions() if child is not with_)
+    return any(refers(child, name) for child in query.children if child is not with_)
 
 
-def _check_places(step: Plan, itself: Plan, cte: exp.CTE, env: Environment) -> None:
+def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
     """The step may not aggregate, sort or number itself, nor stand where an outer join fills in for it."""
     for node in step.walk():
         below: tuple[Plan, ...] = ()

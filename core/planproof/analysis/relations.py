@@ -8,10 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis import joins, routines
 from planproof.analysis.binding import bind
@@ -27,22 +24,23 @@ from planproof.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast_unless_same
 from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.nodes import name_parts
+from planproof.sql.names import name_parts
 from planproof.types import DataType, same_type
 from planproof.types.coercion import common
 
 From = tuple[Plan, Scope]
 
 
-def bind_from(node: exp.Expr | None, env: Environment, outer: Scope | None) -> From:
+def bind_from(node: q.Node | None, env: Environment, outer: Scope | None) -> From:
     """The plan of a FROM clause, and the scope that it gives to the block."""
     if node is None:
         return OneRow(), _scope((), env, outer)
     return bind_relation(node, env, outer)
 
 
-def bind_relation(node: exp.Expr, env: Environment, outer: Scope | None) -> From:
+def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the relation {type(node).__name__}", node)
@@ -55,7 +53,7 @@ def _scope(
     return Scope(columns, hidden, outer, env.conf.case_sensitive)
 
 
-def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
+def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     parts = name_parts(node) or _identified(node, env)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
     if node.args.get("version") is not None:
@@ -67,7 +65,7 @@ def _table(node: exp.Table, env: Environment, outer: Scope | None) -> From:
     return _aliased(plan, node, env, outer)
 
 
-def _travelled(parts: tuple[str, ...], is_cte: bool, node: exp.Expr, env: Environment) -> None:
+def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
     """Time travel: views and CTEs have no past; whether a table has one depends on its format, which is not known."""
     relation = None if is_cte else env.catalog.find(parts)
     if not is_cte and relation is None:
@@ -79,7 +77,7 @@ def _travelled(parts: tuple[str, ...], is_cte: bool, node: exp.Expr, env: Enviro
     )
 
 
-def _identified(node: exp.Table, env: Environment) -> tuple[str, ...]:
+def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The name that `IDENTIFIER(expr)` spells."""
     clause = node.args["this"]
     if not isinstance(clause, q.IdentifierClause):
@@ -93,11 +91,11 @@ def _cte_reference(name: str, plan: Plan) -> Plan:
     renewed: dict[int, Column] = {}
     for column in plan.output:
         renewed.setdefault(column.id, _renewed(column, (name,)))
-    return Named((name,), plan, tuple(replace(renewed[c.id], name=c.name) for c in plan.output))
+    return Named((name,), plan, tuple(evolve(renewed[c.id], name=c.name) for c in plan.output))
 
 
 def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
-    return replace(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
+    return evolve(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
 
 
 _MANY = 500
@@ -118,7 +116,7 @@ _FILES = frozenset(("parquet", "orc", "csv", "json", "text", "xml", "avro", "bin
 _PATH = re.compile(r"[/\\\\*$:]|^$")
 
 
-def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: exp.Expr, env: Environment) -> None:
+def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Environment) -> None:
     """What no catalog lists: files under a path, whose schema only they tell, and namespaces of several parts."""
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
@@ -138,7 +136,7 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: exp.Expr, env: E
         )
 
 
-def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
+def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
     relation = env.catalog.find(parts)
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
@@ -156,12 +154,12 @@ def _scan(parts: tuple[str, ...], node: exp.Expr, env: Environment) -> Plan:
     return Scan(relation.name, output)
 
 
-def _sampled(plan: Plan, node: exp.Expr, env: Environment) -> Plan:
+def _sampled(plan: Plan, node: q.Node, env: Environment) -> Plan:
     sample = node.args.get("sample")
     if sample is None:
         return plan
     rows = sample.args.get("rows")
-    if isinstance(rows, exp.Literal) and rows.name.startswith("-"):
+    if isinstance(rows, q.Literal) and rows.name.startswith("-"):
         raise env.rejected(
             "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
             f"The limit expression must be equal to or greater than 0, but got {rows.name}.",
@@ -170,7 +168,7 @@ def _sampled(plan: Plan, node: exp.Expr, env: Environment) -> Plan:
     return Limit("sample", plan)
 
 
-def _aliased(plan: Plan, node: exp.Expr, env: Environment, outer: Scope | None) -> From:
+def _aliased(plan: Plan, node: q.Node, env: Environment, outer: Scope | None) -> From:
     """The plan under its alias, if it has one, with the alias' column names."""
     alias = node.args.get("alias")
     if alias is None:
@@ -180,13 +178,13 @@ def _aliased(plan: Plan, node: exp.Expr, env: Environment, outer: Scope | None) 
 
 
 _MISCOUNTED: dict[type, str] = {
-    exp.Values: "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+    q.Values: "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
     q.TableFunction: "NUM_TABLE_VALUE_ALIASES_MISMATCH",
 }
 
 
-def named_as(plan: Plan, alias: exp.Expr, env: Environment, node: exp.Expr) -> Plan:
-    if isinstance(alias, exp.Identifier):
+def named_as(plan: Plan, alias: q.Node, env: Environment, node: q.Node) -> Plan:
+    if isinstance(alias, q.Identifier):
         name, names = alias.args["this"], []
     else:
         given = alias.args.get("this")
@@ -202,16 +200,16 @@ def named_as(plan: Plan, alias: exp.Expr, env: Environment, node: exp.Expr) -> P
         )
     qualifier = (name,) if name is not None else ()
     renamed = tuple(
-        replace(c, name=names[i] if names else c.name, qualifier=qualifier or c.qualifier) for i, c in enumerate(output)
+        evolve(c, name=names[i] if names else c.name, qualifier=qualifier or c.qualifier) for i, c in enumerate(output)
     )
     return Named(qualifier, plan, renamed)
 
 
-def _subquery(node: exp.Subquery, env: Environment, outer: Scope | None) -> From:
+def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
     plan = env.bind_query(node.args["this"], env, outer)
     if node.args.get("alias") is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
-        plan = Named((_NAMELESS,), plan, tuple(replace(c, qualifier=(_NAMELESS,)) for c in plan.output))
+        plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
     return _aliased(_sampled(plan, node, env), node, env, outer)
 
 
@@ -227,11 +225,11 @@ def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
     return _aliased(_sampled(plan, node, env), node, env, outer)
 
 
-def _values(node: exp.Values, env: Environment, outer: Scope | None) -> From:
+def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:
     return _aliased(inline_table(node, env, outer), node, env, outer)
 
 
-def inline_table(node: exp.Values, env: Environment, outer: Scope | None = None) -> Values:
+def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, _scope((), env, outer), clause="VALUES")
     rows = [_row(r, ctx) for r in node.expressions]
@@ -254,7 +252,7 @@ def inline_table(node: exp.Values, env: Environment, outer: Scope | None = None)
     return Values(tuple(zip(*typed)), tuple(columns))
 
 
-def _refuse_computed(rows: list[list[Expr]], node: exp.Expr, env: Environment) -> None:
+def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
     """Spark computes the values at once, without rows of the query around and without SQL functions."""
     for value in (v for row in rows for v in row):
         if content(value) & SUBQUERY and any(isinstance(e, ScalarSubquery) for e in value.walk()):
@@ -274,13 +272,13 @@ def _refuse_computed(rows: list[list[Expr]], node: exp.Expr, env: Environment) -
             )
 
 
-def _row(node: exp.Expr, ctx: Context) -> list[Expr]:
-    if isinstance(node, exp.Tuple):
-        return [bind(n.args["this"] if isinstance(n, exp.Alias) else n, ctx) for n in node.expressions]
+def _row(node: q.Node, ctx: Context) -> list[Expr]:
+    if isinstance(node, q.Tuple):
+        return [bind(n.args["this"] if isinstance(n, q.Alias) else n, ctx) for n in node.expressions]
     return [bind(node, ctx)]
 
 
-def _column_type(values: list[Expr], env: Environment, node: exp.Expr) -> DataType:
+def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
     first = values[0].type
     if all(v.type == first for v in values):
         return first
@@ -301,7 +299,7 @@ def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> F
     return _aliased(plan, node, env, outer)
 
 
-def table_function(node: exp.Anonymous, env: Environment, scope: Scope) -> Plan:
+def table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
     """A table-valued function, or a generator."""
     ctx = Context(env, scope, clause="FROM")
     name = function_name(node, ctx).lower()
@@ -378,21 +376,21 @@ def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From
 
 
 def _not_known(what: str) -> Callable[[Any, Environment, Scope | None], From]:
-    def refuse(node: exp.Expr, env: Environment, outer: Scope | None) -> From:
+    def refuse(node: q.Node, env: Environment, outer: Scope | None) -> From:
         raise env.unknown(what, node)
 
     return refuse
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
-    exp.Table: _table,
-    exp.Subquery: _subquery,
+    q.Table: _table,
+    q.Subquery: _subquery,
     q.Grouped: _grouped,
-    exp.Values: _values,
+    q.Values: _values,
     q.TableFunction: _function,
     q.LateralView: _lateral_view,
     q.Joined: _joined,
     q.Pivoted: _pivoted,
     q.Unpivoted: _unpivoted,
-    exp.Unnest: _not_known("UNNEST"),
+    q.Unnest: _not_known("UNNEST"),
 }

@@ -6,11 +6,9 @@ Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis.binding import bind
 from planproof.analysis.constants import row
@@ -22,7 +20,9 @@ from planproof.functions.bind import cast_unless_equal, refused_cast
 from planproof.functions.signature import UNSTATED, Category, Coerce, Function, Many
 from planproof.origin import AnalysisError
 from planproof.plan.nodes import Named, Plan, Values
-from planproof.sql.nodes import name_parts, span
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
 from planproof.types import DataType
 from planproof.types.kinds import ANY
 
@@ -44,7 +44,7 @@ class Routine:
     """A declared function: its name as Spark prints it, its CREATE FUNCTION node, and the text that this stands in."""
 
     name: str
-    node: exp.Expr
+    node: q.Node
     text: str
 
     @property
@@ -68,7 +68,7 @@ def find(name: str, env: Environment) -> Routine | None:
     return None
 
 
-def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
+def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
     if routine.makes_table or routine.node.args.get("body") is None:
         raise _misused(routine, "NOT_A_SCALAR_FUNCTION", node, ctx)
@@ -91,21 +91,21 @@ def scalar(routine: Routine, node: exp.Anonymous, ctx: Context) -> Call:
     body = _cast(body, found, node, ctx)
     function = _function(routine.name, body.type, body.nullable)
     known = body.evidence if body.nullable else None
-    return Call(function, args, body.type, body.nullable, routine.name, known=known, span=span(node))
+    return Call(function, args, body.type, body.nullable, routine.name, known=known, span=node.span)
 
 
 def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
-    env = replace(ctx.env, text=routine.text, ctes={})
+    env = evolve(ctx.env, text=routine.text, ctes={})
     scope = Scope(columns, (), None, ctx.conf.case_sensitive)
     body = routine.node.args["body"]
-    if not isinstance(body, exp.Query):
+    if not isinstance(body, q.Query):
         return bind(body, Context(env, scope))
     plan = env.bind_query(body, env, scope)
     only = row(plan)
     return only[0] if only is not None else ScalarSubquery(plan, plan.output[0].type)
 
 
-def table(routine: Routine, node: exp.Anonymous, ctx: Context) -> Values:
+def table(routine: Routine, node: q.Call, ctx: Context) -> Values:
     """The rows of a table function, under the function's name."""
     if not routine.makes_table:
         raise _misused(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
@@ -133,7 +133,7 @@ def table(routine: Routine, node: exp.Anonymous, ctx: Context) -> Values:
 
 
 def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
-    env = replace(ctx.env, text=routine.text, ctes={})
+    env = evolve(ctx.env, text=routine.text, ctes={})
     return env.bind_query(routine.node.args["body"], env, Scope(columns, (), None, ctx.conf.case_sensitive))
 
 
@@ -149,7 +149,7 @@ def opened(plan: Plan, env: Environment) -> Plan:
                 made.add(item.id)
     if not made or not isinstance(plan, Named):
         return plan
-    return replace(plan, output=tuple(replace(c, nullable=True) if c.id in made else c for c in plan.output))
+    return evolve(plan, output=tuple(evolve(c, nullable=True) if c.id in made else c for c in plan.output))
 
 
 def _of_routine(e: Expr, made: set[int], env: Environment) -> bool:
@@ -160,25 +160,25 @@ def _of_routine(e: Expr, made: set[int], env: Environment) -> bool:
 
 def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Parameters as the function's declaration sees them: each may be null."""
-    return tuple(replace(c, nullable=True) for c in columns)
+    return tuple(evolve(c, nullable=True) for c in columns)
 
 
 def _known(expr: Expr) -> str | None:
     return expr.evidence if expr.nullable else None
 
 
-def _misused(routine: Routine, condition: str, node: exp.Expr, ctx: Context) -> AnalysisError:
+def _misused(routine: Routine, condition: str, node: q.Node, ctx: Context) -> AnalysisError:
     kind = "table" if condition == "NOT_A_TABLE_FUNCTION" else "scalar"
     return ctx.env.rejected(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
 
 
-def _arguments(routine: Routine, node: exp.Anonymous, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
+def _arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
     """The given arguments, and the parameters as columns that hold them."""
     parameters = routine.node.args.get("parameters") or ()
     names = [p.args["this"].args["this"] for p in parameters]
     given: dict[str, Expr] = {}
     for at, argument in enumerate(node.args["expressions"]):
-        named = isinstance(argument, exp.Kwarg)
+        named = isinstance(argument, q.Kwarg)
         if not named and at >= len(parameters):
             raise _wrong_count(routine, node, ctx)
         name = argument.args["this"].args["this"] if named else names[at]
@@ -190,14 +190,14 @@ def _arguments(routine: Routine, node: exp.Anonymous, ctx: Context) -> tuple[tup
             default = parameter.args.get("default")
             if default is None:
                 raise _wrong_count(routine, node, ctx)
-            value = bind(default, Context(replace(ctx.env, text=routine.text), Scope(())))
+            value = bind(default, Context(evolve(ctx.env, text=routine.text), Scope(())))
         value = _cast(value, parameter.args["kind"].args["data_type"], node, ctx)
         qualifier = (routine.name.split(".")[-1],)
         columns.append(Column(fresh_id(), name, value.type, value.nullable, qualifier, _known(value)))
     return tuple(given.values()), tuple(columns)
 
 
-def _wrong_count(routine: Routine, node: exp.Anonymous, ctx: Context) -> AnalysisError:
+def _wrong_count(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
     wanted = len(routine.node.args.get("parameters") or ())
     return ctx.env.rejected(
         "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
@@ -206,7 +206,7 @@ def _wrong_count(routine: Routine, node: exp.Anonymous, ctx: Context) -> Analysi
     )
 
 
-def _cast(value: Expr, target: DataType, node: exp.Expr, ctx: Context) -> Expr:
+def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
     refused = refused_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
@@ -220,7 +220,7 @@ def _function(name: str, returns: DataType, nullable: bool) -> Function:
     return Function(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
 
 
-def declared(node: exp.Expr, text: str, env: Environment) -> dict[str, Routine]:
+def declared(node: q.Node, text: str, env: Environment) -> dict[str, Routine]:
     """The environment's functions with the one that CREATE FUNCTION declares."""
     parts = [p.lower() for p in name_parts(node.args["this"])]
     if not node.args.get("temporary"):

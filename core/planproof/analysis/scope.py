@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable, evolve
+from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
 from planproof.functions.bind import apply, cast_unless_same, refused_cast
 from planproof.functions.registry import Registry
 from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin
+from planproof.records import evolve
 from planproof.types import STRING, VARIANT, Array, DataType, Map, Struct
 from planproof.types.nodes import quoted_if_needed
 
@@ -141,7 +142,7 @@ def resolve(
     if found:
         column, written = found[0], parts[len(parts) - len(rest) - 1]
         if column.name != written:
-            column = replace(column, name=written)
+            column = evolve(column, name=written)
         return fields_of(column, rest, conf, registry, origin), column
     if scope.outer is None:
         return None
@@ -156,9 +157,9 @@ def as_outer(expr: Expr) -> Expr:
     if isinstance(expr, Column):
         return Outer(expr)
     if isinstance(expr, (GetField, GetFieldOfElements)):
-        return replace(expr, child=as_outer(expr.child))
+        return evolve(expr, child=as_outer(expr.child))
     if isinstance(expr, Call):
-        return replace(expr, args=tuple(as_outer(a) for a in expr.args))
+        return evolve(expr, args=tuple(as_outer(a) for a in expr.args))
     return expr
 
 

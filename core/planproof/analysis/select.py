@@ -6,9 +6,7 @@ Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `Ext
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-
-from sqlglot import exp
+from dataclasses import dataclass, field
 
 from planproof.analysis import generators, groupby, grouping, timewindows
 from planproof.analysis.aggregated import Aggregated
@@ -53,7 +51,9 @@ from planproof.expr.pretty import output_name, pretty
 from planproof.expr.rewrite import transform_up
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
-from planproof.sql.nodes import name_parts
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Items:
         return (a for made in self.generated for a in made.call.args)
 
 
-def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
+def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
     """The block's plan. Raises `AnalysisError` where Spark rejects it."""
     from_ = node.args.get("from_")
     if from_ is None:
@@ -106,7 +106,7 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     child, ctx = timewindows.with_time_windows(node, child, ctx)
     group = node.args.get("group")
     if group is not None and groupby.analytic(group):
-        ctx = replace(ctx, grouping=())
+        ctx = evolve(ctx, grouping=())
     items = bind_items(node.expressions, ctx)
     found = items.content
     over = None
@@ -127,11 +127,11 @@ def bind_select(node: exp.Expr, env: Environment, outer: Scope | None) -> Block:
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.args.get("distinct")))
 
 
-def _refuse_trailing_comma(node: exp.Expr, env: Environment) -> None:
+def _refuse_trailing_comma(node: q.Node, env: Environment) -> None:
     """`SELECT a, FROM t` reads as a column called FROM under the name t."""
     items = node.expressions
     last = items[-1] if len(items) > 1 else None
-    if isinstance(last, exp.Alias) and [p.lower() for p in name_parts(last.args["this"])] == ["from"]:
+    if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.args["this"])] == ["from"]:
         raise env.rejected(
             "TRAILING_COMMA_IN_SELECT",
             "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
@@ -146,7 +146,7 @@ def _window_columns(items: Sequence[Expr]) -> list[Expr]:
     return [p for p in parts if isinstance(p, (Column, Outer))]
 
 
-def _refined(node: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
+def _refined(node: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
     """QUALIFY, then DISTINCT."""
     qualify = node.args.get("qualify")
     if qualify is not None:
@@ -157,17 +157,17 @@ def _refined(node: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int,
     return Distinct(plan)
 
 
-def _windows(node: exp.Expr, scope: Scope) -> dict[str, exp.Expr]:
+def _windows(node: q.Node, scope: Scope) -> dict[str, q.Node]:
     return {scope.key(w.args["this"].args["this"]): w for w in node.args.get("windows") or ()}
 
 
-def _filtered(condition: exp.Expr, child: Plan, ctx: Context, block: exp.Expr) -> tuple[Plan, Context]:
+def _filtered(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
     child, ctx = timewindows.below([condition], block, child, ctx)
-    bound = boolean(bind(condition, replace(ctx, clause="WHERE")), "filter", block, ctx.env)
+    bound = boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", block, ctx.env)
     if not _aggregates_outside(bound, ctx):
         refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)
-    return plan, replace(ctx, scope=refreshed(ctx.scope, plan), time_windows={})
+    return plan, evolve(ctx, scope=refreshed(ctx.scope, plan), time_windows={})
 
 
 def _aggregates_outside(bound: Expr, ctx: Context) -> bool:
@@ -188,7 +188,7 @@ def refreshed(scope: Scope, plan: Plan) -> Scope:
     return Scope(columns, hidden, scope.outer, scope.case_sensitive)
 
 
-def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
+def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
     """The select list. Generators are bound first: the other items may name the columns that they make."""
     generated: dict[int, Generated] = {}
     for at, node in enumerate(nodes):
@@ -197,7 +197,7 @@ def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
             generated[at] = generators.in_select(node, call, ctx)
             scope = ctx.scope
             hidden = (*scope.hidden, *generated[at].columns)
-            ctx = replace(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
+            ctx = evolve(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
     aliases = Aliases()
     lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
     items: list[Expr] = []
@@ -224,9 +224,9 @@ def bind_items(nodes: Sequence[exp.Expr], ctx: Context) -> Items:
     return Items(inlined, found | contents(inlined), made, referring)
 
 
-def _offer(item: Alias, node: exp.Expr, aliases: Aliases, ctx: Context) -> None:
+def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
     """Lets the items to the right name this one, if the query names it."""
-    if (isinstance(node, exp.Alias) or name_parts(node)) and not _is_variable(item):
+    if (isinstance(node, q.Alias) or name_parts(node)) and not _is_variable(item):
         aliases.setdefault(ctx.key(item.name), []).append(item)
 
 
@@ -234,15 +234,15 @@ def _is_variable(item: Alias) -> bool:
     return not item.explicit and isinstance(item.child, (Literal, SessionVariable))
 
 
-def named_item(node: exp.Expr, ctx: Context) -> Expr:
+def named_item(node: q.Node, ctx: Context) -> Expr:
     """One select item as a Column or an Alias, named as Spark names it."""
-    if isinstance(node, exp.Aliases):
+    if isinstance(node, q.Aliases):
         raise ctx.env.unknown("several names for one expression", node)
-    if isinstance(node, exp.Alias):
+    if isinstance(node, q.Alias):
         return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
     bound = bind(node, ctx)
     if isinstance(bound, Alias):
-        return replace(bound, id=fresh_id())
+        return evolve(bound, id=fresh_id())
     if isinstance(bound, Column):
         parts = name_parts(node)
         # A lateral alias reference prints another name than the one it gives to the column.
@@ -251,15 +251,15 @@ def named_item(node: exp.Expr, ctx: Context) -> Expr:
     return Alias(bound, _auto_name(bound, node), fresh_id(), explicit=False)
 
 
-def _auto_name(bound: Expr, node: exp.Expr) -> str:
+def _auto_name(bound: Expr, node: q.Node) -> str:
     """`ResolveAliases.assignAliases`: a path takes its last name, a cast of a name that name, all else its SQL."""
     inner = node
-    while isinstance(inner, exp.Paren):
+    while isinstance(inner, q.Paren):
         inner = inner.args["this"]
     parts = name_parts(inner)
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
-    if isinstance(inner, exp.Cast) and isinstance(bound, Cast):
+    if isinstance(inner, q.Cast) and isinstance(bound, Cast):
         operand = inner.args["this"]
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
@@ -280,7 +280,7 @@ def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
 
 
 def _inlined(
-    items: list[Expr], aliases: Aliases, nodes: Sequence[exp.Expr], ctx: Context
+    items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
 ) -> tuple[list[Expr], frozenset[int]]:
     """References to aliases on the left replaced by what these aliases name; and the items that had such references."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
@@ -293,13 +293,13 @@ def _inlined(
             if child is not item.child:
                 if not holds_aggregate(item.child):
                     referring.add(item.id)
-                item = replace(item, child=child)
+                item = evolve(item, child=child)
             by_id[item.id] = item.child
         done.append(item)
     return done, frozenset(referring)
 
 
-def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[exp.Expr], ctx: Context) -> None:
+def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> None:
     """An alias on the left cannot be named inside a window or an aggregate function."""
     for e in expr.walk():
         if isinstance(e, Window):
@@ -321,11 +321,11 @@ def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     return transform_up(expr, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)
 
 
-def aggregated(node: exp.Expr, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
+def aggregated(node: q.Node, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
-        return grouped.plan, replace(items, exprs=grouped.items), grouped.over
+        return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
     made_ids = {c.id for made in items.generated for c in made.columns}
     computed = [i for i in items.exprs if not (isinstance(i, Column) and i.id in made_ids)]
     arguments: list[Expr] = [Alias(a, pretty(a), fresh_id(), explicit=False) for a in items.arguments]
@@ -338,14 +338,12 @@ def aggregated(node: exp.Expr, items: Items, child: Plan, ctx: Context) -> tuple
     exprs: list[Expr] = [
         i if isinstance(i, Column) and i.id in made_ids else column_of(next(shown)) for i in items.exprs
     ]
-    return Project(tuple(exprs), plan), replace(items, exprs=exprs, generated=[]), grouped.over
+    return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 
 
-def _qualified(
-    condition: exp.Expr, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None
-) -> Plan:
+def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
     named = groupby.aliases_of(items.exprs, ctx)
-    bound = groupby.without_aliases(bind(condition, replace(ctx, clause="QUALIFY", aliases=named)), named)
+    bound = groupby.without_aliases(bind(condition, evolve(ctx, clause="QUALIFY", aliases=named)), named)
     within = content(bound)
     if within & AGGREGATE and over is None:
         raise ctx.env.rejected(

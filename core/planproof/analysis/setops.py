@@ -6,20 +6,19 @@ Source: `WidenSetOperationTypes`, `ResolveUnion`, `Union.output`, `Intersect.out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from sqlglot import exp
 
 from planproof.analysis.context import Environment
 from planproof.analysis.orderable import refuse_rows
 from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.functions.bind import cast
 from planproof.plan.nodes import Distinct, Plan, Project, SetOperation
+from planproof.records import evolve
+from planproof.sql import nodes as q
 from planproof.types import DataType, same_type
 from planproof.types.coercion import united, wider
 
 
-def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: exp.Expr) -> Plan:
+def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""
     if len(left.output) != len(right.output):
         raise env.rejected(
@@ -34,7 +33,7 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
     return combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
 
 
-def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: exp.Expr) -> DataType | None:
+def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
     # Types that differ in nested flags alone need no cast, nor for a union in the names of fields: None for these.
     same = same_type(left.type, right.type)
     found = left.type if same else wider(left.type, right.type, ansi=env.conf.ansi)
@@ -88,8 +87,8 @@ def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
     output = []
     for a, b in pairs:
         column = union_column(a, b)
-        column = replace(column, id=ids.setdefault((a.id, b.id), column.id))
-        output.append(replace(column, qualifier=()) if a.id in seen else column)
+        column = evolve(column, id=ids.setdefault((a.id, b.id), column.id))
+        output.append(evolve(column, qualifier=()) if a.id in seen else column)
         seen.add(a.id)
     return tuple(output)
 
@@ -98,11 +97,11 @@ def union_column(a: Column, b: Column) -> Column:
     data_type = united(a.type, b.type) or a.type
     known = "both sides of the union" if a.evidence and b.evidence else None
     nullable = a.nullable or b.nullable
-    return replace(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)
+    return evolve(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)
 
 
 def _both(a: Column, b: Column) -> Column:
     """A row of an intersection is in both inputs, so either side's evidence holds for it."""
     known = a.evidence or b.evidence
     nullable = a.nullable and b.nullable
-    return replace(a, nullable=nullable, known=known if nullable else None)
+    return evolve(a, nullable=nullable, known=known if nullable else None)

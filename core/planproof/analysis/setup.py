@@ -6,11 +6,8 @@ Statements that change neither schemas nor names are passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
-
-from sqlglot import exp
 
 from planproof.analysis.binding import bind
 from planproof.analysis.constants import row, text_of, unset, variable
@@ -26,9 +23,11 @@ from planproof.expr import Expr, Literal
 from planproof.functions.registry import Registry, builtin
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Plan
+from planproof.records import evolve
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.sql import commands as c
-from planproof.sql.nodes import IdentifierClause, name_parts
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
 from planproof.sql.parse import parse_statement
 from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
 
@@ -53,13 +52,13 @@ def apply(
             statement = parse_statement(text, env.conf)
             binder = _STATEMENTS.get(type(statement))
             if binder is not None:
-                env = binder(statement, replace(env, text=text), known)
+                env = binder(statement, evolve(env, text=text), known)
         except (AnalysisError, Unknown):
             # What such a statement made is told by `relations`, or is missed by name where the query uses it.
             continue
     for name, columns in relations.items():
         _report(name, columns, env)
-    return replace(env, broken=broken(env.views.values(), env)) if dropped and env.views else env
+    return evolve(env, broken=broken(env.views.values(), env)) if dropped and env.views else env
 
 
 def _report(name: str, columns: Columns, env: Environment) -> None:
@@ -98,25 +97,25 @@ def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
     key, value = node.args.get("this"), node.args.get("value")
     if not key or value is None:
         return env
-    return replace(env, conf=env.conf.with_setting(key, value))
+    return evolve(env, conf=env.conf.with_setting(key, value))
 
 
 def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
     key = node.args.get("this")
-    return replace(env, conf=Conf() if key is None else env.conf.reset(key))
+    return evolve(env, conf=Conf() if key is None else env.conf.reset(key))
 
 
 def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
     zone = node.args["this"]
-    if isinstance(zone, exp.Literal):
-        return replace(env, conf=env.conf.with_setting("spark.sql.session.timeZone", zone.args["this"]))
+    if isinstance(zone, q.Literal):
+        return evolve(env, conf=env.conf.with_setting("spark.sql.session.timeZone", zone.args["this"]))
     raise Unknown("SET TIME ZONE by an interval")
 
 
-def _named(node: exp.Expr, env: Environment) -> tuple[str, ...]:
+def _named(node: q.Node, env: Environment) -> tuple[str, ...]:
     """The parts of a name, which `IDENTIFIER(expr)` may spell."""
-    clause = node.args.get("this") if isinstance(node, exp.Table) else node
-    if not isinstance(clause, IdentifierClause):
+    clause = node.args.get("this") if isinstance(node, q.Table) else node
+    if not isinstance(clause, q.IdentifierClause):
         return name_parts(node)
     return split_name(text_of(clause.args["this"], Context(env, Scope(())), "IDENTIFIER of a computed name"))
 
@@ -136,7 +135,7 @@ def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environ
     for name in node.args["names"]:
         spelled = name_parts(name)[-1].lower()
         variables[spelled] = variable(spelled, value, target, ctx)
-    return replace(env, variables=variables)
+    return evolve(env, variables=variables)
 
 
 def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
@@ -145,7 +144,7 @@ def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Enviro
     return _assigned(node.args.get("names") or (), env, lambda env: row(bind_query(node.args["query"], env, None)))
 
 
-def _one(value: exp.Expr, env: Environment) -> tuple[Expr, ...]:
+def _one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
     return (bind(value, Context(env, Scope(()))),)
 
 
@@ -162,7 +161,7 @@ def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Enviro
 Values = Callable[[Environment], "tuple[Expr, ...] | None"]
 
 
-def _assigned(targets: Sequence[exp.Expr], env: Environment, values: Values) -> Environment:
+def _assigned(targets: Sequence[q.Node], env: Environment, values: Values) -> Environment:
     """The environment with these variables set; a value that only a run tells leaves its variable's value unknown."""
     keys = [key for key in (name_parts(target)[-1].lower() for target in targets) if key in env.variables]
     try:
@@ -174,7 +173,7 @@ def _assigned(targets: Sequence[exp.Expr], env: Environment, values: Values) -> 
     for at, key in enumerate(keys):
         old = env.variables[key]
         variables[key] = variable(key, found[at], old.type, ctx) if found and at < len(found) else unset(key, old)
-    return replace(env, variables=variables)
+    return evolve(env, variables=variables)
 
 
 def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
@@ -197,7 +196,7 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
     name = _view_name(parts, kind, env)
     columns = tuple((c.name, c.type) for c in plan.output)
     view = View(name, node.args["query"], env.text, columns, env.catalog.namespace, _binding(node, kind))
-    return replace(env, views={**env.views, name: view})
+    return evolve(env, views={**env.views, name: view})
 
 
 def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
@@ -263,20 +262,20 @@ def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
         names = (joined(p.lower() for p in parts), _full_name(parts, env))
         for name in names:
             env.catalog.drop(name)
-        return replace(env, views={k: v for k, v in env.views.items() if k not in names})
+        return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
     if node.args["kind"] == "FUNCTION":
         name = ".".join(_named(node.args["this"], env)).lower()
-        return replace(
+        return evolve(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
     if node.args["kind"] == "VARIABLE":
         name = _named(node.args["this"], env)[-1].lower()
-        return replace(env, variables={k: v for k, v in env.variables.items() if k != name})
+        return evolve(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
 
 
 def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
-    return replace(env, functions=declared(node, env.text, env))
+    return evolve(env, functions=declared(node, env.text, env))
 
 
 _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-
-from sqlglot import exp
 
 from planproof.analysis.binding import call, is_of_files, unresolved
 from planproof.analysis.context import Context
 from planproof.analysis.scope import Scope, ambiguous, ordinal, resolve
 from planproof.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
 from planproof.origin import Unknown
-from planproof.sql.nodes import name_parts
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import bare, name_parts
 from planproof.types import STRING, Struct
 
 
-def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
+def expand(star: q.Node, ctx: Context) -> list[Expr]:
     """The columns that a star stands for, in order; struct fields become aliases of their names."""
-    star = star.unnest()
+    star = bare(star)
     pattern = _pattern(star) if ctx.conf.regex_column_names else None
     if pattern is not None:
         return _matching(star, pattern, ctx)
@@ -31,23 +30,23 @@ def expand(star: exp.Expr, ctx: Context) -> list[Expr]:
     return found
 
 
-def is_star(node: exp.Expr, ctx: Context) -> bool:
+def is_star(node: q.Node, ctx: Context) -> bool:
     """A star, or under `spark.sql.parser.quotedRegexColumnNames` a column whose quoted name is a pattern."""
-    node = node.unnest()
-    if isinstance(node, exp.Star):
+    node = bare(node)
+    if isinstance(node, q.Star):
         return True
     return ctx.conf.regex_column_names and _pattern(node) is not None
 
 
-def _pattern(node: exp.Expr) -> str | None:
-    inner = node.args.get("this") if isinstance(node, exp.Column) else None
-    if not isinstance(inner, exp.Identifier) or not inner.args.get("quoted"):
+def _pattern(node: q.Node) -> str | None:
+    inner = node.args.get("this") if isinstance(node, q.Column) else None
+    if not isinstance(inner, q.Identifier) or not inner.args.get("quoted"):
         return None
     text: str = inner.args["this"]
     return text if re.search(r"[^\w ]", text) else None
 
 
-def _matching(node: exp.Expr, pattern: str, ctx: Context) -> list[Expr]:
+def _matching(node: q.Node, pattern: str, ctx: Context) -> list[Expr]:
     """The columns whose whole name the pattern (Java's, in the main Python's too) matches."""
     try:
         compiled = re.compile(pattern, 0 if ctx.conf.case_sensitive else re.IGNORECASE)
@@ -58,7 +57,7 @@ def _matching(node: exp.Expr, pattern: str, ctx: Context) -> list[Expr]:
     return [c for c in columns if compiled.fullmatch(c.name)]
 
 
-def _qualified(parts: list[str], star: exp.Expr, ctx: Context) -> list[Expr]:
+def _qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     columns = ctx.scope.qualified(parts)
     if columns:
         return list(columns)
@@ -92,14 +91,14 @@ def _fields(struct: Expr, data_type: Struct) -> list[Expr]:
     ]
 
 
-def without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.Expr, ctx: Context) -> list[Expr]:
+def without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: q.Node, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
     shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
     dropped: dict[int, list[tuple[str, ...]]] = {}
     for parts in excluded:
         columns, rest = shown.matches(parts)
         if not columns:
-            raise unresolved(parts, replace(ctx, scope=shown), star)
+            raise unresolved(parts, evolve(ctx, scope=shown), star)
         if len(columns) > 1:
             raise ambiguous(parts, columns, ctx.env.origin(star))
         dropped.setdefault(columns[0].id, []).append(rest)
@@ -114,7 +113,7 @@ def without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: exp.Ex
     return kept
 
 
-def _whole(paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> bool:
+def _whole(paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> bool:
     """Whether all of a column or field is dropped; it cannot be dropped twice, or wholly and in part."""
     if () not in paths:
         return False
@@ -123,7 +122,7 @@ def _whole(paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> bool:
     return True
 
 
-def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: exp.Expr, ctx: Context) -> Expr:
+def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> Expr:
     """The struct built anew from the fields that are left."""
     data_type = struct.type
     if not isinstance(data_type, Struct):

@@ -6,20 +6,19 @@ Source: `TimeWindowing`, `SessionWindowing`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
-
-from sqlglot import exp
 
 from planproof.analysis.calls import plain_call
 from planproof.analysis.context import Context
 from planproof.expr import Alias, Call, Column, fresh_id
 from planproof.plan.nodes import Plan, Project
+from planproof.records import evolve
+from planproof.sql import nodes as q
 
 NAMES = ("window", "session_window")
 
 
-def with_time_windows(node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+def with_time_windows(node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     """The block's input with the column of its time window, where the block has one.
 
     Spark puts the window below the block, so `window.start` names it in the items and in HAVING.
@@ -30,22 +29,22 @@ def with_time_windows(node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, 
         return child, ctx
     window, column = found
     plan = Project((*child.output, Alias(window, column.name, column.id)), child)
-    scope = replace(ctx.scope, hidden=(*ctx.scope.hidden, column))
-    return plan, replace(ctx, scope=scope, time_windows={window: column})
+    scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, column))
+    return plan, evolve(ctx, scope=scope, time_windows={window: column})
 
 
-def below(parts: Sequence[exp.Expr], node: exp.Expr, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+def below(parts: Sequence[q.Node], node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     """The input of a filter or sort with the column of its time window, which is then the first one to be seen."""
     found = _made(parts, node, ctx)
     if found is None:
         return child, ctx
     window, column = found
     plan = Project((Alias(window, column.name, column.id), *child.output), child)
-    scope = replace(ctx.scope, columns=(column, *ctx.scope.columns))
-    return plan, replace(ctx, scope=scope, time_windows={window: column})
+    scope = evolve(ctx.scope, columns=(column, *ctx.scope.columns))
+    return plan, evolve(ctx, scope=scope, time_windows={window: column})
 
 
-def _made(parts: Sequence[exp.Expr], node: exp.Expr, ctx: Context) -> tuple[Call, Column] | None:
+def _made(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[Call, Column] | None:
     """The one time window that these parts of a query call, and a column for it."""
     if not _mentioned(ctx.env.text):
         return None
@@ -64,19 +63,19 @@ def _mentioned(text: str) -> bool:
     return "window" in text.lower()
 
 
-def _calls(parts: Sequence[exp.Expr]) -> Iterator[exp.Anonymous]:
+def _calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
     for part in parts:
-        for found in part.find_all(exp.Anonymous):
+        for found in part.find_all(q.Call):
             name = found.args["this"]
             if isinstance(name, str) and name.lower() in NAMES and not _inside(found, part):
                 yield found
 
 
-def _inside(found: exp.Expr, part: exp.Expr) -> bool:
+def _inside(found: q.Node, part: q.Node) -> bool:
     """Whether the call belongs to a subquery of the block."""
-    at: exp.Expr | None = found
+    at: q.Node | None = found
     while at is not None and at is not part:
         at = at.parent
-        if isinstance(at, exp.Query):
+        if isinstance(at, q.Query):
             return True
     return False

@@ -6,12 +6,12 @@ Spark keeps a view's text and reads it anew wherever the view is used, in the na
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-
-from sqlglot import exp
+from dataclasses import dataclass
 
 from planproof.analysis.context import Environment
 from planproof.origin import AnalysisError, Unknown
+from planproof.records import evolve
+from planproof.sql import nodes as q
 from planproof.types import DataType
 from planproof.types.casts import can_cast, can_up_cast
 
@@ -25,7 +25,7 @@ class View:
     """
 
     name: str
-    query: exp.Expr
+    query: q.Node
     text: str
     columns: tuple[tuple[str, DataType], ...]
     namespace: tuple[str, ...]
@@ -45,7 +45,7 @@ def broken(views: Iterable[View], env: Environment) -> dict[str, tuple[str, str]
 def _problem(view: View, env: Environment) -> tuple[str, str] | None:
     namespace, env.catalog.namespace = env.catalog.namespace, view.namespace
     try:
-        output = env.bind_query(view.query, replace(env, text=view.text), None).output
+        output = env.bind_query(view.query, evolve(env, text=view.text), None).output
     except AnalysisError as error:
         return error.condition, error.message
     except Unknown:

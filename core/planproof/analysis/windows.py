@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from planproof.analysis.binding import bind
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import never_null_over_rows
@@ -14,6 +12,7 @@ from planproof.analysis.orderable import refuse_partition_key, refuse_sort_key
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.pretty import pretty
 from planproof.functions.signature import Category
+from planproof.sql import nodes as q
 from planproof.types import (
     CALENDAR_INTERVAL,
     DATE,
@@ -35,7 +34,7 @@ _WHOLE = "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def over(function: Call, window: exp.Window, ctx: Context, node: exp.Expr) -> Window:
+def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
     definition = _named(window, ctx, node)
     keys = definition.args.get("partition_by") or ()
@@ -77,7 +76,7 @@ def _evidence(function: Call, frame: str, ctx: Context) -> str | None:
     return never_null_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
 
 
-def _named(spec: exp.Expr, ctx: Context, node: exp.Expr) -> exp.Expr:
+def _named(spec: q.Node, ctx: Context, node: q.Node) -> q.Node:
     alias = spec.args.get("alias")
     if alias is None:
         return spec
@@ -89,7 +88,7 @@ def _named(spec: exp.Expr, ctx: Context, node: exp.Expr) -> exp.Expr:
     return _named(found, ctx, node)
 
 
-def _check(function: Call, order: Sequence[Sort], ctx: Context, node: exp.Expr) -> None:
+def _check(function: Call, order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
     if category not in (Category.AGGREGATE, Category.WINDOW):
         raise ctx.env.rejected(
@@ -117,13 +116,13 @@ def _takes_no_order(function: Call) -> bool:
     return function.function.name == "median" or "order first" in modifiers
 
 
-def _moving(spec: exp.Expr | None, ctx: Context) -> bool:
+def _moving(spec: q.Node | None, ctx: Context) -> bool:
     """Whether a frame was written that is not the whole partition."""
     return spec is not None and not _written(spec, ctx)[0].endswith(_WHOLE)
 
 
 def _check_frame(
-    function: Call, spec: exp.Expr, order: Sequence[Sort], required: str, ctx: Context, node: exp.Expr
+    function: Call, spec: q.Node, order: Sequence[Sort], required: str, ctx: Context, node: q.Node
 ) -> None:
     """A frame that was written must be the one that the function requires, and one that fits the order."""
     name = function.function.name
@@ -146,7 +145,7 @@ def _check_frame(
         )
 
 
-def _check_range(order: Sequence[Sort], ctx: Context, node: exp.Expr) -> None:
+def _check_range(order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
     """A range of values is over one sort key, of a number, a date or a timestamp."""
     if not order:
         reason, text = "RANGE_FRAME_WITHOUT_ORDER", "A range window frame needs an ORDER BY."
@@ -160,7 +159,7 @@ def _check_range(order: Sequence[Sort], ctx: Context, node: exp.Expr) -> None:
     raise ctx.env.rejected(f"DATATYPE_MISMATCH.{reason}", text, node)
 
 
-def _check_distances(key: DataType, bounds: Sequence[Expr], ctx: Context, node: exp.Expr) -> None:
+def _check_distances(key: DataType, bounds: Sequence[Expr], ctx: Context, node: q.Node) -> None:
     """How far a range reaches is said in the key's own type, or in days or an interval of a moment."""
     for bound in bounds:
         given = bound.type
@@ -184,7 +183,7 @@ def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
     return given == key or can_cast(given, key, ansi=ctx.conf.ansi)
 
 
-def _upside_down(spec: exp.Expr, ctx: Context) -> bool:
+def _upside_down(spec: q.Node, ctx: Context) -> bool:
     """Whether both bounds are numbers, or the current row, and the lower lies above the upper."""
     end = spec.args.get("end")
     low = _place(spec.args["start"], spec.args.get("start_side"))
@@ -192,11 +191,11 @@ def _upside_down(spec: exp.Expr, ctx: Context) -> bool:
     return low is not None and high is not None and low > high
 
 
-def _place(bound: exp.Expr | str, side: str | None) -> float | None:
+def _place(bound: q.Node | str, side: str | None) -> float | None:
     sign = -1 if side == "PRECEDING" else 1
     if isinstance(bound, str):
         return 0.0 if bound == "CURRENT ROW" else sign * math.inf
-    if isinstance(bound, exp.Literal) and not bound.args.get("is_string"):
+    if isinstance(bound, q.Literal) and not bound.args.get("is_string"):
         try:
             return sign * float(bound.args["this"])
         except ValueError:
@@ -204,11 +203,11 @@ def _place(bound: exp.Expr | str, side: str | None) -> float | None:
     return None
 
 
-def sort_keys(nodes: Sequence[exp.Expr], ctx: Context) -> list[Sort]:
+def sort_keys(nodes: Sequence[q.Node], ctx: Context) -> list[Sort]:
     """ORDER BY items: ascending puts nulls first unless said otherwise, descending last."""
     found = []
     for node in nodes:
-        ordered = isinstance(node, exp.Ordered)
+        ordered = isinstance(node, q.Ordered)
         descending = bool(ordered and node.args.get("desc"))
         nulls = node.args.get("nulls_first") if ordered else None
         child = bind(node.args["this"] if ordered else node, ctx)
@@ -218,7 +217,7 @@ def sort_keys(nodes: Sequence[exp.Expr], ctx: Context) -> list[Sort]:
     return found
 
 
-def _frame(function: Call, spec: exp.Expr | None, order: Sequence[Sort], ctx: Context) -> tuple[str, tuple[Expr, ...]]:
+def _frame(function: Call, spec: q.Node | None, order: Sequence[Sort], ctx: Context) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
     name = function.function.name
     if name in _RANKS:
@@ -233,7 +232,7 @@ def _frame(function: Call, spec: exp.Expr | None, order: Sequence[Sort], ctx: Co
     return _written(spec, ctx, order)
 
 
-def _written(spec: exp.Expr, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
+def _written(spec: q.Node, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
     key = order[0].type if spec.args["kind"] == "RANGE" and len(order) == 1 else None
     low, first = _bound(spec.args["start"], spec.args.get("start_side"), ctx, key)
     end = spec.args.get("end")
@@ -248,7 +247,7 @@ def _offset_frame(function: Call) -> str:
     return f"ROWS BETWEEN {shown} FOLLOWING AND {shown} FOLLOWING"
 
 
-def _bound(bound: exp.Expr | str, side: str | None, ctx: Context, key: DataType | None) -> tuple[str, tuple[Expr, ...]]:
+def _bound(bound: q.Node | str, side: str | None, ctx: Context, key: DataType | None) -> tuple[str, tuple[Expr, ...]]:
     """The bound as Spark prints it: it loses sight of what precedes once it casts it to the sort key's type."""
     if isinstance(bound, str):
         return (f"{bound} {side}" if side else bound), ()

@@ -21,7 +21,6 @@ from planproof.expr.nodes import (
     Variable,
     Window,
     column_of,
-    evolve,
     fresh_id,
 )
 from planproof.expr.scopes import ExprScope, captured, column_indexes, scoped
@@ -50,7 +49,6 @@ __all__ = [
     "captured",
     "column_indexes",
     "column_of",
-    "evolve",
     "fresh_id",
     "scoped",
 ]

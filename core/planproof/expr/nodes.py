@@ -10,9 +10,10 @@ from __future__ import annotations
 import builtins
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
+from planproof.records import evolve, record
 from planproof.types import BOOLEAN, CALENDAR_INTERVAL, DOUBLE, FLOAT, VARIANT, DataType, Decimal, Struct
 
 if TYPE_CHECKING:
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-E = TypeVar("E", bound="Expr")
-
 _ids = itertools.count(1)
-_set = object.__setattr__
 
 
 def fresh_id() -> int:
@@ -69,15 +67,6 @@ class Expr:
         return False
 
 
-def evolve(node: E, **changes: Any) -> E:
-    """The node with these fields changed, as `dataclasses.replace` makes it, in a fraction of the time."""
-    made = object.__new__(type(node))
-    names: tuple[str, ...] = node.__slots__
-    for name in names:
-        _set(made, name, changes[name] if name in changes else getattr(node, name))
-    return made
-
-
 class OverChild(Expr):
     """An expression over one child."""
 
@@ -104,7 +93,7 @@ class SameValue(OverChild):
         return self.child.nullable
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Literal(Expr):
     """A constant. `value` is a Python value that tells equal literals apart; `text` is its spelling in output names."""
 
@@ -119,7 +108,7 @@ class Literal(Expr):
         return self.value is None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionVariable(Expr):
     """A session variable whose value only a run tells. `known` is False where nothing is known of its nullability."""
 
@@ -129,7 +118,7 @@ class SessionVariable(Expr):
     known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Column(Expr):
     """A column of a plan's schema. Two columns are the same column where their ids are equal.
 
@@ -157,7 +146,7 @@ class Column(Expr):
         return ".".join(self.qualifier) if self.qualifier else None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outer(Expr):
     """A column of an enclosing query, seen from a correlated subquery."""
 
@@ -176,7 +165,7 @@ class Outer(Expr):
         return self.column.evidence
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Variable(Expr):
     """A lambda variable, bound by id. It is no part of any plan's schema. `span` is the place of a reference to it."""
 
@@ -187,7 +176,7 @@ class Variable(Expr):
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Lambda(Expr):
     """A lambda: its type and nullability are its body's."""
 
@@ -208,7 +197,7 @@ class Lambda(Expr):
         return (self.body,)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call(Expr):
     """A function or operator applied to arguments that already have the types that it expects.
 
@@ -242,7 +231,7 @@ class Call(Expr):
         return "its nullability flag"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cast(OverChild):
     """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added.
 
@@ -277,7 +266,7 @@ def may_lose_a_value(source: DataType, target: DataType) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GetField(OverChild):
     """`struct.field`, by ordinal. `written` is the name by which the query asks for the field, in its own case."""
 
@@ -295,7 +284,7 @@ class GetField(OverChild):
         return struct.fields[self.ordinal].name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GetFieldOfElements(OverChild):
     """`array_of_structs.field`: an array of the field's values."""
 
@@ -311,7 +300,7 @@ UNNUMBERED = 0
 """The id of a name inside an expression, which becomes no column."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Alias(SameValue):
     """A named output expression; `id` is the id of the column that it becomes. `explicit`: the query wrote the name."""
 
@@ -325,7 +314,7 @@ class Alias(SameValue):
         return self.child.evidence
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Nulled(Expr):
     """A grouping expression over grouping sets: null where a set leaves it out. To all around it, it is a column."""
 
@@ -337,7 +326,7 @@ class Nulled(Expr):
         return self.expr.type
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sort(SameValue):
     """A sort key."""
 
@@ -346,7 +335,7 @@ class Sort(SameValue):
     nulls_first: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Window(Expr):
     """A function over a window. `frame` is the frame as Spark prints it, or None for the default."""
 
@@ -374,7 +363,7 @@ class Window(Expr):
         return self.known or (None if self.nullable else "its nullability flag")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ScalarSubquery(Expr):
     """A subquery used as a value: always nullable, for it may have no row."""
 
@@ -387,14 +376,14 @@ class ScalarSubquery(Expr):
         return self.plan.output[0].name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Exists(Expr):
     plan: Plan
     type: DataType = BOOLEAN
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InSubquery(Expr):
     """`(values) IN (query)`."""
 

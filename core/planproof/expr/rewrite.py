@@ -6,8 +6,10 @@ from collections.abc import Callable
 from operator import is_not
 
 from planproof.expr import nodes as x
+from planproof.records import evolve
 
 Change = Callable[[x.Expr], x.Expr]
+_OverChild = x.Cast | x.GetField | x.GetFieldOfElements | x.Alias | x.Sort
 Go = Callable[[x.Expr, "Callable[..., x.Expr | None]"], x.Expr]
 
 
@@ -42,15 +44,14 @@ def _each(exprs: tuple[x.Expr, ...], change: Change, go: Go) -> tuple[x.Expr, ..
     return tuple(new) if any(map(is_not, new, exprs)) else exprs
 
 
-def _child(expr: x.Expr, change: Change, go: Go) -> x.Expr:
-    old: x.Expr = expr.child  # type: ignore[attr-defined]
-    new = go(old, change)
-    return expr if new is old else x.evolve(expr, child=new)
+def _child(expr: _OverChild, change: Change, go: Go) -> x.Expr:
+    child = go(expr.child, change)
+    return expr if child is expr.child else evolve(expr, child=child)
 
 
 def _lambda(expr: x.Lambda, change: Change, go: Go) -> x.Expr:
     body = go(expr.body, change)
-    return expr if body is expr.body else x.evolve(expr, body=body)
+    return expr if body is expr.body else evolve(expr, body=body)
 
 
 def _call(expr: x.Call, change: Change, go: Go) -> x.Expr:
@@ -58,7 +59,7 @@ def _call(expr: x.Call, change: Change, go: Go) -> x.Expr:
     condition = None if expr.filter is None else go(expr.filter, change)
     if args is expr.args and order is expr.order and condition is expr.filter:
         return expr
-    return x.evolve(expr, args=args, order=order, filter=condition)
+    return evolve(expr, args=args, order=order, filter=condition)
 
 
 def _window(expr: x.Window, change: Change, go: Go) -> x.Expr:
@@ -67,12 +68,12 @@ def _window(expr: x.Window, change: Change, go: Go) -> x.Expr:
     bounds = _each(expr.bounds, change, go)
     if call is expr.call and partition is expr.partition and order is expr.order and bounds is expr.bounds:
         return expr
-    return x.evolve(expr, call=call, partition=partition, order=order, bounds=bounds)
+    return evolve(expr, call=call, partition=partition, order=order, bounds=bounds)  # type: ignore[arg-type]
 
 
 def _in_subquery(expr: x.InSubquery, change: Change, go: Go) -> x.Expr:
     values = _each(expr.values, change, go)
-    return expr if values is expr.values else x.evolve(expr, values=values)
+    return expr if values is expr.values else evolve(expr, values=values)
 
 
 _REBUILD: dict[type, Callable[..., x.Expr]] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, evolve
+from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
 from planproof.functions.collation import collated, refuse_open, refused_collation
-from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional, kind_of
+from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional
+from planproof.records import evolve
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
@@ -120,7 +121,7 @@ def _implicitly(function: Function, given: list[Expr], conf: Conf) -> list[Expr]
         return given
     return [
         arg if isinstance(arg, Lambda) else met(arg, place, function.coerce, conf)
-        for arg, place in zip(given, map(kind_of, function.expected(len(given))))
+        for arg, place in zip(given, function.kinds(len(given)))
     ]
 
 
@@ -143,8 +144,7 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
 
 def check_kinds(function: Function, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where an argument, as it is, does not meet what its place expects."""
-    for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
-        expected = kind_of(place)
+    for index, (arg, expected) in enumerate(zip(args, function.kinds(len(args)))):
         if expected is not None and not accepts(expected, arg.type):
             raise unexpected(index, arg, spelling(expected))
 

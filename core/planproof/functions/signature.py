@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from planproof.conf import Conf
@@ -210,17 +211,40 @@ class Function:
             and self.name not in NULL_TOLERANT
         )
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def arity(self) -> tuple[int, int | None]:
         """The least and the greatest number of arguments; None where there is no greatest."""
-        least = sum(i.least if isinstance(i, Many) else not _may_be_left_out(i) for i in self.inputs)
-        return least, None if any(isinstance(i, Many) for i in self.inputs) else len(self.inputs)
+        return _arity(self)
 
-    def expected(self, count: int) -> list[Input]:
+    def expected(self, count: int) -> tuple[Input, ...]:
         """The input that each of `count` arguments meets."""
-        inputs = list(self.inputs)
-        if inputs and isinstance(inputs[-1], Many):
-            inputs[-1:] = [inputs[-1]] * (count - len(inputs) + 1)
-        return inputs[:count]
+        return _expected(self, count)
+
+    def kinds(self, count: int) -> tuple[Expected | None, ...]:
+        """What each of `count` arguments is expected to be; None for a lambda."""
+        return _kinds(self, count)
+
+
+@lru_cache(maxsize=4096)
+def _arity(function: Function) -> tuple[int, int | None]:
+    inputs = function.inputs
+    least = sum(i.least if isinstance(i, Many) else not _may_be_left_out(i) for i in inputs)
+    return least, None if any(isinstance(i, Many) for i in inputs) else len(inputs)
+
+
+@lru_cache(maxsize=4096)
+def _expected(function: Function, count: int) -> tuple[Input, ...]:
+    inputs = list(function.inputs)
+    if inputs and isinstance(inputs[-1], Many):
+        inputs[-1:] = [inputs[-1]] * (count - len(inputs) + 1)
+    return tuple(inputs[:count])
+
+
+@lru_cache(maxsize=4096)
+def _kinds(function: Function, count: int) -> tuple[Expected | None, ...]:
+    return tuple(kind_of(given) for given in _expected(function, count))
 
 
 def _may_be_left_out(given: Input) -> bool:

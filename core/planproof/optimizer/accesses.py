@@ -9,7 +9,7 @@ such a column is a place, too, and what reads it reads elements of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from planproof.expr import (
@@ -30,6 +30,7 @@ from planproof.functions.signature import Category
 from planproof.optimizer import laws
 from planproof.optimizer.costs import costly
 from planproof.plan import nodes as p
+from planproof.records import evolve
 from planproof.types import Array, Map, Struct
 
 Path = tuple[int, ...]
@@ -177,7 +178,7 @@ class Accesses:
         if site is None:
             return
         place = (column, ())
-        self.made[place] = Made(place, replace(site, makes=place), each, outer)
+        self.made[place] = Made(place, evolve(site, makes=place), each, outer)
         (self.elements if each else self.places)[column] = place
 
     def _read(self, node: p.Plan) -> None:
@@ -278,7 +279,7 @@ class Accesses:
         for made in self.made.values():
             known = copies[getattr(made.site.call, "span", None) or made.place]
             if made.site.place not in self.made and any(map(self._pays, known)):
-                self.sites.append(replace(made.site, paths=frozenset(self.fields[made.place] | made.site.paths)))
+                self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.place] | made.site.paths)))
 
     def _alike(self, copies: list[Made]) -> None:
         read = frozenset().union(*(self.fields.get(made.place, ()) for made in copies))
@@ -331,7 +332,7 @@ class Accesses:
                 found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], ())
                 if found is not None:
                     followed = call.function.name == "transform" and _spark_follows(call.args[argument])
-                    yield replace(found, followed=followed and not self.apart)
+                    yield evolve(found, followed=followed and not self.apart)
 
     def _path_site(self, expr: GetField | GetFieldOfElements) -> Site | None:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""

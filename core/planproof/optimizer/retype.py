@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from planproof.conf import Conf
-from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, evolve
+from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof.expr.rewrite import rebuild
 from planproof.functions.bind import cast_nullable
 from planproof.functions.signature import Mismatch
+from planproof.records import evolve
 from planproof.types import Array, DataType, Map, Struct
 
 NAMING = frozenset(("struct", "arrays_zip"))

@@ -9,7 +9,7 @@ A column is named by its name, by `relation.name`, or by a `LogicalColumn`; it m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planproof.conf import Conf
 from planproof.expr import Alias, Column, Expr, fresh_id
@@ -17,6 +17,7 @@ from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry, builtin
 from planproof.plan import nodes as p
+from planproof.records import evolve
 from planproof.schema import DuplicateField, LogicalColumn
 from planproof.types import DataType, parse_type
 
@@ -64,7 +65,7 @@ class Builder:
         return self._over(p.Join(self.plan, other.plan, kind, condition))
 
     def alias(self, name: str) -> Builder:
-        renamed = tuple(replace(c, qualifier=(name,)) for c in self.plan.output)
+        renamed = tuple(evolve(c, qualifier=(name,)) for c in self.plan.output)
         return self._over(p.Named((name,), self.plan, renamed))
 
     def _item(self, item: Item) -> Expr:
@@ -77,7 +78,7 @@ class Builder:
         repeated = plan.schema.duplicates() if self.strict else []
         if repeated:
             raise DuplicateField(f"{type(plan).__name__} repeats {', '.join(str(g[0]) for g in repeated)}")
-        return replace(self, plan=plan)
+        return evolve(self, plan=plan)
 
 
 def _column(text: str) -> LogicalColumn:

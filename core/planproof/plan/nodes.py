@@ -7,10 +7,11 @@ stand. Nothing here knows SQL.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any
 
 from planproof.expr.nodes import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof.records import evolve, record
 from planproof.schema import LogicalField, LogicalSchema
 
 _SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
@@ -91,14 +92,14 @@ class PassThrough(Unary):
         return self.child.projected
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OneRow(Plan):
     """A SELECT without FROM: one row, no column."""
 
     output: tuple[Column, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scan(Plan):
     """A table or view of the catalog, or (`recursive`) a CTE seen from inside itself. Its schema is frozen."""
 
@@ -107,7 +108,7 @@ class Scan(Plan):
     recursive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Values(Plan):
     """An inline table, or the rows of a table-valued function: `call` is None for VALUES."""
 
@@ -121,7 +122,7 @@ class Values(Plan):
         return () if self.call is None else (self.call,)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Project(Unary):
     """SELECT: each item is a Column or an Alias."""
 
@@ -141,7 +142,7 @@ class Project(Unary):
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Filter(Unary):
     """Keeps the rows for which the condition is true, so it proves what the condition needs to be true."""
 
@@ -166,7 +167,7 @@ INNER, CROSS, LEFT, RIGHT, FULL = "inner", "cross", "left", "right", "full"
 LEFT_SEMI, LEFT_ANTI = "left semi", "left anti"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Join(Plan):
     """A join. An outer join makes the other side nullable and discards its evidence.
 
@@ -203,7 +204,7 @@ class Join(Plan):
         return () if self.condition is None else (self.condition,)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Aggregate(Unary):
     """GROUP BY. `grouping_sets` lists, per set, the positions of `groups` that it keeps; None: one set of all."""
 
@@ -225,7 +226,7 @@ class Aggregate(Unary):
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetOperation(Plan):
     """UNION, INTERSECT or EXCEPT of plans whose columns already have common types. `spans`: each input in the text."""
 
@@ -240,7 +241,7 @@ class SetOperation(Plan):
         return self.inputs
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Ordered(PassThrough):
     """ORDER BY, SORT BY, DISTRIBUTE BY or CLUSTER BY."""
 
@@ -252,7 +253,7 @@ class Ordered(PassThrough):
         return self.keys
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Limit(PassThrough):
     """LIMIT, OFFSET and TABLESAMPLE: fewer of the same rows. `what` says which."""
 
@@ -265,12 +266,12 @@ class Limit(PassThrough):
         return self.arguments
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Distinct(PassThrough):
     child: Plan
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Named(Unary):
     """A relation under a name: a table's alias, a CTE or view by its name, a subquery in FROM."""
 
@@ -279,7 +280,7 @@ class Named(Unary):
     output: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Recursion(Unary):
     """A recursive CTE: the union of an anchor and a step, in which `itself` stands for the rows made so far."""
 
@@ -288,7 +289,7 @@ class Recursion(Unary):
     output: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Pivot(Unary):
     """PIVOT: one row per `groups`; one column per value of `keys` and aggregate, over the rows of that value alone."""
 
@@ -305,7 +306,7 @@ class Pivot(Unary):
         return self.groups + self.aggregates + self.keys
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Generate(Unary):
     """LATERAL VIEW, or a generator in SELECT: each row of the child beside each row that the generator makes of it."""
 
@@ -323,7 +324,7 @@ class Generate(Unary):
         return (self.call,)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Script(Plan):
     """SELECT TRANSFORM: what a program writes of the rows that it reads. Nothing is known of its columns."""
 
@@ -338,13 +339,13 @@ class Script(Plan):
 
 def padded(column: Column, kind: str) -> Column:
     """The column as an outer join hands it on: nullable, and nothing is known of it any more."""
-    return replace(column, nullable=True, known=None, doubt=f"the {kind} join pads it where no row matches")
+    return evolve(column, nullable=True, known=None, doubt=f"the {kind} join pads it where no row matches")
 
 
 def _with_evidence(column: Column, proved: set[int], reason: str) -> Column:
     if not column.nullable or column.known or column.id not in proved:
         return column
-    return replace(column, known=f"{reason} on {column.name}")
+    return evolve(column, known=f"{reason} on {column.name}")
 
 
 def not_null_columns(condition: Expr) -> set[int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from operator import is_not
 
 from planproof.expr import Alias, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort
 from planproof.expr.rewrite import transform_up
 from planproof.plan import nodes as p
+from planproof.records import evolve
 
 Change = Callable[[Expr], Expr]
 _OverChild = p.Distinct | p.Recursion | p.Limit | p.Script | p.Pivot
@@ -40,7 +40,7 @@ def _in_subqueries(expr: Expr, change: Change) -> Expr:
         if not isinstance(e, _SUBQUERIES):
             return e
         plan = map_expressions(e.plan, change)
-        return e if plan is e.plan else replace(e, plan=plan)
+        return e if plan is e.plan else evolve(e, plan=plan)
 
     return transform_up(expr, inner)
 
@@ -52,14 +52,14 @@ def _each(exprs: tuple[Expr, ...], change: Change) -> tuple[Expr, ...]:
 
 def _project(node: p.Project, change: Change) -> p.Plan:
     child, items = _mapped(node.child, change), _each(node.items, change)
-    return node if child is node.child and items is node.items else replace(node, child=child, items=items)
+    return node if child is node.child and items is node.items else evolve(node, child=child, items=items)
 
 
 def _filter(node: p.Filter, change: Change) -> p.Plan:
     child, condition = _mapped(node.child, change), change(node.condition)
     if child is node.child and condition is node.condition:
         return node
-    return replace(node, child=child, condition=condition)
+    return evolve(node, child=child, condition=condition)
 
 
 def _join(node: p.Join, change: Change) -> p.Plan:
@@ -67,40 +67,40 @@ def _join(node: p.Join, change: Change) -> p.Plan:
     condition = None if node.condition is None else change(node.condition)
     if left is node.left and right is node.right and condition is node.condition:
         return node
-    return replace(node, left=left, right=right, condition=condition)
+    return evolve(node, left=left, right=right, condition=condition)
 
 
 def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
     child = _mapped(node.child, change)
     if node.grouping_sets is not None:
         # To all around them, groups that a set leaves out are columns.
-        return node if child is node.child else replace(node, child=child)
+        return node if child is node.child else evolve(node, child=child)
     groups, items = _each(node.groups, change), _each(node.items, change)
     if child is node.child and groups is node.groups and items is node.items:
         return node
-    return replace(node, child=child, groups=groups, items=items)
+    return evolve(node, child=child, groups=groups, items=items)
 
 
 def _set_operation(node: p.SetOperation, change: Change) -> p.Plan:
     inputs = tuple(_mapped(i, change) for i in node.inputs)
-    return node if all(a is b for a, b in zip(inputs, node.inputs)) else replace(node, inputs=inputs)
+    return node if all(a is b for a, b in zip(inputs, node.inputs)) else evolve(node, inputs=inputs)
 
 
 def _generate(node: p.Generate, change: Change) -> p.Plan:
     child, call, generated = _mapped(node.child, change), change(node.call), _each(node.generated, change)
     if child is node.child and call is node.call and generated is node.generated:
         return node
-    return replace(node, child=child, call=call, generated=generated)  # type: ignore[arg-type]
+    return evolve(node, child=child, call=call, generated=generated)  # type: ignore[arg-type]
 
 
 def _named(node: p.Named, change: Change) -> p.Plan:
     child, output = _mapped(node.child, change), _each(node.output, change)
-    return node if child is node.child and output is node.output else replace(node, child=child, output=output)  # type: ignore[arg-type]
+    return node if child is node.child and output is node.output else evolve(node, child=child, output=output)  # type: ignore[arg-type]
 
 
 def _child_only(node: _OverChild, change: Change) -> p.Plan:
     child = _mapped(node.child, change)
-    return node if child is node.child else replace(node, child=child)
+    return node if child is node.child else evolve(node, child=child)
 
 
 def _ordered(node: p.Ordered, change: Change) -> p.Plan:
@@ -108,12 +108,12 @@ def _ordered(node: p.Ordered, change: Change) -> p.Plan:
     keys = tuple(_key(k, change) for k in node.keys)
     if child is node.child and all(a is b for a, b in zip(keys, node.keys)):
         return node
-    return replace(node, child=child, keys=keys)
+    return evolve(node, child=child, keys=keys)
 
 
 def _key(key: Sort, change: Change) -> Sort:
     child = change(key.child)
-    return key if child is key.child else replace(key, child=child)
+    return key if child is key.child else evolve(key, child=child)
 
 
 _REBUILD: dict[type, Callable[..., p.Plan]] = {

@@ -15,7 +15,7 @@ from typing import Any
 
 from planproof.report.model import Report, Verdict, worst
 
-PACKAGES = ("planproof", "sqlglot", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
+PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
 FORMAT = 1
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.calls import ENDS
 from planproof.sql.expressions import ExpressionGrammar
 from planproof.sql.keywords import ALIAS_WORDS, WORDS
@@ -72,7 +71,7 @@ class AliasGrammar(ExpressionGrammar):
             return following in WORDS and self.peek(2) in _SET_ASSIGNMENT
         return False
 
-    def named_expression(self) -> exp.Expr:
+    def named_expression(self) -> q.Node:
         node = self.expression()
         kind = self.kind
         if kind == "AS" and self.peek() not in ENDS:
@@ -84,20 +83,20 @@ class AliasGrammar(ExpressionGrammar):
         elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
             return node
         alias = self.captured_identifier()
-        start: int = node._meta["span"][0]  # type: ignore[index]
-        return self.placed(exp.Alias(this=node, alias=alias), start)
+        start = node.span[0]
+        return self.placed(q.Alias(this=node, alias=alias), start)
 
-    def _aliases(self, node: exp.Expr) -> exp.Expr:
-        start: int = node._meta["span"][0]  # type: ignore[index]
-        return self.placed(exp.Aliases(this=node, expressions=self.identifier_list()), start)
+    def _aliases(self, node: q.Node) -> q.Node:
+        start = node.span[0]
+        return self.placed(q.Aliases(this=node, expressions=self.identifier_list()), start)
 
-    def named_expressions(self) -> list[exp.Expr]:
+    def named_expressions(self) -> list[q.Node]:
         found = [self.named_expression()]
         while self.skip(","):
             found.append(self.named_expression())
         return found
 
-    def table_alias(self) -> exp.TableAlias | None:
+    def table_alias(self) -> q.TableAlias | None:
         """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
         start, kind = self.start, self.kind
         if kind == "AS" and self.peek() != "(":
@@ -106,9 +105,9 @@ class AliasGrammar(ExpressionGrammar):
             return None
         name = self.identifier(ALIAS_WORDS)
         columns = self.identifier_list() if self.kind == "(" else []
-        return self.placed(exp.TableAlias(this=name, columns=columns), start)
+        return self.placed(q.TableAlias(this=name, columns=columns), start)
 
-    def bare_alias(self) -> exp.Identifier | None:
+    def bare_alias(self) -> q.Identifier | None:
         """`[AS] name`, as after PIVOT; None where none stands."""
         if self.skip("AS"):
             return self.captured_identifier()
@@ -116,14 +115,14 @@ class AliasGrammar(ExpressionGrammar):
             return None
         return self.captured_identifier()
 
-    def ordered(self) -> list[exp.Expr]:
+    def ordered(self) -> list[q.Node]:
         """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
         found = [self._sort_item()]
         while self.skip(","):
             found.append(self._sort_item())
         return found
 
-    def _sort_item(self) -> exp.Expr:
+    def _sort_item(self) -> q.Node:
         start = self.start
         operand = self.expression()
         desc = self.kind == "DESC"
@@ -134,4 +133,4 @@ class AliasGrammar(ExpressionGrammar):
             self.advance()
             nulls_first = self.kind == "FIRST"
             self.advance()
-        return self.placed(exp.Ordered(this=operand, desc=desc, nulls_first=nulls_first), start)
+        return self.placed(q.Ordered(this=operand, desc=desc, nulls_first=nulls_first), start)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.keywords import WORDS
 from planproof.sql.literals import LiteralGrammar
 
@@ -20,27 +19,27 @@ ENDS = frozenset(("EOF", ")", ",", ";", "]", "|>"))
 
 
 class CallGrammar(LiteralGrammar):
-    """Calls. Every one becomes an exp.Anonymous: see the table in `planproof.sql`."""
+    """Calls. Every one becomes a Call: see the table in `planproof.sql`."""
 
-    def expression(self) -> exp.Expr:
+    def expression(self) -> q.Node:
         raise NotImplementedError
 
-    def value(self, floor: int = 1) -> exp.Expr:
+    def value(self, floor: int = 1) -> q.Node:
         raise NotImplementedError
 
-    def query(self) -> exp.Expr:
+    def query(self) -> q.Node:
         raise NotImplementedError
 
-    def named_expression(self) -> exp.Expr:
+    def named_expression(self) -> q.Node:
         raise NotImplementedError
 
-    def ordered(self) -> list[exp.Expr]:
+    def ordered(self) -> list[q.Node]:
         raise NotImplementedError
 
-    def call(self, name: Any, start: int, parts: tuple[str, ...] | None = None) -> exp.Expr:
+    def call(self, name: Any, start: int, parts: tuple[str, ...] | None = None) -> q.Node:
         """A call, from its opening parenthesis on."""
         self.advance()
-        node = exp.Anonymous(this=name)
+        node = q.Call(this=name)
         args = node.args
         if parts is not None:
             args["parts"] = parts
@@ -50,31 +49,27 @@ class CallGrammar(LiteralGrammar):
             if self.kind in ("DISTINCT", "ALL") and self.peek() not in ENDS and self.peek() != ".":
                 args["distinct"] = self.kind == "DISTINCT"
                 self.advance()
-            self._set(node, "expressions", self.arguments())
+            node.put("expressions", self.arguments())
         self.take(")")
         if self.kind in _TRAILERS:
             self._trailers(node)
         return self.placed(node, start)
 
-    def _set(self, node: exp.Expr, key: str, value: Any) -> None:
-        node.args[key] = value
-        node._set_parent(key, value)
-
-    def arguments(self) -> list[exp.Expr]:
+    def arguments(self) -> list[q.Node]:
         found = [self.argument()]
         while self.skip(","):
             found.append(self.argument())
         return found
 
-    def argument(self) -> exp.Expr:
+    def argument(self) -> q.Node:
         if self.kinds[self.i + 1] != "=>" or self.kind not in WORDS:
             return self.expression()
         start = self.start
         name = self.identifier()
         self.advance()
-        return self.placed(exp.Kwarg(this=name, expression=self.expression()), start)
+        return self.placed(q.Kwarg(this=name, expression=self.expression()), start)
 
-    def _trailers(self, node: exp.Anonymous) -> None:
+    def _trailers(self, node: q.Call) -> None:
         """What may follow a call's closing parenthesis, in Spark's order."""
         if self.kind == "WITHIN" and self.peek() == "GROUP":
             self.advance()
@@ -82,13 +77,13 @@ class CallGrammar(LiteralGrammar):
             self.take("(")
             self.take("ORDER")
             self.take("BY")
-            self._set(node, "within_group", self.ordered())
+            node.put("within_group", self.ordered())
             self.take(")")
         if self.kind == "FILTER" and self.peek() == "(" and self.peek(2) == "WHERE":
             self.advance()
             self.advance()
             self.advance()
-            self._set(node, "filter", self.expression())
+            node.put("filter", self.expression())
             self.take(")")
         if self.kind in ("IGNORE", "RESPECT") and self.peek() == "NULLS":
             node.args["nulls"] = self.kind
@@ -96,16 +91,16 @@ class CallGrammar(LiteralGrammar):
             self.advance()
         if self.kind == "OVER" and (self.peek() == "(" or (self.peek() in WORDS and self.peek() != "FROM")):
             self.advance()
-            self._set(node, "over", self.window_spec())
+            node.put("over", self.window_spec())
 
-    def window_spec(self) -> exp.Window:
+    def window_spec(self) -> q.Window:
         """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
         start = self.start
         if self.kind != "(":
-            return self.placed(exp.Window(alias=self.identifier()), start)
+            return self.placed(q.Window(alias=self.identifier()), start)
         self.advance()
         if self.kind in WORDS and self.peek() == ")":
-            node = exp.Window(alias=self.identifier())
+            node = q.Window(alias=self.identifier())
             self.advance()
             return self.placed(node, start)
         parts: dict[str, Any] = {}
@@ -125,9 +120,9 @@ class CallGrammar(LiteralGrammar):
         if self.kind in ("ROWS", "RANGE"):
             parts["spec"] = self._frame()
         self.take(")")
-        return self.placed(exp.Window(**parts), start)
+        return self.placed(q.Window(**parts), start)
 
-    def _frame(self) -> exp.WindowSpec:
+    def _frame(self) -> q.WindowSpec:
         start, kind = self.start, self.kind
         self.advance()
         between = self.skip("BETWEEN")
@@ -136,7 +131,7 @@ class CallGrammar(LiteralGrammar):
         if between:
             self.take("AND")
             parts["end"], parts["end_side"] = self._bound()
-        return self.placed(exp.WindowSpec(**parts), start)
+        return self.placed(q.WindowSpec(**parts), start)
 
     def _bound(self) -> tuple[Any, str | None]:
         """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
@@ -155,9 +150,9 @@ class CallGrammar(LiteralGrammar):
 
     # Calls with a syntax of their own. Each gives None where the call at hand is an ordinary one after all.
 
-    def _form(self, start: int, name: str, form: str, **args: Any) -> exp.Expr:
+    def _form(self, start: int, name: str, form: str, **args: Any) -> q.Node:
         self.take(")")
-        return self.placed(exp.Anonymous(this=name, form=form, **args), start)
+        return self.placed(q.Call(this=name, form=form, **args), start)
 
     def _enter(self) -> tuple[int, str]:
         start, name = self.start, self.token()
@@ -165,8 +160,8 @@ class CallGrammar(LiteralGrammar):
         self.advance()
         return start, name
 
-    def _cast(self) -> exp.Expr | None:
-        kind = exp.TryCast if self.kind == "TRY_CAST" else exp.Cast
+    def _cast(self) -> q.Node | None:
+        kind = q.TryCast if self.kind == "TRY_CAST" else q.Cast
         start, _ = self._enter()
         operand = self.expression()
         self.take("AS")
@@ -174,7 +169,7 @@ class CallGrammar(LiteralGrammar):
         self.take(")")
         return self.placed(kind(this=operand, to=target), start)
 
-    def _struct(self) -> exp.Expr | None:
+    def _struct(self) -> q.Node | None:
         """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
         if self.peek(2) == ")" or self.peek(3) == "=>" or self.peek(2) in ("DISTINCT", "ALL"):
             return None
@@ -184,7 +179,7 @@ class CallGrammar(LiteralGrammar):
             fields.append(self.named_expression())
         return self._form(start, name, "struct", expressions=fields)
 
-    def _first(self) -> exp.Expr | None:
+    def _first(self) -> q.Node | None:
         """`first(x IGNORE NULLS)`; what may follow an ordinary call may not follow this one."""
         if self.peek(2) in ("DISTINCT", "ALL", ")"):
             return None
@@ -194,7 +189,7 @@ class CallGrammar(LiteralGrammar):
             return None
         return self._form(start, name, "ignore_nulls", expressions=[operand], nulls="IGNORE")
 
-    def _extract(self) -> exp.Expr | None:
+    def _extract(self) -> q.Node | None:
         if self.peek(3) != "FROM" or self.peek(2) not in WORDS:
             return None
         start, name = self._enter()
@@ -202,7 +197,7 @@ class CallGrammar(LiteralGrammar):
         self.advance()
         return self._form(start, name, "extract", expressions=[field, self.value()])
 
-    def _position(self) -> exp.Expr | None:
+    def _position(self) -> q.Node | None:
         start, name = self._enter()
         if self.kind in ENDS:
             return None
@@ -211,7 +206,7 @@ class CallGrammar(LiteralGrammar):
             return None
         return self._form(start, name, "position", expressions=[part, self.value()])
 
-    def _substring(self) -> exp.Expr | None:
+    def _substring(self) -> q.Node | None:
         start, name = self._enter()
         if self.kind in ENDS:
             return None
@@ -223,7 +218,7 @@ class CallGrammar(LiteralGrammar):
             args.append(self.value())
         return self._form(start, name, "substring", expressions=args)
 
-    def _trim(self) -> exp.Expr | None:
+    def _trim(self) -> q.Node | None:
         start, name = self._enter()
         side = None
         if self.kind in ("BOTH", "LEADING", "TRAILING") and self.peek() not in (*ENDS, "."):
@@ -237,7 +232,7 @@ class CallGrammar(LiteralGrammar):
         args.insert(0, self.value())
         return self._form(start, name, "trim", expressions=args, side=side)
 
-    def _overlay(self) -> exp.Expr | None:
+    def _overlay(self) -> q.Node | None:
         start, name = self._enter()
         if self.kind in ENDS:
             return None
@@ -251,7 +246,7 @@ class CallGrammar(LiteralGrammar):
             args.append(self.value())
         return self._form(start, name, "overlay", expressions=args)
 
-    def _unit_call(self) -> exp.Expr | None:
+    def _unit_call(self) -> q.Node | None:
         """`dateadd(DAY, 1, x)`: a unit word and two values."""
         unit_text = self.peek(2) == "STRING_LITERAL"
         if not (unit_text or self.peek(2) in DATETIME_UNITS) or self.peek(3) != ",":
@@ -281,7 +276,7 @@ class CallGrammar(LiteralGrammar):
 
 _TRAILERS = frozenset(("WITHIN", "FILTER", "IGNORE", "RESPECT", "OVER"))
 
-SPECIAL_CALLS: dict[str, Callable[[CallGrammar], exp.Expr | None]] = {
+SPECIAL_CALLS: dict[str, Callable[[CallGrammar], q.Node | None]] = {
     "CAST": CallGrammar._cast,
     "TRY_CAST": CallGrammar._cast,
     "STRUCT": CallGrammar._struct,

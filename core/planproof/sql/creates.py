@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.commands import (
     Command,
     CreateFunction,
@@ -55,7 +54,7 @@ class CreateGrammar(QueryGrammar):
             self.fail()
         return self.text[start : self.stop].upper()
 
-    def create(self) -> exp.Expr:
+    def create(self) -> q.Node:
         """CREATE or REPLACE, from its first word on."""
         at = self.i
         replace = self.kind == "REPLACE"
@@ -85,7 +84,7 @@ class CreateGrammar(QueryGrammar):
         self.back(at)
         return self._command()
 
-    def _create_view(self, replace: bool, temporary: bool, global_: bool) -> exp.Expr:
+    def _create_view(self, replace: bool, temporary: bool, global_: bool) -> q.Node:
         self.advance()
         exists = self.skip_all("IF", "NOT", "EXISTS")
         name = self.relation_name()
@@ -114,20 +113,20 @@ class CreateGrammar(QueryGrammar):
         at = self._closing(self.i) + 1 if self.kind == "(" else self.i
         return self.kinds[at] == "USING"
 
-    def _create_view_using(self, name: exp.Table, replace: bool, global_: bool) -> exp.Expr:
+    def _create_view_using(self, name: q.Table, replace: bool, global_: bool) -> q.Node:
         columns = self.column_types() if self.kind == "(" else None
         self.take("USING")
         start = self.start
         self.multipart()
         node = CreateViewUsing(this=name, provider=self.text[start : self.stop], replace=replace, global_=global_)
         if columns is not None:
-            self._set(node, "columns", columns)
+            node.put("columns", columns)
         if self.skip("OPTIONS"):
             self.parenthesized_text()
         return node
 
-    def _comment_list(self) -> list[exp.Identifier]:
-        found: list[exp.Identifier] = []
+    def _comment_list(self) -> list[q.Identifier]:
+        found: list[q.Identifier] = []
         if not self.skip("("):
             return found
         while True:
@@ -139,10 +138,10 @@ class CreateGrammar(QueryGrammar):
         self.take(")")
         return found
 
-    def column_types(self) -> list[exp.Expr]:
-        """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as exp.ColumnDefs."""
+    def column_types(self) -> list[q.Node]:
+        """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as ColumnDefs."""
         self.take("(")
-        found: list[exp.Expr] = []
+        found: list[q.Node] = []
         while True:
             if self._constraint_follows():
                 self._step_over_option()
@@ -161,10 +160,10 @@ class CreateGrammar(QueryGrammar):
             return following == "KEY"
         return self.kind == "CONSTRAINT" and self.peek(2) in _CONSTRAINTS
 
-    def column_definition(self) -> exp.ColumnDef:
+    def column_definition(self) -> q.ColumnDef:
         start = self.start
         name = self.captured_identifier()
-        node = exp.ColumnDef(this=name, kind=self.data_type())
+        node = q.ColumnDef(this=name, kind=self.data_type())
         not_null = False
         while self.kind not in (",", ")", "EOF"):
             if self.kind in ("NOT", "!") and self.peek() == "NULL":
@@ -172,7 +171,7 @@ class CreateGrammar(QueryGrammar):
                 self.advance()
                 not_null = True
             elif self.skip("DEFAULT"):
-                self._set(node, "default", self.expression())
+                node.put("default", self.expression())
             elif self.skip("COMMENT"):
                 self.string()
             elif self.kind in _CONSTRAINTS or self.kind == "GENERATED":
@@ -192,7 +191,7 @@ class CreateGrammar(QueryGrammar):
             else:
                 self.advance()
 
-    def _create_table(self, replace: bool, temporary: bool, external: bool) -> exp.Expr:
+    def _create_table(self, replace: bool, temporary: bool, external: bool) -> q.Node:
         self.advance()
         exists = self.skip_all("IF", "NOT", "EXISTS")
         name = self.relation_name()
@@ -204,7 +203,7 @@ class CreateGrammar(QueryGrammar):
             return like
         node = CreateTable(this=name, replace=replace, temporary=temporary, external=external, exists=exists)
         if self.kind == "(" and not self.query_at(self.i):
-            self._set(node, "columns", self.column_types())
+            node.put("columns", self.column_types())
         clauses: dict[str, str] = {}
         while True:
             word, start = self.kind, self.start
@@ -214,7 +213,7 @@ class CreateGrammar(QueryGrammar):
                 self.multipart()
                 node.args["provider"] = self.text[start : self.stop]
             elif word == "PARTITIONED" and self.peek() == "BY":
-                self._set(node, "partitioned_by", self._partitioned_by())
+                node.put("partitioned_by", self._partitioned_by())
             elif word in _TABLE_CLAUSES:
                 self._step_over_clause()
                 clauses[word] = self.text[start : self.stop]
@@ -222,7 +221,7 @@ class CreateGrammar(QueryGrammar):
                 break
         node.args["clauses"] = clauses
         if self.skip("AS") or self.query_at(self.i):
-            self._set(node, "query", self.query())
+            node.put("query", self.query())
         return node
 
     def _step_over_clause(self) -> None:
@@ -239,11 +238,11 @@ class CreateGrammar(QueryGrammar):
         """Whether AS or WITH belongs to `STORED AS x` or `WITH SERDEPROPERTIES`."""
         return self.kinds[self.i - 1] == "STORED" or (self.kind == "WITH" and self.peek() == "SERDEPROPERTIES")
 
-    def _partitioned_by(self) -> list[exp.Expr]:
+    def _partitioned_by(self) -> list[q.Node]:
         self.advance()
         self.advance()
         self.take("(")
-        found: list[exp.Expr] = []
+        found: list[q.Node] = []
         while True:
             typed = self.peek() in WORDS and self.peek() not in (".",)
             found.append(self.column_definition() if typed else self.primary())
@@ -252,7 +251,7 @@ class CreateGrammar(QueryGrammar):
         self.take(")")
         return found
 
-    def _create_function(self, replace: bool, temporary: bool) -> exp.Expr:
+    def _create_function(self, replace: bool, temporary: bool) -> q.Node:
         self.advance()
         exists = self.skip_all("IF", "NOT", "EXISTS")
         node = CreateFunction(this=self.relation_name(), replace=replace, temporary=temporary, exists=exists)
@@ -266,24 +265,24 @@ class CreateGrammar(QueryGrammar):
         if self.peek() == ")":
             self.advance()
             self.advance()
-            self._set(node, "parameters", [])
+            node.put("parameters", [])
         else:
-            self._set(node, "parameters", self.column_types())
+            node.put("parameters", self.column_types())
         if self.kind == "RETURNS" and self.peek() != "NULL":
             self.advance()
             self._returns(node)
         while self.kind in _CHARACTERISTICS or self.kind in ("COMMENT", "DEFAULT"):
             self._characteristic()
         self.take("RETURN")
-        self._set(node, "body", self.query() if self.query_at(self.i) else self.expression())
+        node.put("body", self.query() if self.query_at(self.i) else self.expression())
         return node
 
     def _returns(self, node: CreateFunction) -> None:
         if self.kind != "TABLE":
-            self._set(node, "returns", self.data_type())
+            node.put("returns", self.data_type())
             return
         self.advance()
-        self._set(node, "returns_table", self.column_types() if self.kind == "(" else [])
+        node.put("returns_table", self.column_types() if self.kind == "(" else [])
 
     def _characteristic(self) -> None:
         if self.skip("COMMENT"):
@@ -308,7 +307,7 @@ class CreateGrammar(QueryGrammar):
             if self.i == at:
                 self.fail()
 
-    def declare(self) -> exp.Expr:
+    def declare(self) -> q.Node:
         """DECLARE, from that word on."""
         self.advance()
         replace = self.skip_all("OR", "REPLACE")
@@ -321,12 +320,12 @@ class CreateGrammar(QueryGrammar):
         if self.kind == "CURSOR" or (self.kind in ("ASENSITIVE", "INSENSITIVE") and self.peek() == "CURSOR"):
             self.unknown("a cursor")
         if self.kind in WORDS and self.kind != "DEFAULT":
-            self._set(node, "kind", self.data_type())
+            node.put("kind", self.data_type())
         if self.skip("DEFAULT") or self.skip("="):
-            self._set(node, "default", self.expression())
+            node.put("default", self.expression())
         return node
 
-    def _variable(self) -> exp.Expr:
+    def _variable(self) -> q.Node:
         if self.kind == "IDENTIFIER" and self.peek() == "(":
             found = self.identifier_clause()
             return self._column(found) if isinstance(found, list) else found

@@ -5,15 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NoReturn, TypeVar
 
-from sqlglot import exp
-
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Origin, Unknown, place
+from planproof.sql import nodes as q
 from planproof.sql.keywords import WORDS
 from planproof.sql.strings import unescape, verbatim
 from planproof.sql.tokens import tokenize
 
-Node = TypeVar("Node", bound=exp.Expr)
+Node = TypeVar("Node", bound=q.Node)
 
 
 class Cursor:
@@ -95,7 +94,7 @@ class Cursor:
 
     def placed(self, node: Node, start: int) -> Node:
         """The node, with its span: from `start` to the last token taken."""
-        node._meta = {"span": (start, self.stops[self.i - 1])}
+        node.span = (start, self.stops[self.i - 1])
         return node
 
     def origin(self, start: int | None = None, stop: int | None = None) -> Origin:
@@ -130,7 +129,7 @@ class Cursor:
             self.advance()
         return value
 
-    def identifier(self, allowed: frozenset[str] = WORDS, literals: bool = True) -> exp.Identifier:
+    def identifier(self, allowed: frozenset[str] = WORDS, literals: bool = True) -> q.Identifier:
         """One name: Spark's `identifier`, `IDENTIFIER(..)` too if `literals`; `allowed=ALIAS_WORDS`: a strict one."""
         kind = self.kind
         if kind not in allowed:
@@ -140,12 +139,12 @@ class Cursor:
         token = self.text[self.starts[self.i] : self.stops[self.i]]
         if kind == "BACKQUOTED":
             quote = token[0]
-            node = exp.Identifier(this=token[1:-1].replace(quote * 2, quote), quoted=True)
+            node = q.Identifier(this=token[1:-1].replace(quote * 2, quote), quoted=True)
         else:
             if not token.isascii() or "/" in token:
                 self.bad_identifier(token, self.start)
-            node = exp.Identifier(this=token, quoted=False)
-        node._meta = {"span": (self.starts[self.i], self.stops[self.i])}
+            node = q.Identifier(this=token, quoted=False)
+        node.span = (self.starts[self.i], self.stops[self.i])
         self.i += 1
         self.kind = self.kinds[self.i]
         return node
@@ -159,7 +158,7 @@ class Cursor:
             at += 1
         return self.kinds[at] == ")"
 
-    def _identifier_literal(self) -> exp.Identifier:
+    def _identifier_literal(self) -> q.Identifier:
         start = self.start
         self.advance()
         self.advance()
@@ -183,7 +182,7 @@ class Cursor:
         message = f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`."
         self.later("INVALID_IDENTIFIER", message, start, start + len(name))
 
-    def captured_identifier(self) -> exp.Identifier:
+    def captured_identifier(self) -> q.Identifier:
         """Spark's `errorCapturingIdentifier`: a name that an unquoted hyphen must not follow."""
         start = self.start
         found = self.identifier()
@@ -194,13 +193,13 @@ class Cursor:
             self.bad_identifier(self.text[start : self.stop], start)
         return found
 
-    def identifiers(self) -> list[exp.Identifier]:
+    def identifiers(self) -> list[q.Identifier]:
         found = [self.captured_identifier()]
         while self.skip(","):
             found.append(self.captured_identifier())
         return found
 
-    def identifier_list(self) -> list[exp.Identifier]:
+    def identifier_list(self) -> list[q.Identifier]:
         """Names in parentheses."""
         self.take("(")
         found = self.identifiers()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from planproof.sql import nodes as q
 from planproof.sql.cursor import Cursor
 from planproof.sql.keywords import WORDS
-from planproof.sql.nodes import TypeName
 from planproof.types import VOID, DataType, TypeSyntaxError, parse_type
 
 _YEAR_MONTH = ("YEAR", "MONTH")
@@ -27,7 +27,7 @@ def _read(text: str, timestamp_ntz: bool) -> DataType:
 class TypeGrammar(Cursor):
     """Spark's rule `dataType`."""
 
-    def data_type(self) -> TypeName:
+    def data_type(self) -> q.TypeName:
         """A type. Raises `AnalysisError` UNSUPPORTED_DATATYPE or INCOMPLETE_TYPE_DEFINITION where Spark does."""
         first, start = self.i, self.start
         self._type_extent()
@@ -38,9 +38,9 @@ class TypeGrammar(Cursor):
             found = _read(text, self.conf.timestamp_type == "TIMESTAMP_NTZ")
         except TypeSyntaxError:
             if self._later:
-                return self.placed(TypeName(this=text, data_type=VOID), start)
+                return self.placed(q.TypeName(this=text, data_type=VOID), start)
             self.unknown(f"the type {text}", start)
-        return self.placed(TypeName(this=text, data_type=found), start)
+        return self.placed(q.TypeName(this=text, data_type=found), start)
 
     def _type_extent(self) -> None:
         kind = self.kind

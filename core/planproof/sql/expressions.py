@@ -2,76 +2,74 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from planproof.origin import AnalysisError
+from planproof.sql import nodes as q
 from planproof.sql.keywords import PIPE_WORDS
-from planproof.sql.nodes import Pos, QuantifiedLike, UnsignedRightShift
 from planproof.sql.primary import PrimaryGrammar
 from planproof.sql.tokens import NUMBERS
 
-_BINARY: dict[str, tuple[int, type[exp.Expression]]] = {
-    "*": (7, exp.Mul),
-    "/": (7, exp.Div),
-    "%": (7, exp.Mod),
-    "DIV": (7, exp.IntDiv),
-    "+": (6, exp.Add),
-    "-": (6, exp.Sub),
-    "||": (6, exp.DPipe),
-    "<<": (5, exp.BitwiseLeftShift),
-    ">>": (5, exp.BitwiseRightShift),
-    ">>>": (5, UnsignedRightShift),
-    "&": (4, exp.BitwiseAnd),
-    "^": (3, exp.BitwiseXor),
-    "|": (2, exp.BitwiseOr),
-    "=": (1, exp.EQ),
-    "<=>": (1, exp.NullSafeEQ),
-    "<>": (1, exp.NEQ),
-    "!=": (1, exp.NEQ),
-    "<": (1, exp.LT),
-    "<=": (1, exp.LTE),
-    ">": (1, exp.GT),
-    ">=": (1, exp.GTE),
+_BINARY: dict[str, tuple[int, type[q.Node]]] = {
+    "*": (7, q.Mul),
+    "/": (7, q.Div),
+    "%": (7, q.Mod),
+    "DIV": (7, q.IntDiv),
+    "+": (6, q.Add),
+    "-": (6, q.Sub),
+    "||": (6, q.DPipe),
+    "<<": (5, q.BitwiseLeftShift),
+    ">>": (5, q.BitwiseRightShift),
+    ">>>": (5, q.UnsignedRightShift),
+    "&": (4, q.BitwiseAnd),
+    "^": (3, q.BitwiseXor),
+    "|": (2, q.BitwiseOr),
+    "=": (1, q.EQ),
+    "<=>": (1, q.NullSafeEQ),
+    "<>": (1, q.NEQ),
+    "!=": (1, q.NEQ),
+    "<": (1, q.LT),
+    "<=": (1, q.LTE),
+    ">": (1, q.GT),
+    ">=": (1, q.GTE),
 }
 """Binding strength, highest first, as in `valueExpression`; operators of one strength group to the left."""
 
-_UNARY: dict[str, type[exp.Expression]] = {"-": exp.Neg, "+": Pos, "~": exp.BitwiseNot}
+_UNARY: dict[str, type[q.Node]] = {"-": q.Neg, "+": q.Pos, "~": q.BitwiseNot}
 _PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
-_LIKES: dict[str, type[exp.Expression]] = {"LIKE": exp.Like, "ILIKE": exp.ILike}
+_LIKES: dict[str, type[q.Node]] = {"LIKE": q.Like, "ILIKE": q.ILike}
 
 
 class ExpressionGrammar(PrimaryGrammar):
     """Operators. A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark."""
 
-    def expression(self) -> exp.Expr:
+    def expression(self) -> q.Node:
         left = self._conjunction()
         if self.kind != "OR":
             return left
         operands = [left]
         while self.skip("OR"):
             operands.append(self._conjunction())
-        return _balanced(exp.Or, operands)
+        return _balanced(q.Or, operands)
 
-    def _conjunction(self) -> exp.Expr:
+    def _conjunction(self) -> q.Node:
         left = self._negation()
         if self.kind != "AND":
             return left
         operands = [left]
         while self.skip("AND"):
             operands.append(self._negation())
-        return _balanced(exp.And, operands)
+        return _balanced(q.And, operands)
 
-    def _negation(self) -> exp.Expr:
+    def _negation(self) -> q.Node:
         kind = self.kind
         if kind in ("NOT", "!"):
             start = self.start
             self.advance()
-            return self.placed(exp.Not(this=self._negation()), start)
+            return self.placed(q.Not(this=self._negation()), start)
         if kind == "EXISTS" and self.peek() == "(" and self.query_at(self.i + 2):
             start = self.start
             self.advance()
             self.advance()
-            node = exp.Exists(this=self.query())
+            node = q.Exists(this=self.query())
             self.take(")")
             return self.placed(node, start)
         left = self.value()
@@ -82,14 +80,14 @@ class ExpressionGrammar(PrimaryGrammar):
             return self._predicate(left)
         return left
 
-    def value(self, floor: int = 1) -> exp.Expr:
+    def value(self, floor: int = 1) -> q.Node:
         """A value expression whose operators bind at least as strongly as `floor`."""
         kind = self.kind
         unary = _UNARY.get(kind)
         if unary is not None and not (kind == "-" and self.kinds[self.i + 1] in NUMBERS):
             start = self.start
             self.advance()
-            left: exp.Expr = self.placed(unary(this=self.value(8)), start)
+            left: q.Node = self.placed(unary(this=self.value(8)), start)
         else:
             left = self.primary()
         while True:
@@ -102,11 +100,11 @@ class ExpressionGrammar(PrimaryGrammar):
             self.kind = self.kinds[self.i]
             right = self.value(operator[0] + 1)
             node = operator[1](this=left, expression=right)
-            node._meta = {"span": (left._meta["span"][0], self.stops[self.i - 1])}  # type: ignore[index]
+            node.span = (left.span[0], self.stops[self.i - 1])
             left = node
 
-    def _predicate(self, left: exp.Expr) -> exp.Expr:
-        start: int = left._meta["span"][0]  # type: ignore[index]
+    def _predicate(self, left: q.Node) -> q.Node:
+        start = left.span[0]
         if self.skip("IS"):
             return self._is(left, start)
         negated = self._inner_not()
@@ -115,19 +113,19 @@ class ExpressionGrammar(PrimaryGrammar):
         if kind == "BETWEEN":
             low = self.value()
             self.take("AND")
-            node: exp.Expr = exp.Between(this=left, low=low, high=self.value())
+            node: q.Node = q.Between(this=left, low=low, high=self.value())
         elif kind == "IN":
             node = self._in(left)
         elif kind == "RLIKE":
-            node = exp.RegexpLike(this=left, expression=self.value())
+            node = q.RegexpLike(this=left, expression=self.value())
         elif self.kind in ("ANY", "SOME", "ALL") and self.peek() == "(":
             return self._quantified_like(left, kind, negated, start)
         else:
             node = _LIKES[kind](this=left, expression=self.value())
             if self.skip("ESCAPE"):
-                node.set("escape", self.string_literal())
+                node.put("escape", self.string_literal())
         self.placed(node, start)
-        return self.placed(exp.Not(this=node, inner=True), start) if negated else node
+        return self.placed(q.Not(this=node, inner=True), start) if negated else node
 
     def _inner_not(self) -> bool:
         """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""
@@ -143,48 +141,48 @@ class ExpressionGrammar(PrimaryGrammar):
         self.advance()
         return True
 
-    def _is(self, left: exp.Expr, start: int) -> exp.Expr:
+    def _is(self, left: q.Node, start: int) -> q.Node:
         negated = self._inner_not()
         kind, at = self.kind, self.start
         if kind == "DISTINCT":
             self.advance()
             self.take("FROM")
             right = self.value()
-            distinct = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+            distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
             return self.placed(distinct(this=left, expression=right), start)
-        tests: dict[str, exp.Expr] = {
-            "NULL": exp.Null(),
-            "TRUE": exp.Boolean(this=True),
-            "FALSE": exp.Boolean(this=False),
-            "UNKNOWN": exp.Var(this="UNKNOWN"),
+        tests: dict[str, q.Node] = {
+            "NULL": q.Null(),
+            "TRUE": q.Boolean(this=True),
+            "FALSE": q.Boolean(this=False),
+            "UNKNOWN": q.Var(this="UNKNOWN"),
         }
         test = tests.get(kind)
         if test is None:
             self.fail()
         self.advance()
         self.placed(test, at)
-        return self.placed(exp.Is(this=left, expression=test, negate=negated), start)
+        return self.placed(q.Is(this=left, expression=test, negate=negated), start)
 
-    def _in(self, left: exp.Expr) -> exp.Expr:
+    def _in(self, left: q.Node) -> q.Node:
         start = self.start
         self.take("(")
         if self.query_at(self.i):
-            query = exp.Subquery(this=self.query())
+            query = q.Subquery(this=self.query())
             self.take(")")
-            return exp.In(this=left, query=self.placed(query, start))
+            return q.In(this=left, query=self.placed(query, start))
         if self.kind == ")":
             self.later(
                 "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
                 "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
                 "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
-                left._meta["span"][0],  # type: ignore[index]
+                left.span[0],
                 self.stops[self.i],
             )
         members = [] if self.kind == ")" else self.expressions()
         self.take(")")
-        return exp.In(this=left, expressions=members)
+        return q.In(this=left, expressions=members)
 
-    def _quantified_like(self, left: exp.Expr, kind: str, negated: bool, start: int) -> exp.Expr:
+    def _quantified_like(self, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:
         quantifier = "ALL" if self.kind == "ALL" else "ANY"
         self.advance()
         self.take("(")
@@ -196,22 +194,22 @@ class ExpressionGrammar(PrimaryGrammar):
             )
         patterns = self.expressions()
         self.take(")")
-        node = QuantifiedLike(this=left, expressions=patterns, kind=kind, quantifier=quantifier, negated=negated)
+        node = q.QuantifiedLike(this=left, expressions=patterns, kind=kind, quantifier=quantifier, negated=negated)
         return self.placed(node, start)
 
-    def expressions(self) -> list[exp.Expr]:
+    def expressions(self) -> list[q.Node]:
         found = [self.expression()]
         while self.skip(","):
             found.append(self.expression())
         return found
 
 
-def _balanced(kind: type[exp.Expression], operands: list[exp.Expr]) -> exp.Expr:
+def _balanced(kind: type[q.Node], operands: list[q.Node]) -> q.Node:
     """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds it so, and names columns by it."""
     if len(operands) == 1:
         return operands[0]
     middle = (len(operands) + 1) // 2
     left, right = _balanced(kind, operands[:middle]), _balanced(kind, operands[middle:])
     node = kind(this=left, expression=right)
-    node._meta = {"span": (left._meta["span"][0], right._meta["span"][1])}  # type: ignore[index]
+    node.span = (left.span[0], right.span[1])
     return node

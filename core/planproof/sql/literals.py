@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.datatypes import TypeGrammar
 from planproof.sql.keywords import WORDS
-from planproof.sql.nodes import IntervalLiteral, IntervalPart, TypedLiteral
 from planproof.sql.tokens import NUMBERS
 
 _UNITS = ["NANOSECOND", "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"]
@@ -25,7 +23,7 @@ _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ
 class LiteralGrammar(TypeGrammar):
     """Constants. A constant's token text is kept; nothing is rounded, widened or evaluated here."""
 
-    def number(self) -> exp.Literal:
+    def number(self) -> q.Literal:
         """A number token, perhaps with a minus before it, which belongs to the literal: so `-128Y` is a tinyint."""
         start = self.start
         sign = "-" if self.skip("-") else ""
@@ -43,24 +41,21 @@ class LiteralGrammar(TypeGrammar):
                 self.stops[self.i],
             )
         self.advance()
-        return self.placed(exp.Literal(this=text, is_string=False, kind=kind), start)
+        return self.placed(q.Literal(this=text, is_string=False, kind=kind), start)
 
-    def string_literal(self) -> exp.Literal:
-        first, start = self.i, self.start
-        value = self.string()
-        node = exp.Literal(this=value, is_string=True)
-        node._meta = {"span": (start, self.stop), "tokens": tuple(self.token(at) for at in range(first, self.i))}
-        return node
+    def string_literal(self) -> q.Literal:
+        start = self.start
+        return self.placed(q.Literal(this=self.string(), is_string=True), start)
 
-    def parameter(self) -> exp.Placeholder:
+    def parameter(self) -> q.Placeholder:
         start = self.start
         if self.skip("?"):
-            return self.placed(exp.Placeholder(), start)
+            return self.placed(q.Placeholder(), start)
         self.take(":")
         name = self.identifier()
-        return self.placed(exp.Placeholder(this=name.args["this"]), start)
+        return self.placed(q.Placeholder(this=name.args["this"]), start)
 
-    def typed_literal(self) -> TypedLiteral:
+    def typed_literal(self) -> q.TypedLiteral:
         """`WORD 'text'`: one string token, unlike a bare string literal."""
         start = self.start
         kind = self.token().upper()
@@ -82,7 +77,7 @@ class LiteralGrammar(TypeGrammar):
                 self.stops[self.i],
             )
         self.advance()
-        return self.placed(TypedLiteral(this=value, kind=kind), start)
+        return self.placed(q.TypedLiteral(this=value, kind=kind), start)
 
     def interval_follows(self) -> bool:
         """Whether the word INTERVAL at hand begins an interval with units."""
@@ -93,7 +88,7 @@ class LiteralGrammar(TypeGrammar):
             ahead += 1
         return self.peek(ahead + 1) in INTERVAL_UNITS
 
-    def interval(self) -> IntervalLiteral:
+    def interval(self) -> q.IntervalLiteral:
         start = self.start
         self.take("INTERVAL")
         parts = [self._interval_part()]
@@ -101,7 +96,7 @@ class LiteralGrammar(TypeGrammar):
         while to is None and self._part_follows():
             parts.append(self._interval_part())
             to = self._to_unit(parts)
-        node = self.placed(IntervalLiteral(expressions=parts, to=to), start)
+        node = self.placed(q.IntervalLiteral(expressions=parts, to=to), start)
         if to is not None and (len(parts) > 1 or self._part_follows()):
             self.later(
                 "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",
@@ -111,7 +106,7 @@ class LiteralGrammar(TypeGrammar):
             )
         return node
 
-    def _to_unit(self, parts: list[IntervalPart]) -> str | None:
+    def _to_unit(self, parts: list[q.IntervalPart]) -> str | None:
         if self.kind == "TO" and self.peek() in _TO_UNITS and parts[-1].args["unit"] in _TO_UNITS:
             self.advance()
             unit = self.kind
@@ -123,7 +118,7 @@ class LiteralGrammar(TypeGrammar):
         ahead = 1 if self.kind in ("+", "-") else 0
         return self.peek(ahead) in _VALUES and self.peek(ahead + 1) in INTERVAL_UNITS
 
-    def _interval_part(self) -> IntervalPart:
+    def _interval_part(self) -> q.IntervalPart:
         start = self.start
         negative = self.kind == "-"
         if self.kind in ("+", "-"):
@@ -135,9 +130,9 @@ class LiteralGrammar(TypeGrammar):
         if unit not in INTERVAL_UNITS:
             self.fail()
         self.advance()
-        return self.placed(IntervalPart(this=value, unit=unit, negative=negative), start)
+        return self.placed(q.IntervalPart(this=value, unit=unit, negative=negative), start)
 
-    def constant(self) -> exp.Expr:
+    def constant(self) -> q.Node:
         """Spark's `constant`, where only a constant may stand."""
         kind, start = self.kind, self.start
         if kind == "STRING_LITERAL":
@@ -150,7 +145,7 @@ class LiteralGrammar(TypeGrammar):
             return self.interval()
         if kind in ("NULL", "TRUE", "FALSE") and self.peek() != "STRING_LITERAL":
             self.advance()
-            node: exp.Expr = exp.Null() if kind == "NULL" else exp.Boolean(this=kind == "TRUE")
+            node: q.Node = q.Null() if kind == "NULL" else q.Boolean(this=kind == "TRUE")
             return self.placed(node, start)
         if kind in WORDS and self.peek() == "STRING_LITERAL":
             return self.typed_literal()

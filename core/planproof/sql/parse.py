@@ -6,16 +6,15 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlglot import exp
-
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown, place
+from planproof.sql import nodes as q
 from planproof.sql.queries import QueryGrammar
 from planproof.sql.statements import StatementGrammar, setting
 
 Grammar = TypeVar("Grammar", bound=QueryGrammar)
 
-Tree = exp.Expr
+Tree = q.Node
 """What a text is read to."""
 
 _DEFAULT = Conf()
@@ -25,7 +24,7 @@ _ATTEMPTS = 12
 looks ahead as far as it takes to tell a clause from an alias of that name."""
 
 
-def parse(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
+def parse(text: str, conf: Conf = _DEFAULT) -> q.Node:
     """The tree of one query, in the shapes that `planproof.sql` lists.
 
     Raises `AnalysisError` (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT, ...) where Spark's parser rejects the text, and
@@ -37,7 +36,7 @@ def parse(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
     return _whole(text, conf, QueryGrammar, QueryGrammar.query)
 
 
-def parse_statement(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
+def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
     """The tree of one statement: a query, or a node of `planproof.sql.commands`. Raises as `parse` does.
 
     >>> parse_statement("SET spark.sql.ansi.enabled = false").args
@@ -47,7 +46,7 @@ def parse_statement(text: str, conf: Conf = _DEFAULT) -> exp.Expr:
     return _whole(text, conf, StatementGrammar, StatementGrammar.statement) if known is None else known
 
 
-def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], exp.Expr]) -> exp.Expr:
+def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], q.Node]) -> q.Node:
     grammar = kind(text, conf)
     if "${" in text:
         _refuse_substitution(grammar)
@@ -85,7 +84,7 @@ def _refuse_substitution(grammar: QueryGrammar) -> None:
             raise Unknown("a ${...} variable", place(grammar.text, *found.span()))
 
 
-def _attempt(grammar: Grammar, read: Callable[[Grammar], exp.Expr]) -> exp.Expr:
+def _attempt(grammar: Grammar, read: Callable[[Grammar], q.Node]) -> q.Node:
     tree = read(grammar)
     while grammar.skip(";"):
         pass

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.calls import ENDS, SPECIAL_CALLS, CallGrammar
 from planproof.sql.keywords import WORDS
-from planproof.sql.nodes import IdentifierClause, VariantPath
 from planproof.sql.tokens import AHEAD, NUMBERS
 
 _QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"))
@@ -36,7 +34,7 @@ _COLUMN_KEYS = ("this", "table", "db", "catalog")
 class PrimaryGrammar(CallGrammar):
     """Operands: constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may follow each."""
 
-    def primary(self) -> exp.Expr:
+    def primary(self) -> q.Node:
         kind = self.kind
         if kind in WORDS:
             node = self._word(kind)
@@ -61,20 +59,20 @@ class PrimaryGrammar(CallGrammar):
             node = longer
         return node
 
-    def _postfix(self, node: exp.Expr) -> exp.Expr | None:
+    def _postfix(self, node: q.Node) -> q.Node | None:
         kind = self.kind
-        start: int = node._meta["span"][0]  # type: ignore[index]
+        start = node.span[0]
         if kind == "[":
             self.advance()
             index = self.value()
             self.take("]")
-            return self.placed(exp.Bracket(this=node, expressions=[index]), start)
+            return self.placed(q.Bracket(this=node, expressions=[index]), start)
         if kind == ".":
             self.advance()
-            return self.placed(exp.Dot(this=node, expression=self.identifier()), start)
+            return self.placed(q.Dot(this=node, expression=self.identifier()), start)
         if kind == "::":
             self.advance()
-            return self.placed(exp.Cast(this=node, to=self.data_type(), colons=True), start)
+            return self.placed(q.Cast(this=node, to=self.data_type(), colons=True), start)
         if kind == "COLLATE":
             if self.peek() not in WORDS:
                 return None
@@ -82,12 +80,12 @@ class PrimaryGrammar(CallGrammar):
             name = [self.captured_identifier()]
             while self.skip("."):
                 name.append(self.captured_identifier())
-            return self.placed(exp.Collate(this=node, expression=self._column(name)), start)
+            return self.placed(q.Collate(this=node, expression=self._column(name)), start)
         if self.peek() not in WORDS and self.peek() != "[":
             return None
         return self._variant_path(node, start)
 
-    def _variant_path(self, node: exp.Expr, start: int) -> exp.Expr:
+    def _variant_path(self, node: q.Node, start: int) -> q.Node:
         self.advance()
         at = self.start
         if self.kind in WORDS:
@@ -99,7 +97,7 @@ class PrimaryGrammar(CallGrammar):
                 self.identifier()
             else:
                 self._path_bracket(("STRING_LITERAL", "INTEGER_VALUE", *WORDS))
-        return self.placed(VariantPath(this=node, path=self.text[at : self.stop]), start)
+        return self.placed(q.VariantPath(this=node, path=self.text[at : self.stop]), start)
 
     def _path_bracket(self, allowed: tuple[str, ...]) -> None:
         self.take("[")
@@ -108,7 +106,7 @@ class PrimaryGrammar(CallGrammar):
         self.advance()
         self.take("]")
 
-    def _word(self, kind: str) -> exp.Expr:
+    def _word(self, kind: str) -> q.Node:
         following = self.kinds[self.i + 1]
         if kind in _SPECIAL:
             special = self._special(kind, following)
@@ -124,12 +122,12 @@ class PrimaryGrammar(CallGrammar):
         if following == "->":
             parameter = self.identifier()
             self.advance()
-            return self.placed(exp.Lambda(this=self.expression(), expressions=[parameter]), start)
+            return self.placed(q.Lambda(this=self.expression(), expressions=[parameter]), start)
         if following != ".":
-            return self.placed(exp.Column(this=self.identifier()), start)
+            return self.placed(q.Column(this=self.identifier()), start)
         return self.dotted([self.identifier()], start)
 
-    def dotted(self, parts: list[exp.Identifier], start: int) -> exp.Expr:
+    def dotted(self, parts: list[q.Identifier], start: int) -> q.Node:
         """What a name becomes that dots may follow: a column, a call, or a star of a relation or struct."""
         while self.kind == ".":
             following = self.peek()
@@ -148,20 +146,20 @@ class PrimaryGrammar(CallGrammar):
             return self.call(".".join(names), start, None if plain else names)
         return self.placed(self._column(parts), start)
 
-    def _column(self, parts: list[exp.Identifier]) -> exp.Expr:
-        """The first four parts are an exp.Column; each further part is an exp.Dot around it."""
-        node: exp.Expr = exp.Column(**dict(zip(_COLUMN_KEYS, reversed(parts[:4]))))
-        begin = parts[0]._meta["span"][0]  # type: ignore[index]
-        node._meta = {"span": (begin, parts[:4][-1]._meta["span"][1])}  # type: ignore[index]
+    def _column(self, parts: list[q.Identifier]) -> q.Node:
+        """The first four parts are a Column; each further part is a Dot around it."""
+        node: q.Node = q.Column(**dict(zip(_COLUMN_KEYS, reversed(parts[:4]))))
+        begin = parts[0].span[0]
+        node.span = (begin, parts[:4][-1].span[1])
         for part in parts[4:]:
-            node = exp.Dot(this=node, expression=part)
-            node._meta = {"span": (begin, part._meta["span"][1])}  # type: ignore[index]
+            node = q.Dot(this=node, expression=part)
+            node.span = (begin, part.span[1])
         return node
 
-    def _star(self, start: int, qualifier: list[exp.Identifier]) -> exp.Expr:
-        node = exp.Star()
+    def _star(self, start: int, qualifier: list[q.Identifier]) -> q.Node:
+        node = q.Star()
         if qualifier:
-            self._set(node, "qualifier", qualifier)
+            node.put("qualifier", qualifier)
         if self.kind == "EXCEPT" and self.peek() == "(" and not self.query_at(self.i + 2):
             self.advance()
             self.advance()
@@ -169,10 +167,10 @@ class PrimaryGrammar(CallGrammar):
             while self.skip(","):
                 names.append(self.multipart())
             self.take(")")
-            self._set(node, "except_", [self._column(name) for name in names])
+            node.put("except_", [self._column(name) for name in names])
         return self.placed(node, start)
 
-    def multipart(self) -> list[exp.Identifier]:
+    def multipart(self) -> list[q.Identifier]:
         """A dotted name."""
         parts = [self.captured_identifier()]
         while self.kind == "." and self.peek() in WORDS:
@@ -180,7 +178,7 @@ class PrimaryGrammar(CallGrammar):
             parts.append(self.captured_identifier())
         return parts
 
-    def _special(self, kind: str, following: str) -> exp.Expr | None:
+    def _special(self, kind: str, following: str) -> q.Node | None:
         """A keyword with a syntax of its own, or None where it is a name here."""
         if following == "(":
             reader = SPECIAL_CALLS.get(kind)
@@ -202,7 +200,7 @@ class PrimaryGrammar(CallGrammar):
             return self.interval()
         return None
 
-    def _case(self) -> exp.Expr:
+    def _case(self) -> q.Node:
         start = self.start
         self.advance()
         operand = None if self.kind == "WHEN" else self.expression()
@@ -212,14 +210,14 @@ class PrimaryGrammar(CallGrammar):
             self.advance()
             condition = self.expression()
             self.take("THEN")
-            branches.append(self.placed(exp.If(this=condition, true=self.expression()), at))
+            branches.append(self.placed(q.If(this=condition, true=self.expression()), at))
         if not branches:
             self.fail()
         default = self.expression() if self.skip("ELSE") else None
         self.take("END")
-        return self.placed(exp.Case(this=operand, ifs=branches, default=default), start)
+        return self.placed(q.Case(this=operand, ifs=branches, default=default), start)
 
-    def identifier_clause(self) -> exp.Expr | list[exp.Identifier]:
+    def identifier_clause(self) -> q.Node | list[q.Identifier]:
         """`IDENTIFIER(expr)`: the parts of the name where literals alone make it up, else an `IdentifierClause`."""
         start = self.start
         self.take("IDENTIFIER")
@@ -228,7 +226,7 @@ class PrimaryGrammar(CallGrammar):
         self.take(")")
         text = constant_text(argument)
         if text is None:
-            return self.placed(IdentifierClause(this=argument), start)
+            return self.placed(q.IdentifierClause(this=argument), start)
         inner = type(self)(text, self.conf)
         parts = inner.multipart()
         if inner.kind != "EOF":
@@ -237,28 +235,28 @@ class PrimaryGrammar(CallGrammar):
             self.placed(part, start)
         return parts
 
-    def _identifier_clause(self) -> exp.Expr:
+    def _identifier_clause(self) -> q.Node:
         start = self.start
         found = self.identifier_clause()
         if isinstance(found, list) and self.kind != "(":
             # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
-            literal = exp.Literal(this=".".join(_quoted(part) for part in found), is_string=True)
-            return self.placed(IdentifierClause(this=self.placed(literal, start)), start)
+            literal = q.Literal(this=".".join(_quoted(part) for part in found), is_string=True)
+            return self.placed(q.IdentifierClause(this=self.placed(literal, start)), start)
         if isinstance(found, list):
             return self.dotted(found, start)
         return self.call(found, start) if self.kind == "(" else found
 
-    def _parenthesis(self) -> exp.Expr:
+    def _parenthesis(self) -> q.Node:
         start = self.start
         if self.query_at(self.i + 1):
             self.advance()
-            subquery = exp.Subquery(this=self.query())
+            subquery = q.Subquery(this=self.query())
             self.take(")")
             return self.placed(subquery, start)
         if self.kinds[self.i + 1] in WORDS and self.kinds[self.i + 2] == "," and self._parameters_follow():
             parameters = self.identifier_list()
             self.take("->")
-            return self.placed(exp.Lambda(this=self.expression(), expressions=parameters), start)
+            return self.placed(q.Lambda(this=self.expression(), expressions=parameters), start)
         self.advance()
         first = self.named_expression()
         if self.kind == ",":
@@ -266,11 +264,11 @@ class PrimaryGrammar(CallGrammar):
             while self.skip(","):
                 members.append(self.named_expression())
             self.take(")")
-            return self.placed(exp.Tuple(expressions=members), start)
-        if isinstance(first, (exp.Alias, exp.Aliases)):
+            return self.placed(q.Tuple(expressions=members), start)
+        if isinstance(first, (q.Alias, q.Aliases)):
             self.fail()
         self.take(")")
-        return self.placed(exp.Paren(this=first), start)
+        return self.placed(q.Paren(this=first), start)
 
     def _parameters_follow(self) -> bool:
         kinds, at = self.kinds, self.i + 2
@@ -310,18 +308,18 @@ _POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
 _SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
 
 
-def _quoted(part: exp.Identifier) -> str:
+def _quoted(part: q.Identifier) -> str:
     text: str = part.args["this"]
     return "`" + text.replace("`", "``") + "`"
 
 
-def constant_text(node: exp.Expr) -> str | None:
+def constant_text(node: q.Node) -> str | None:
     """The text that string literals and `||` of them make up; None for anything else."""
-    if isinstance(node, exp.Literal) and node.args["is_string"]:
+    if isinstance(node, q.Literal) and node.args["is_string"]:
         return str(node.args["this"])
-    if isinstance(node, exp.Paren):
+    if isinstance(node, q.Paren):
         return constant_text(node.args["this"])
-    if isinstance(node, exp.DPipe):
+    if isinstance(node, q.DPipe):
         left, right = constant_text(node.args["this"]), constant_text(node.args["expression"])
         return None if left is None or right is None else left + right
     return None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.keywords import PIPE_WORDS, WORDS
-from planproof.sql.nodes import TableQuery, Transform
 from planproof.sql.pipes import PipeGrammar
 
-_SETS: dict[str, type[exp.SetOperation]] = {
-    "UNION": exp.Union,
-    "EXCEPT": exp.Except,
-    "MINUS": exp.Except,
-    "INTERSECT": exp.Intersect,
+_SETS: dict[str, type[q.SetOperation]] = {
+    "UNION": q.Union,
+    "EXCEPT": q.Except,
+    "MINUS": q.Except,
+    "INTERSECT": q.Intersect,
 }
 
 _DELIMITERS = (
@@ -30,16 +28,16 @@ _DELIMITERS = (
 class QueryGrammar(PipeGrammar):
     """Queries. What orders or limits a query stands in the arguments of its outermost node, whatever that is."""
 
-    def query(self) -> exp.Expr:
+    def query(self) -> q.Node:
         start = self.start
         ctes = self.ctes() if self.kind == "WITH" else None
         node = self._query_term(1)
         self.organization(node)
         if ctes is not None:
-            self._set(node, "with_", ctes)
+            node.put("with_", ctes)
         return self.placed(node, start)
 
-    def ctes(self) -> exp.With:
+    def ctes(self) -> q.With:
         start = self.start
         self.take("WITH")
         recursive = self.kind == "RECURSIVE" and self.peek() in WORDS and self.peek() != "AS"
@@ -48,25 +46,25 @@ class QueryGrammar(PipeGrammar):
         found = [self._cte()]
         while self.skip(","):
             found.append(self._cte())
-        return self.placed(exp.With(expressions=found, recursive=recursive), start)
+        return self.placed(q.With(expressions=found, recursive=recursive), start)
 
-    def _cte(self) -> exp.CTE:
+    def _cte(self) -> q.CTE:
         start = self.start
         name = self.captured_identifier()
         columns = []
         if self.kind == "(" and not self.query_at(self.i + 1):
             columns = self.identifier_list()
-        alias = self.placed(exp.TableAlias(this=name, columns=columns), start)
-        node = exp.CTE(alias=alias)
+        alias = self.placed(q.TableAlias(this=name, columns=columns), start)
+        node = q.CTE(alias=alias)
         if self.skip_all("MAX", "RECURSION", "LEVEL"):
-            self._set(node, "max_recursion", self.number())
+            node.put("max_recursion", self.number())
         self.skip("AS")
         self.take("(")
-        self._set(node, "this", self.query())
+        node.put("this", self.query())
         self.take(")")
         return self.placed(node, start)
 
-    def _query_term(self, floor: int) -> exp.Expr:
+    def _query_term(self, floor: int) -> q.Node:
         """Set operations and pipes: INTERSECT binds before UNION, EXCEPT and MINUS, and a pipe after them all."""
         start = self.start
         left = self.query_primary()
@@ -94,20 +92,20 @@ class QueryGrammar(PipeGrammar):
             return distinct
         return None
 
-    def query_primary(self) -> exp.Expr:
+    def query_primary(self) -> q.Node:
         kind, start = self.kind, self.start
         if kind == "SELECT":
             return self.placed(self.select(None), start)
         if kind == "(":
             self.advance()
-            subquery = exp.Subquery(this=self.query())
+            subquery = q.Subquery(this=self.query())
             self.take(")")
             return self.placed(subquery, start)
         if kind == "VALUES":
             return self.inline_table()
         if kind == "TABLE":
             self.advance()
-            return self.placed(TableQuery(this=self.relation_name()), start)
+            return self.placed(q.TableQuery(this=self.relation_name()), start)
         if kind == "FROM":
             return self._from_statement(start)
         if kind in ("MAP", "REDUCE"):
@@ -115,23 +113,23 @@ class QueryGrammar(PipeGrammar):
             return self.placed(self._transform(None), start)
         self.fail()
 
-    def relation_name(self) -> exp.Table:
-        """Spark's `identifierReference`: a dotted name or `IDENTIFIER(expr)`, as an exp.Table."""
+    def relation_name(self) -> q.Table:
+        """Spark's `identifierReference`: a dotted name or `IDENTIFIER(expr)`, as a Table."""
         start = self.start
         if self.kind != "IDENTIFIER" or self.peek() != "(":
             return self.table_name(self.multipart())
         found = self.identifier_clause()
         if not isinstance(found, list):
-            return self.placed(exp.Table(this=found), start)
+            return self.placed(q.Table(this=found), start)
         while self.kind == "." and self.peek() in WORDS:
             self.advance()
             found.append(self.captured_identifier())
         return self.table_name(found)
 
-    def _from_statement(self, start: int) -> exp.Expr:
+    def _from_statement(self, start: int) -> q.Node:
         """`FROM t SELECT a SELECT b`: one query per SELECT, all of them together; a bare `FROM t` gives all columns."""
         source = self.from_clause()
-        bodies: list[exp.Expr] = []
+        bodies: list[q.Node] = []
         while self.kind in ("SELECT", "MAP", "REDUCE"):
             at = self.start
             self.advance()
@@ -141,62 +139,62 @@ class QueryGrammar(PipeGrammar):
             self.organization(body)
             bodies.append(self.placed(body, at))
         if not bodies:
-            star = self.placed(exp.Star(), start)
-            bodies.append(self.placed(exp.Select(expressions=[star], from_=source, from_only=True), start))
+            star = self.placed(q.Star(), start)
+            bodies.append(self.placed(q.Select(expressions=[star], from_=source, from_only=True), start))
         node = bodies[0]
         for body in bodies[1:]:
-            node = self.placed(exp.Union(this=node, expression=body, distinct=False), start)
+            node = self.placed(q.Union(this=node, expression=body, distinct=False), start)
         return node
 
-    def select(self, source: exp.From | None) -> exp.Expr:
+    def select(self, source: q.From | None) -> q.Node:
         self.take("SELECT")
         return self._select_body(source)
 
-    def _select_body(self, source: exp.From | None) -> exp.Expr:
+    def _select_body(self, source: q.From | None) -> q.Node:
         """A SELECT after that word, up to its QUALIFY."""
         if self.kind == "TRANSFORM" and self.peek() == "(" and self._transform_follows():
             self.advance()
             return self._transform(source)
-        node = exp.Select()
+        node = q.Select()
         start = self.start
         hints = self.hints()
         if hints:
-            self._set(node, "hint", self.placed(exp.Hint(expressions=hints), start))
+            node.put("hint", self.placed(q.Hint(expressions=hints), start))
         distinct = self.quantifier()
         if distinct is not None:
             node.args["distinct"] = distinct
-        self._set(node, "expressions", self.named_expressions())
+        node.put("expressions", self.named_expressions())
         self._specification(node, source)
         if self.kind == "QUALIFY":
             start = self.start
             self.advance()
-            self._set(node, "qualify", self.placed(exp.Qualify(this=self.expression()), start))
+            node.put("qualify", self.placed(q.Qualify(this=self.expression()), start))
         return node
 
-    def _specification(self, node: exp.Expr, source: exp.From | None) -> None:
+    def _specification(self, node: q.Node, source: q.From | None) -> None:
         """FROM to WINDOW of a query specification."""
         start = self.start
         if source is None and self.kind == "FROM":
             source = self.from_clause()
         if self.kind == "LATERAL":
             tree = self.lateral_views(source.args["this"] if source is not None else None, start)
-            source = self.placed(exp.From(this=tree), start)
+            source = self.placed(q.From(this=tree), start)
         if source is not None:
-            self._set(node, "from_", source)
+            node.put("from_", source)
         if self.kind == "WHERE":
-            self._set(node, "where", self.where())
+            node.put("where", self.where())
         if self.kind == "GROUP" and self.peek() == "BY":
-            self._set(node, "group", self.group())
+            node.put("group", self.group())
         if self.kind == "HAVING":
             start = self.start
             self.advance()
-            self._set(node, "having", self.placed(exp.Having(this=self.expression()), start))
+            node.put("having", self.placed(q.Having(this=self.expression()), start))
         if self.kind == "WINDOW" and self.clause_follows():
-            self._set(node, "windows", self.windows())
+            node.put("windows", self.windows())
 
-    def hints(self) -> list[exp.Expr]:
+    def hints(self) -> list[q.Node]:
         """Hints as calls. They change no schema; a hint that Spark does not know is a warning to it."""
-        found: list[exp.Expr] = []
+        found: list[q.Node] = []
         while self.skip("HINT"):
             while not self.skip("HINT_END"):
                 start = self.start
@@ -204,17 +202,17 @@ class QueryGrammar(PipeGrammar):
                 if self.kind == "(":
                     found.append(self.call(name.args["this"], start))
                 else:
-                    found.append(self.placed(exp.Anonymous(this=name.args["this"], expressions=[]), start))
+                    found.append(self.placed(q.Call(this=name.args["this"], expressions=[]), start))
                 self.skip(",")
         return found
 
-    def where(self) -> exp.Where:
+    def where(self) -> q.Where:
         start = self.start
         self.take("WHERE")
-        return self.placed(exp.Where(this=self.expression()), start)
+        return self.placed(q.Where(this=self.expression()), start)
 
-    def group(self, aliases: bool = False) -> exp.Group:
-        """GROUP BY: `expressions` may hold exp.Rollup, exp.Cube and exp.GroupingSets; `all` says `GROUP BY ALL`.
+    def group(self, aliases: bool = False) -> q.Group:
+        """GROUP BY: `expressions` may hold Rollup, Cube and GroupingSets; `all` says `GROUP BY ALL`.
 
         `with_kind` is ROLLUP or CUBE for `GROUP BY a WITH ROLLUP`, or GROUPING SETS for
         `GROUP BY a GROUPING SETS (..)`, whose sets are `sets`. Only a pipe's GROUP BY may give an `aliases`.
@@ -222,11 +220,11 @@ class QueryGrammar(PipeGrammar):
         start = self.start
         self.take("GROUP")
         self.take("BY")
-        node = exp.Group()
+        node = q.Group()
         found = [self._grouping(aliases)]
         while self.skip(","):
             found.append(self._grouping(aliases))
-        self._set(node, "expressions", found)
+        node.put("expressions", found)
         if self.kind == "WITH" and self.peek() in ("ROLLUP", "CUBE"):
             node.args["with_kind"] = self.peek()
             self.advance()
@@ -235,29 +233,29 @@ class QueryGrammar(PipeGrammar):
             node.args["with_kind"] = "GROUPING SETS"
             self.advance()
             self.advance()
-            self._set(node, "sets", self._grouping_list(self._grouping_set))
+            node.put("sets", self._grouping_list(self._grouping_set))
         only = found[0]
-        if len(found) == 1 and isinstance(only, exp.Column) and only.name.upper() == "ALL" and "table" not in only.args:
+        if len(found) == 1 and isinstance(only, q.Column) and only.name.upper() == "ALL" and "table" not in only.args:
             node.args["all"] = not only.this.args["quoted"]
         return self.placed(node, start)
 
-    def _grouping(self, aliases: bool) -> exp.Expr:
+    def _grouping(self, aliases: bool) -> q.Node:
         analytics = self._grouping_analytics()
         if analytics is not None:
             return analytics
         return self.named_expression() if aliases else self.expression()
 
-    def _grouping_analytics(self) -> exp.Expr | None:
+    def _grouping_analytics(self) -> q.Node | None:
         start = self.start
         if self.kind in ("ROLLUP", "CUBE") and self.peek() == "(":
-            kind = exp.Rollup if self.kind == "ROLLUP" else exp.Cube
+            kind = q.Rollup if self.kind == "ROLLUP" else q.Cube
             self.advance()
             return self.placed(kind(expressions=self._grouping_list(self._grouping_set)), start)
         if self.skip_all("GROUPING", "SETS"):
-            return self.placed(exp.GroupingSets(expressions=self._grouping_list(self._grouping_element)), start)
+            return self.placed(q.GroupingSets(expressions=self._grouping_list(self._grouping_element)), start)
         return None
 
-    def _grouping_list(self, read: Any) -> list[exp.Expr]:
+    def _grouping_list(self, read: Any) -> list[q.Node]:
         self.take("(")
         found = [read()]
         while self.skip(","):
@@ -265,21 +263,21 @@ class QueryGrammar(PipeGrammar):
         self.take(")")
         return found
 
-    def _grouping_element(self) -> exp.Expr:
+    def _grouping_element(self) -> q.Node:
         analytics = self._grouping_analytics()
         return self._grouping_set() if analytics is None else analytics
 
-    def _grouping_set(self) -> exp.Expr:
-        """`()` and `(a, b)` are an exp.Tuple; `(a)` is an exp.Paren, `a` an expression: each is one set."""
+    def _grouping_set(self) -> q.Node:
+        """`()` and `(a, b)` are a Tuple; `(a)` is a Paren, `a` an expression: each is one set."""
         if self.kind == "(" and self.peek() == ")":
             start = self.start
             self.advance()
             self.advance()
-            return self.placed(exp.Tuple(expressions=[]), start)
+            return self.placed(q.Tuple(expressions=[]), start)
         return self.expression()
 
-    def windows(self) -> list[exp.Expr]:
-        """WINDOW's definitions: exp.Windows whose `this` is the name."""
+    def windows(self) -> list[q.Node]:
+        """WINDOW's definitions: Windows whose `this` is the name."""
         self.take("WINDOW")
         found = [self._named_window()]
         while self.skip(","):
@@ -289,65 +287,65 @@ class QueryGrammar(PipeGrammar):
                 self.later(
                     "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
                     f"Invalid SQL syntax: The definition of window `{name.args['this']}` is repetitive.",
-                    *name._meta["span"],
+                    *name.span,
                 )
         return found
 
-    def _named_window(self) -> exp.Expr:
+    def _named_window(self) -> q.Node:
         start = self.start
         name = self.captured_identifier()
         self.take("AS")
         node = self.window_spec()
-        self._set(node, "this", name)
+        node.put("this", name)
         return self.placed(node, start)
 
-    def organization(self, node: exp.Expr) -> None:
+    def organization(self, node: q.Node) -> None:
         """Spark's `queryOrganization`: ORDER BY, CLUSTER BY, DISTRIBUTE BY, SORT BY, WINDOW, LIMIT, OFFSET."""
         start = self.start
         if self.skip_all("ORDER", "BY"):
-            self._set(node, "order", self.placed(exp.Order(expressions=self.ordered()), start))
+            node.put("order", self.placed(q.Order(expressions=self.ordered()), start))
         start = self.start
         if self.skip_all("CLUSTER", "BY"):
-            self._set(node, "cluster", self.placed(exp.Cluster(expressions=self.expressions()), start))
+            node.put("cluster", self.placed(q.Cluster(expressions=self.expressions()), start))
         start = self.start
         if self.skip_all("DISTRIBUTE", "BY"):
-            self._set(node, "distribute", self.placed(exp.Distribute(expressions=self.expressions()), start))
+            node.put("distribute", self.placed(q.Distribute(expressions=self.expressions()), start))
         start = self.start
         if self.skip_all("SORT", "BY"):
-            self._set(node, "sort", self.placed(exp.Sort(expressions=self.ordered()), start))
+            node.put("sort", self.placed(q.Sort(expressions=self.ordered()), start))
         if self.kind == "WINDOW" and self.clause_follows():
-            self._set(node, "windows", [*node.args.get("windows", []), *self.windows()])
+            node.put("windows", [*node.args.get("windows", []), *self.windows()])
         self._limits(node)
 
-    def _limits(self, node: exp.Expr) -> None:
+    def _limits(self, node: q.Node) -> None:
         start = self.start
         if self.kind == "LIMIT":
             self.advance()
             if self.kind == "ALL":
                 self.advance()
-                count: exp.Expr = self.placed(exp.Var(this="ALL"), self.starts[self.i - 1])
+                count: q.Node = self.placed(q.Var(this="ALL"), self.starts[self.i - 1])
             else:
                 count = self.expression()
-            self._set(node, "limit", self.placed(exp.Limit(expression=count), start))
+            node.put("limit", self.placed(q.Limit(expression=count), start))
         start = self.start
         if self.skip("OFFSET"):
-            self._set(node, "offset", self.placed(exp.Offset(expression=self.expression()), start))
+            node.put("offset", self.placed(q.Offset(expression=self.expression()), start))
 
     def _transform_follows(self) -> bool:
         """Whether this is `TRANSFORM (..) USING`, not a call of the function `transform`."""
         at = self._closing(self.i + 1) + 1
         return self.kinds[at] in ("USING", "ROW", "RECORDWRITER")
 
-    def _transform(self, source: exp.From | None) -> exp.Expr:
+    def _transform(self, source: q.From | None) -> q.Node:
         """TRANSFORM, MAP or REDUCE, from its first argument on."""
-        node = Transform()
+        node = q.Transform()
         grouped = self.kinds[self.i - 1] == "TRANSFORM"
         if grouped:
             self.take("(")
         distinct = self.quantifier()
         if distinct is not None:
             node.args["distinct"] = distinct
-        self._set(node, "expressions", self.expressions())
+        node.put("expressions", self.expressions())
         if grouped:
             self.take(")")
         row_format = self._row_format()
@@ -356,14 +354,14 @@ class QueryGrammar(PipeGrammar):
         self.take("USING")
         node.args["script"] = self.string()
         if self.skip("AS"):
-            self._set(node, "columns", self._transform_columns())
+            node.put("columns", self._transform_columns())
         node.args["row_format"] = self._row_format() or row_format
         if self.skip("RECORDREADER"):
             self.string()
         self._specification(node, source)
         return node
 
-    def _transform_columns(self) -> list[exp.Expr]:
+    def _transform_columns(self) -> list[q.Node]:
         grouped = self.skip("(")
         found = [self._transform_column()]
         while self.skip(","):
@@ -374,12 +372,12 @@ class QueryGrammar(PipeGrammar):
             self.fail()
         return found
 
-    def _transform_column(self) -> exp.Expr:
+    def _transform_column(self) -> q.Node:
         start = self.start
         name = self.captured_identifier()
         typed = self.kind in WORDS and not self.clause_follows() and self.kind != "ROW"
         kind = self.data_type() if typed else None
-        return self.placed(exp.ColumnDef(this=name, kind=kind), start)
+        return self.placed(q.ColumnDef(this=name, kind=kind), start)
 
     def _row_format(self) -> bool:
         """Steps over a ROW FORMAT; whether one stood."""

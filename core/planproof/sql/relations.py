@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.aliases import AliasGrammar
 from planproof.sql.calls import ENDS
 from planproof.sql.keywords import WORDS
-from planproof.sql.nodes import (
-    Grouped,
-    Joined,
-    LateralView,
-    Pivoted,
-    TableArgument,
-    TableFunction,
-    Unpivoted,
-    UnpivotSet,
-)
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
 _JOIN_KINDS = _JOIN_WORDS - {"JOIN", "NATURAL", "ASOF"}
@@ -28,7 +17,7 @@ _TABLE_KEYS = ("this", "db", "catalog")
 class RelationGrammar(AliasGrammar):
     """What stands in FROM. Relations side by side form one tree that leans left, as Spark's plan does."""
 
-    def from_clause(self) -> exp.From:
+    def from_clause(self) -> q.From:
         """FROM and all that Spark's `fromClause` takes: commas, joins, lateral views, a pivot, an unpivot."""
         start = self.start
         self.take("FROM")
@@ -38,7 +27,7 @@ class RelationGrammar(AliasGrammar):
         tree = self.lateral_views(tree, start)
         while self.kind in ("PIVOT", "UNPIVOT") and self.clause_follows():
             tree = self._pivoting(tree)
-        return self.placed(exp.From(this=tree), start)
+        return self.placed(q.From(this=tree), start)
 
     def lateral_views(self, tree: Any, start: int) -> Any:
         while self.kind == "LATERAL" and self.peek() == "VIEW":
@@ -49,7 +38,7 @@ class RelationGrammar(AliasGrammar):
                 self.advance()
             at = self.start
             call = self.dotted([self.identifier()], at)
-            if not isinstance(call, exp.Anonymous):
+            if not isinstance(call, q.Call):
                 self.fail()
             at = self.start
             name = self.identifier()
@@ -59,26 +48,26 @@ class RelationGrammar(AliasGrammar):
                 while self.kind == "," and self.peek() in WORDS:
                     self.advance()
                     columns.append(self.identifier())
-            alias = self.placed(exp.TableAlias(this=name, columns=columns), at)
-            tree = self.placed(LateralView(this=tree, call=call, outer=outer, alias=alias), start)
+            alias = self.placed(q.TableAlias(this=name, columns=columns), at)
+            tree = self.placed(q.LateralView(this=tree, call=call, outer=outer, alias=alias), start)
         return tree
 
     def _after_lateral_view(self) -> bool:
         return self.kind in _JOIN_WORDS or (self.kind != "IDENTIFIER_TOKEN" and self.clause_follows())
 
-    def _relation(self, left: exp.Expr | None) -> exp.Expr:
+    def _relation(self, left: q.Node | None) -> q.Node:
         """One entry of a FROM list with its joins; joined to what stands before it, as Spark does."""
         lateral = self.kind == "LATERAL" and self.peek() != "VIEW"
         if lateral:
             self.advance()
-        start = self.start if left is None else left._meta["span"][0]  # type: ignore[index]
+        start = self.start if left is None else left.span[0]
         tree = self.relation_primary()
         if lateral:
             self._check_lateral(tree)
         if left is not None:
-            tree = self.placed(Joined(this=left, expression=tree, kind="INNER", comma=True, lateral=lateral), start)
+            tree = self.placed(q.Joined(this=left, expression=tree, kind="INNER", comma=True, lateral=lateral), start)
         elif lateral:
-            tree = self.placed(Joined(this=None, expression=tree, kind="INNER", comma=True, lateral=True), start)
+            tree = self.placed(q.Joined(this=None, expression=tree, kind="INNER", comma=True, lateral=True), start)
         while True:
             if self.kind in _JOIN_WORDS and self.join_follows():
                 tree = self.join(tree)
@@ -89,9 +78,9 @@ class RelationGrammar(AliasGrammar):
             else:
                 return tree
 
-    def _check_lateral(self, relation: exp.Expr) -> None:
-        if not isinstance(relation, (exp.Subquery, TableFunction, exp.Unnest)):
-            start, stop = relation._meta["span"]  # type: ignore[index]
+    def _check_lateral(self, relation: q.Node) -> None:
+        if not isinstance(relation, (q.Subquery, q.TableFunction, q.Unnest)):
+            start, stop = relation.span
             self.later(
                 "INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC",
                 "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions.",
@@ -102,9 +91,9 @@ class RelationGrammar(AliasGrammar):
     def join_follows(self) -> bool:
         return self.kind != "ASOF" or self.peek() == "JOIN"
 
-    def join(self, left: exp.Expr) -> Joined:
+    def join(self, left: q.Node) -> q.Joined:
         """A join, from its first word on."""
-        start: int = left._meta["span"][0]  # type: ignore[index]
+        start = left.span[0]
         natural = self.skip("NATURAL")
         kind = self._join_kind()
         if self.kind == "ASOF":
@@ -118,14 +107,14 @@ class RelationGrammar(AliasGrammar):
                 self.later(
                     "INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, self.stop
                 )
-        node = Joined(this=left, expression=right, kind=kind, natural=natural, lateral=lateral)
+        node = q.Joined(this=left, expression=right, kind=kind, natural=natural, lateral=lateral)
         if natural:
             pass
         elif self.skip("ON"):
-            self._set(node, "on", self.expression())
+            node.put("on", self.expression())
         elif self.kind == "USING":
             self.advance()
-            self._set(node, "using", self.identifier_list())
+            node.put("using", self.identifier_list())
             if lateral:
                 self.later(
                     "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
@@ -153,7 +142,7 @@ class RelationGrammar(AliasGrammar):
             self.skip("OUTER")
         return kind
 
-    def relation_primary(self) -> exp.Expr:
+    def relation_primary(self) -> q.Node:
         kind, start = self.kind, self.start
         if kind == "(":
             return self._parenthesized_relation(start)
@@ -176,7 +165,7 @@ class RelationGrammar(AliasGrammar):
         following = self.peek(ahead)
         return following in (".", ")", ",", "EOF", ";", "AS") or following in _JOIN_WORDS or following == "WHERE"
 
-    def _identifier_relation(self, start: int) -> exp.Expr:
+    def _identifier_relation(self, start: int) -> q.Node:
         found = self.identifier_clause()
         if isinstance(found, list):
             while self.skip("."):
@@ -184,9 +173,9 @@ class RelationGrammar(AliasGrammar):
             return self._named_relation(found, start)
         if self.kind == "(":
             return self._table_function(found, start, None)
-        return self._table(exp.Table(this=found), start)
+        return self._table(q.Table(this=found), start)
 
-    def _named_relation(self, parts: list[exp.Identifier], start: int) -> exp.Expr:
+    def _named_relation(self, parts: list[q.Identifier], start: int) -> q.Node:
         if self.kind == "(":
             names = tuple(part.args["this"] for part in parts)
             plain = len(parts) == 1 and not parts[0].args["quoted"]
@@ -195,25 +184,25 @@ class RelationGrammar(AliasGrammar):
             self.unknown("time travel by @")
         return self._table(self.table_name(parts), start)
 
-    def table_name(self, parts: list[exp.Identifier]) -> exp.Table:
-        """A dotted name as an exp.Table; parts beyond the third stand as exp.Dots in `this`."""
+    def table_name(self, parts: list[q.Identifier]) -> q.Table:
+        """A dotted name as a Table; parts beyond the third stand as Dots in `this`."""
         outer, rest = parts[:2], parts[2:]
         if len(parts) <= 3:
-            node = exp.Table(**dict(zip(_TABLE_KEYS, reversed(parts))))
+            node = q.Table(**dict(zip(_TABLE_KEYS, reversed(parts))))
         else:
-            name: exp.Expr = rest[0]
+            name: q.Node = rest[0]
             for part in rest[1:]:
-                name = exp.Dot(this=name, expression=part)
-            node = exp.Table(this=name, db=outer[1], catalog=outer[0])
-        return self.placed(node, parts[0]._meta["span"][0])  # type: ignore[index]
+                name = q.Dot(this=name, expression=part)
+            node = q.Table(this=name, db=outer[1], catalog=outer[0])
+        return self.placed(node, parts[0].span[0])
 
-    def _table(self, node: exp.Table, start: int) -> exp.Table:
+    def _table(self, node: q.Table, start: int) -> q.Table:
         """What may follow a table's name."""
         if self.kind == "CHANGES" and self.peek() == "FROM":
             self.unknown("CHANGES")
         version = self._time_travel()
         if version is not None:
-            self._set(node, "version", version)
+            node.put("version", version)
         if self.kind == "WITH" and self.peek() == "(":
             node.args["options"] = self.properties_text()
         self._sample_and_alias(node)
@@ -227,7 +216,7 @@ class RelationGrammar(AliasGrammar):
         self.take(")")
         return self.text[start : self.stop]
 
-    def _time_travel(self) -> exp.Version | None:
+    def _time_travel(self) -> q.Version | None:
         ahead = 1 if self.kind == "FOR" else 0
         word = self.peek(ahead)
         if word not in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"):
@@ -238,21 +227,21 @@ class RelationGrammar(AliasGrammar):
         self.back(self.i + ahead + 3)
         kind = "VERSION" if word.endswith("VERSION") else "TIMESTAMP"
         if kind == "VERSION":
-            at: exp.Expr = self.string_literal() if self.kind == "STRING_LITERAL" else self.number()
+            at: q.Node = self.string_literal() if self.kind == "STRING_LITERAL" else self.number()
         else:
             at = self.value()
-        return self.placed(exp.Version(this=kind, kind="AS OF", expression=at), start)
+        return self.placed(q.Version(this=kind, kind="AS OF", expression=at), start)
 
-    def _sample_and_alias(self, node: exp.Expr) -> None:
+    def _sample_and_alias(self, node: q.Node) -> None:
         if self.kind == "TABLESAMPLE" and self.clause_follows():
-            self._set(node, "sample", self.sample())
+            node.put("sample", self.sample())
         if self.kind == "WATERMARK" and self.clause_follows():
             self.unknown("WATERMARK")
         alias = self.table_alias()
         if alias is not None:
-            self._set(node, "alias", alias)
+            node.put("alias", alias)
 
-    def sample(self) -> exp.TableSample:
+    def sample(self) -> q.TableSample:
         """TABLESAMPLE: it changes no schema, so only its size and seed are kept."""
         start = self.start
         self.take("TABLESAMPLE")
@@ -281,43 +270,43 @@ class RelationGrammar(AliasGrammar):
             self.advance()
             parts["seed"] = self.number()
             self.take(")")
-        return self.placed(exp.TableSample(**parts), start)
+        return self.placed(q.TableSample(**parts), start)
 
-    def _parenthesized_relation(self, start: int) -> exp.Expr:
+    def _parenthesized_relation(self, start: int) -> q.Node:
         query = self.query_at(self.i + 1)
         self.advance()
         if query:
-            node: exp.Expr = exp.Subquery(this=self.query())
+            node: q.Node = q.Subquery(this=self.query())
         else:
-            node = Grouped(this=self._relation(None))
+            node = q.Grouped(this=self._relation(None))
         self.take(")")
         self._sample_and_alias(node)
         return self.placed(node, start)
 
-    def inline_table(self) -> exp.Values:
+    def inline_table(self) -> q.Values:
         start = self.start
         self.take("VALUES")
         rows = self.expressions()
-        node = exp.Values(expressions=rows)
+        node = q.Values(expressions=rows)
         alias = self.table_alias()
         if alias is not None:
-            self._set(node, "alias", alias)
+            node.put("alias", alias)
         return self.placed(node, start)
 
-    def _unnest(self, start: int) -> exp.Expr:
+    def _unnest(self, start: int) -> q.Node:
         self.advance()
         self.advance()
-        node = exp.Unnest(expressions=self.expressions())
+        node = q.Unnest(expressions=self.expressions())
         self.take(")")
         node.args["offset"] = self.skip_all("WITH", "ORDINALITY")
         alias = self.table_alias()
         if alias is not None:
-            self._set(node, "alias", alias)
+            node.put("alias", alias)
         return self.placed(node, start)
 
-    def _table_function(self, name: Any, start: int, parts: tuple[str, ...] | None) -> TableFunction:
+    def _table_function(self, name: Any, start: int, parts: tuple[str, ...] | None) -> q.TableFunction:
         self.advance()
-        call = exp.Anonymous(this=name)
+        call = q.Call(this=name)
         if parts is not None:
             call.args["parts"] = parts
         arguments = []
@@ -325,27 +314,27 @@ class RelationGrammar(AliasGrammar):
             arguments.append(self._table_function_argument())
             while self.skip(","):
                 arguments.append(self._table_function_argument())
-        self._set(call, "expressions", arguments)
+        call.put("expressions", arguments)
         self.take(")")
-        node = TableFunction(this=self.placed(call, start))
+        node = q.TableFunction(this=self.placed(call, start))
         if (self.kind, self.peek()) in (("IDENTIFIED", "BY"), ("WATERMARK", "(")):
             self.unknown(self.kind)
         alias = self.table_alias()
         if alias is not None:
-            self._set(node, "alias", alias)
+            node.put("alias", alias)
         return self.placed(node, start)
 
-    def _table_function_argument(self) -> exp.Expr:
+    def _table_function_argument(self) -> q.Node:
         if self.kind == "TABLE" and (self.peek() == "(" or self.peek() in WORDS):
             return self._table_argument()
         if self.peek() == "=>" and self.peek(2) == "TABLE" and (self.peek(3) == "(" or self.peek(3) in WORDS):
             start = self.start
             name = self.identifier()
             self.advance()
-            return self.placed(exp.Kwarg(this=name, expression=self._table_argument()), start)
+            return self.placed(q.Kwarg(this=name, expression=self._table_argument()), start)
         return self.argument()
 
-    def _table_argument(self) -> TableArgument:
+    def _table_argument(self) -> q.TableArgument:
         start = self.start
         self.advance()
         if self.skip("("):
@@ -353,16 +342,16 @@ class RelationGrammar(AliasGrammar):
             self.take(")")
         else:
             relation = self.table_name(self.multipart())
-        node = TableArgument(this=relation)
+        node = q.TableArgument(this=relation)
         if self.skip_all("WITH", "SINGLE", "PARTITION"):
             node.args["single"] = True
         elif self.skip_all("PARTITION", "BY") or self.skip_all("DISTRIBUTE", "BY"):
-            self._set(node, "partition_by", self._maybe_parenthesized(self.expression))
+            node.put("partition_by", self._maybe_parenthesized(self.expression))
         if self.skip_all("ORDER", "BY") or self.skip_all("SORT", "BY"):
-            self._set(node, "order", self._maybe_parenthesized(self._sort_item))
+            node.put("order", self._maybe_parenthesized(self._sort_item))
         return self.placed(node, start)
 
-    def _maybe_parenthesized(self, read: Any) -> list[exp.Expr]:
+    def _maybe_parenthesized(self, read: Any) -> list[q.Node]:
         grouped = self.kind == "(" and self.kinds[self._closing(self.i) + 1] in (",", ")", "ORDER", "SORT")
         if not grouped:
             return [read()]
@@ -373,11 +362,11 @@ class RelationGrammar(AliasGrammar):
         self.take(")")
         return found
 
-    def _pivoting(self, tree: exp.Expr) -> exp.Expr:
+    def _pivoting(self, tree: q.Node) -> q.Node:
         return self.pivot(tree) if self.kind == "PIVOT" else self.unpivot(tree)
 
-    def pivot(self, tree: exp.Expr) -> Pivoted:
-        start: int = tree._meta["span"][0]  # type: ignore[index]
+    def pivot(self, tree: q.Node) -> q.Pivoted:
+        start = tree.span[0]
         self.take("PIVOT")
         self.take("(")
         aggregates = self.named_expressions()
@@ -388,14 +377,14 @@ class RelationGrammar(AliasGrammar):
         values = self.named_expressions()
         self.take(")")
         self.take(")")
-        node = Pivoted(this=tree, aggregates=aggregates, columns=columns, values=values)
+        node = q.Pivoted(this=tree, aggregates=aggregates, columns=columns, values=values)
         alias = self.bare_alias()
         if alias is not None:
-            self._set(node, "alias", alias)
+            node.put("alias", alias)
         return self.placed(node, start)
 
-    def unpivot(self, tree: exp.Expr) -> Unpivoted:
-        start: int = tree._meta["span"][0]  # type: ignore[index]
+    def unpivot(self, tree: q.Node) -> q.Unpivoted:
+        start = tree.span[0]
         self.take("UNPIVOT")
         include_nulls = self.skip_all("INCLUDE", "NULLS")
         if not include_nulls:
@@ -412,13 +401,15 @@ class RelationGrammar(AliasGrammar):
             columns.append(self._unpivot_set(multi))
         self.take(")")
         self.take(")")
-        node = Unpivoted(this=tree, values=values, name=name, columns=columns, multi=multi, include_nulls=include_nulls)
+        node = q.Unpivoted(
+            this=tree, values=values, name=name, columns=columns, multi=multi, include_nulls=include_nulls
+        )
         alias = self.bare_alias()
         if alias is not None:
-            self._set(node, "alias", alias)
+            node.put("alias", alias)
         return self.placed(node, start)
 
-    def _unpivot_set(self, multi: bool) -> UnpivotSet:
+    def _unpivot_set(self, multi: bool) -> q.UnpivotSet:
         start = self.start
         if multi:
             self.take("(")
@@ -430,4 +421,4 @@ class RelationGrammar(AliasGrammar):
         alias = None
         if self.skip("AS") or self.kind in WORDS:
             alias = self.captured_identifier()
-        return self.placed(UnpivotSet(expressions=columns, alias=alias), start)
+        return self.placed(q.UnpivotSet(expressions=columns, alias=alias), start)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sqlglot import exp
-
+from planproof.sql import nodes as q
 from planproof.sql.commands import (
     AlterView,
     Command,
@@ -21,14 +20,13 @@ from planproof.sql.commands import (
 )
 from planproof.sql.creates import CreateGrammar
 from planproof.sql.keywords import WORDS
-from planproof.sql.nodes import placed_at
 
 _SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+).*?\*/)"
 _SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*?)[\s;]*\Z", re.I | re.S)
 _NO_SETTING = re.compile(rf"(?:VAR|VARIABLE|ROLE|CATALOG|PATH)\b(?!\s*=|\s*\.)|TIME{_SPACE}+ZONE\b", re.I)
 
 
-def setting(text: str) -> exp.Expr | None:
+def setting(text: str) -> q.Node | None:
     """The node of a SET or RESET of a configuration; None for any other statement.
 
     Read from the raw text, as Spark does: a value need not be made of SQL tokens.
@@ -41,15 +39,16 @@ def setting(text: str) -> exp.Expr | None:
         return None
     key, equals, value = rest.partition("=")
     name = key.strip().strip("`") or None
-    if word == "RESET":
-        return placed_at(ResetConf(this=name), 0, len(text))
-    return placed_at(SetConf(this=name, value=value.strip().strip("`") if equals else None), 0, len(text))
+    set_to = value.strip().strip("`") if equals else None
+    node = ResetConf(this=name) if word == "RESET" else SetConf(this=name, value=set_to)
+    node.span = (0, len(text))
+    return node
 
 
 class StatementGrammar(CreateGrammar):
     """One statement. What changes neither schemas nor names is a `Command`, whose syntax is Spark's to judge."""
 
-    def statement(self) -> exp.Expr:
+    def statement(self) -> q.Node:
         start = self.start
         reader = _READERS.get(self.kind)
         if reader is not None:
@@ -62,7 +61,7 @@ class StatementGrammar(CreateGrammar):
             self.unknown("a SQL script")
         self.fail()
 
-    def _query_statement(self) -> exp.Expr:
+    def _query_statement(self) -> q.Node:
         """A query, or a WITH before an INSERT."""
         if self.kind == "FROM" and "INSERT" in self.kinds:
             self.unknown("INSERT after FROM")
@@ -75,7 +74,7 @@ class StatementGrammar(CreateGrammar):
             return self.query()
         node = self.statement()
         if isinstance(node, Insert):
-            self._set(node, "with_", ctes)
+            node.put("with_", ctes)
         return node
 
     def _command(self) -> Command:
@@ -85,7 +84,7 @@ class StatementGrammar(CreateGrammar):
         words = " ".join(self.kinds[first : min(first + 2, self.i)])
         return self.placed(Command(this=words, text=self.text[start : self.stop]), start)
 
-    def _set_statement(self) -> exp.Expr:
+    def _set_statement(self) -> q.Node:
         self.advance()
         if self.skip_all("TIME", "ZONE"):
             return SetTimeZone(this=self._time_zone())
@@ -93,7 +92,7 @@ class StatementGrammar(CreateGrammar):
             self.advance()
             start = self.start
             if self.kind == "STRING_LITERAL":
-                name = self.placed(exp.Table(this=exp.Identifier(this=self.string(), quoted=True)), start)
+                name = self.placed(q.Table(this=q.Identifier(this=self.string(), quoted=True)), start)
             else:
                 name = self.relation_name()
             return Use(this=name, catalog=True)
@@ -119,14 +118,14 @@ class StatementGrammar(CreateGrammar):
         self.take(")")
         return SetVariable(names=names, query=query)
 
-    def _time_zone(self) -> exp.Expr:
+    def _time_zone(self) -> q.Node:
         if self.kind == "STRING_LITERAL":
             return self.string_literal()
         if self.kind == "INTERVAL":
             return self.interval()
         start = self.start
         self.take("LOCAL")
-        return self.placed(exp.Var(this="LOCAL"), start)
+        return self.placed(q.Var(this="LOCAL"), start)
 
     def _use(self) -> Use:
         self.advance()
@@ -134,7 +133,7 @@ class StatementGrammar(CreateGrammar):
             self.advance()
         return Use(this=self.relation_name())
 
-    def _drop_statement(self) -> exp.Expr:
+    def _drop_statement(self) -> q.Node:
         at = self.i
         self.advance()
         temporary = self.kind == "TEMPORARY" and self.peek() in ("FUNCTION", "VARIABLE", "VAR")
@@ -151,7 +150,7 @@ class StatementGrammar(CreateGrammar):
             self.skip(word)
         return node
 
-    def _alter(self) -> exp.Expr:
+    def _alter(self) -> q.Node:
         at = self.i
         self.advance()
         if not self.skip("VIEW"):
@@ -165,7 +164,7 @@ class StatementGrammar(CreateGrammar):
         self.back(at)
         return self._command()
 
-    def _insert(self) -> exp.Expr:
+    def _insert(self) -> q.Node:
         self.advance()
         self.skip_all("WITH", "SCHEMA", "EVOLUTION")
         overwrite = self.kind == "OVERWRITE"
@@ -188,8 +187,8 @@ class StatementGrammar(CreateGrammar):
         if self.skip_all("BY", "NAME"):
             node.args["by_name"] = True
         elif self.kind == "(" and not self.query_at(self.i + 1):
-            self._set(node, "columns", self.identifier_list())
-        self._set(node, "query", self.query())
+            node.put("columns", self.identifier_list())
+        node.put("query", self.query())
         return node
 
     def _execute(self) -> ExecuteImmediate:
@@ -200,12 +199,12 @@ class StatementGrammar(CreateGrammar):
             into = [self._column(self.multipart())]
             while self.skip(","):
                 into.append(self._column(self.multipart()))
-            self._set(node, "into", into)
+            node.put("into", into)
         if self.skip("USING"):
             grouped = self.kind == "(" and self.kinds[self._closing(self.i) + 1] in ("EOF", ";")
             if grouped:
                 self.advance()
-            self._set(node, "expressions", self.named_expressions())
+            node.put("expressions", self.named_expressions())
             if grouped:
                 self.take(")")
         return node
@@ -222,7 +221,7 @@ _DROPPED = {
     "NAMESPACE": "SCHEMA",
 }
 
-_READERS: dict[str, Callable[[StatementGrammar], exp.Expr]] = {
+_READERS: dict[str, Callable[[StatementGrammar], q.Node]] = {
     "SET": StatementGrammar._set_statement,
     "USE": StatementGrammar._use,
     "CREATE": StatementGrammar.create,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Variable
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
@@ -23,6 +21,7 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.records import evolve
 from planproof.types import (
     BOOLEAN,
     BYTE,
@@ -163,7 +162,7 @@ def _null_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     """A NULL counts as an array of nothing, and keeps the name that it has."""
     empty = Array(VOID, True)
     return [
-        replace(a, type=empty) if isinstance(a, Column) and a.type == VOID else Literal(None, empty, "NULL") if a.type == VOID else a
+        evolve(a, type=empty) if isinstance(a, Column) and a.type == VOID else Literal(None, empty, "NULL") if a.type == VOID else a
         for a in args
     ]
 

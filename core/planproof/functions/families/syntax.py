@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.conf import Conf
 from planproof.expr.nodes import Call
 from planproof.functions import arithmetic as a
@@ -13,6 +11,7 @@ from planproof.functions.families.operators import comparable_operands
 from planproof.functions.families.rules import Pretty
 from planproof.functions.signature import EITHER, PURE, RAISES, Args, Category, Coerce
 from planproof.origin import Unknown
+from planproof.records import evolve
 from planproof.types import BOOLEAN, DataType
 from planproof.types.kinds import ANY
 
@@ -20,7 +19,7 @@ from planproof.types.kinds import ANY
 def _written(symbol: str, name: str, table: Table) -> Table:
     """A symbol for a function that has a name of its own."""
     function = next(line for called, line in table if called == name)
-    return [(symbol, replace(function, category=Category.OPERATOR))]
+    return [(symbol, evolve(function, category=Category.OPERATOR))]
 
 
 def _unequal(call: Call, pretty: Pretty) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, GetField, Lambda, Variable
 from planproof.expr.rewrite import transform_up
@@ -15,6 +13,7 @@ from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted, with_variables
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
+from planproof.records import evolve
 from planproof.types import Array
 
 _READS = {"exists": 1, "forall": 1, "transform": 1, "aggregate": 2}
@@ -124,7 +123,7 @@ def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     body = substituted(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
-    return derived(replace(call, args=args), conf)
+    return derived(evolve(call, args=args), conf)
 
 
 def _keeps_flags(new: Expr, old: Expr) -> bool:
@@ -138,4 +137,4 @@ def _one_side(body: Expr, other: Variable) -> bool:
 def _element(array: Expr, variable: Variable) -> Variable:
     """The variable, as an element of another array."""
     assert isinstance(array.type, Array)
-    return replace(variable, type=array.type.element, nullable=array.type.contains_null)
+    return evolve(variable, type=array.type.element, nullable=array.type.contains_null)

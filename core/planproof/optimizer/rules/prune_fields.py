@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
@@ -25,6 +25,7 @@ from planproof.optimizer.costs import weight
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
+from planproof.records import evolve
 from planproof.types import Array, DataType, Struct
 
 _WORTH, _WORTH_ZIPPED = 3, 4
@@ -152,7 +153,7 @@ class _Attempt:
                 self.made[place] = self.made[made.site.place]
             if place in self.made:
                 for site in self.accesses.over.get(place, []):
-                    self._note(site, replace(self.made[place], array=self._column(site.source)))
+                    self._note(site, evolve(self.made[place], array=self._column(site.source)))
 
     def _column(self, column: Expr) -> Expr:
         """The column with the type that its place has now."""
@@ -165,8 +166,8 @@ class _Attempt:
         array, made = pruned.array.type, self.accesses.made[place]
         assert isinstance(array, Array)
         if not made.each:
-            return replace(column, type=array)
-        return replace(column, type=array.element, nullable=array.contains_null or made.outer)
+            return evolve(column, type=array)
+        return evolve(column, type=array.element, nullable=array.contains_null or made.outer)
 
     def _prepare(self, site: Site) -> None:
         read = without_longer(site.paths) or frozenset((min(self.chosen[site.place], key=len),))
@@ -221,7 +222,7 @@ class _Attempt:
             return None if made is expr else made
         if isinstance(expr, Lambda) and any(p.id in self.variables for p in expr.parameters):
             parameters = tuple(self._variable(p) for p in expr.parameters)
-            return replace(expr, parameters=parameters, body=substituted(expr.body, self._change, self.conf))
+            return evolve(expr, parameters=parameters, body=substituted(expr.body, self._change, self.conf))
         return self._field(expr) if isinstance(expr, GetField) else None
 
     def _path(self, path: Expr, pruned: _Pruned, arrays: Mapping[int, Expr]) -> Expr:
@@ -235,7 +236,7 @@ class _Attempt:
         for ordinal in pruned.within(tuple(ordinals)):
             made = _step(made, ordinal)
         if isinstance(path, (GetField, GetFieldOfElements)) and isinstance(made, (GetField, GetFieldOfElements)):
-            return replace(made, span=path.span)
+            return evolve(made, span=path.span)
         return made
 
     def _over(self, call: Expr, arrays: Mapping[int, Expr]) -> Expr:
@@ -243,7 +244,7 @@ class _Attempt:
         if id(call) in arrays:
             return arrays[id(call)]
         assert isinstance(call, Call)
-        return derived(replace(call, args=tuple(self._argument(a, arrays) for a in call.args)), self.conf)
+        return derived(evolve(call, args=tuple(self._argument(a, arrays) for a in call.args)), self.conf)
 
     def _argument(self, arg: Expr, arrays: Mapping[int, Expr]) -> Expr:
         """An argument with its source pruned; another call that holds the same object may stay as it is."""
@@ -258,7 +259,7 @@ class _Attempt:
         array = pruned.array.type
         assert isinstance(array, Array)
         nullable = array.contains_null or variable.id in self.padded
-        return replace(variable, type=array.element, nullable=nullable)
+        return evolve(variable, type=array.element, nullable=nullable)
 
     def _field(self, expr: GetField) -> Expr | None:
         """A path over an element, as a path over the pruned element; the shortest part of it that was kept."""
@@ -269,11 +270,11 @@ class _Attempt:
             return None
         pruned, path = self.variables[inner.id], path_over(expr, inner)
         assert path is not None
-        made: Expr = replace(self._variable(inner), span=None)
+        made: Expr = evolve(self._variable(inner), span=None)
         for ordinal in pruned.within(path):
             made = _step(made, ordinal)
         span = expr.span
-        return replace(made, span=span) if isinstance(made, GetField) else made
+        return evolve(made, span=span) if isinstance(made, GetField) else made
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from planproof.conf import Conf
 from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, fresh_id
@@ -17,6 +16,7 @@ from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
+from planproof.records import evolve
 
 CONDITIONS = (
     Condition("cannot raise", "_may_raise", False),
@@ -63,7 +63,7 @@ def _sharing(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     args = tuple(_shared(a, conf, registry) if isinstance(a, Lambda) else a for a in expr.args)
     if all(a is b for a, b in zip(args, expr.args)) or not laws.row_local(expr):
         return expr
-    made = derived(replace(expr, args=args), conf)
+    made = derived(evolve(expr, args=args), conf)
     return made if _keeps_flags(made, expr) else expr
 
 
@@ -76,7 +76,7 @@ def _shared(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
         if (first or (_certain(function.body, loop) and not _may_raise(loop, conf))) and _deterministic(loop):
             body = _bound(function.body, loop, conf, registry)
             if body is not None:
-                return replace(function, body=body)
+                return evolve(function, body=body)
     return function
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_up
@@ -14,6 +12,7 @@ from planproof.optimizer.condition import Condition
 from planproof.optimizer.retype import derived
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
+from planproof.records import evolve
 
 _ENDS = {
     ("getarrayitem", 0): 1,
@@ -75,7 +74,7 @@ def _over_fewer(expr: Call, made: Call, function: Lambda, conf: Conf, registry: 
     """What the call over a transform is over fewer elements; None where it needs them all."""
     name, array = expr.function.name, made.args[0]
     if name in ("size", "array_size"):
-        return derived(replace(expr, args=(array, *expr.args[1:])), conf)
+        return derived(evolve(expr, args=(array, *expr.args[1:])), conf)
     if not _without_index(function):
         return None
     if name == "slice":
@@ -86,7 +85,7 @@ def _over_fewer(expr: Call, made: Call, function: Lambda, conf: Conf, registry: 
     if end is None or _is_one(array):
         return None
     one = applied("slice", (array, number(end), number(1)), conf, registry)
-    return replace(expr, args=(applied("transform", (one, function), conf, registry), *expr.args[1:]))
+    return evolve(expr, args=(applied("transform", (one, function), conf, registry), *expr.args[1:]))
 
 
 def _end(call: Call) -> int | None:
