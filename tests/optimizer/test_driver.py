@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +18,7 @@ from planproof.conf import Conf
 from planproof.expr import Alias, fresh_id
 from planproof.functions.registry import Registry, builtin
 from planproof.optimizer import driver, laws
-from planproof.optimizer.rules import OVER
+from planproof.optimizer.rules import AT_ONCE, OVER
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.builder import scan
@@ -111,19 +113,42 @@ def test_a_refused_rule_does_not_keep_others_from_firing() -> None:
     assert [f.rule for f in found.fired] == ["hoist_invariants"]
 
 
-def test_a_rule_that_the_driver_does_not_ask_would_change_nothing() -> None:
-    asked = 0
+def roots() -> Iterator[Plan]:
+    """Plans of random expressions, and of the written queries."""
     for text, _ in islice(generator.expressions(3, True, generator.Tally()), 3000):
         try:
-            root = plan(f"SELECT {text} AS e FROM equality", generator.CATALOG, conf=Conf(ansi=True)).root
+            yield plan(f"SELECT {text} AS e FROM equality", generator.CATALOG, conf=Conf(ansi=True)).root
         except (AnalysisError, Unknown):
             continue
+    for text in written():
+        yield plan(text, Catalog({"rows": rows.STORED})).root
+
+
+def written() -> list[str]:
+    cases = (Path(__file__).parents[1] / "cases" / "rewrites.sql").read_text().split(";\n")
+    return [text for text in cases if text.strip()]
+
+
+def test_a_rule_that_the_driver_does_not_ask_would_change_nothing() -> None:
+    asked = 0
+    for root in roots():
         for rule in OVER if laws.plain_strings(root) else ():
             if rule(root, Conf(ansi=True), builtin()) is not root:
                 found = driver.run(root, Conf(ansi=True), builtin(), [rule])
-                assert found.fired or found.refused, (rule.__name__, text)
+                assert found.fired or found.refused, (rule.__name__, str(root))
                 asked += 1
     assert asked > 300
+
+
+def test_a_rule_that_is_not_asked_twice_in_a_row_would_change_nothing() -> None:
+    fired: Counter[str] = Counter()
+    for root in roots():
+        for rule in AT_ONCE if laws.plain_strings(root) else ():
+            made = rule(root, Conf(ansi=True), builtin())
+            if made is not root:
+                assert rule(made, Conf(ansi=True), builtin()) is made, (rule.__name__, str(made))
+                fired[rule.__name__] += 1
+    assert min(fired[rule.__name__] for rule in AT_ONCE) > 10, fired
 
 
 def test_rules_that_never_come_to_an_end_are_an_error() -> None:
@@ -195,9 +220,9 @@ def test_a_rewriting_that_would_rename_a_column_is_not_made() -> None:
 
 
 def test_a_rule_that_is_not_asked_had_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = (Path(__file__).parents[1] / "cases" / "rewrites.sql").read_text().split(";\n")
     catalog = Catalog({"rows": rows.STORED})
-    plans = [plan(text, catalog) for text in cases if text.strip()]
+    plans = [plan(text, catalog) for text in written()]
     asked_for = [optimize(p).sql for p in plans]
     monkeypatch.setattr(driver, "OVER", {})
+    monkeypatch.setattr(driver, "AT_ONCE", frozenset())
     assert asked_for == [optimize(p).sql for p in plans]

@@ -9,7 +9,7 @@ from planproof.conf import Conf
 from planproof.expr import Call, Lambda
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.rules import LAMBDA, OVER, RULES, Calls, Rule
+from planproof.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
 from planproof.plan.nodes import Plan
 from planproof.schema import LogicalSchema
 
@@ -71,7 +71,7 @@ def _called(plan: Plan) -> Calls:
 
 @dataclass(slots=True)
 class _Run:
-    """One plan's way through the rules; `settled` is the plan that each of them left as it was last."""
+    """One plan's way through the rules; `settled` is the last plan that each of them has nothing to do in."""
 
     conf: Conf
     registry: Registry
@@ -104,6 +104,8 @@ class _Run:
             return False
         self.fired.append(Fired(name, before, after))
         self.plan, self.called = after, _called(after)
+        if rule in AT_ONCE:
+            self.settled[name] = after
         return True
 
     def cycle(self) -> RewriteCycle:

@@ -61,7 +61,10 @@ OVER: dict[Rule, Calls] = {
 }
 """What a plan calls where a rule has something to do: without any of it the driver does not ask the rule."""
 
+AT_ONCE: frozenset[Rule] = frozenset((prune_fields, share_loops, spell_out))
+"""Rules that leave nothing for themselves to do: the driver asks them again once another rule has changed the plan."""
+
 DISPENSABLE: frozenset[Rule] = frozenset((spell_out,))
 """Rules whose results not every text has a place for: where it has none, the others are asked without these."""
 
-__all__ = ["DISPENSABLE", "LAMBDA", "OVER", "RULES", "Calls", "Rule"]
+__all__ = ["AT_ONCE", "DISPENSABLE", "LAMBDA", "OVER", "RULES", "Calls", "Rule"]
