@@ -139,14 +139,14 @@ def _applied(function: Function, name: str, node: q.Call, ctx: Context) -> Call:
         args = _bound_arguments(function, arguments, ctx)
         if function.category is Category.AGGREGATE:
             _refuse_nested(function, args, node, ctx)
-        found = apply(function, args, ctx.conf, shown)
+        found = apply(function, args, ctx.conf, shown, node.span)
     except Mismatch as mismatch:
         if mismatch.is_of_types:
             refuse_modifiers(function, node, ctx)
             sort_keys(node.args.get("within_group") or [], ctx)
             _refuse_inner(function, node, ctx)
         raise ctx.env.mismatch(mismatch, node) from None
-    return with_span(modified(found, node, ctx), node.span)
+    return modified(found, node, ctx)
 
 
 def _refuse_inner(function: Function, node: q.Call, ctx: Context) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal
+from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof.functions.collation import collated, refuse_open, refused_collation
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional
 from planproof.records import evolve
@@ -178,7 +178,9 @@ def different_types(name: str, args: Sequence[Expr]) -> Mismatch:
     return Mismatch("DATA_DIFF_TYPES", f"Input to `{name}` should all be the same type, but it's ({types}).")
 
 
-def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | None = None) -> Call:
+def apply(
+    function: Function, args: Sequence[Expr], conf: Conf, shown: str | None = None, span: Span | None = None
+) -> Call:
     """The call of `function` on `args`, coerced, checked and typed. Raises `Mismatch`.
 
     Lambda arguments must already be bound against `coerced` leading arguments.
@@ -194,7 +196,7 @@ def apply(function: Function, args: Sequence[Expr], conf: Conf, shown: str | Non
     known = None
     if nullable:
         known = inherited(function, ready, conf)
-    return Call(function, ready, data_type, nullable, shown or function.name, known=known)
+    return Call(function, ready, data_type, nullable, shown or function.name, known=known, span=span)
 
 
 def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:

@@ -15,8 +15,8 @@ from planproof.sql.keywords import KEYWORDS, SPELLINGS
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>[\s\u00a0]+)
-  | (?P<STRING_LITERAL>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
+  [\s\u00a0]*(?:
+    (?P<STRING_LITERAL>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
   | (?P<DOUBLE>[rR]"[^"]*"|"(?:[^"\\]|\\.|"")*")
   | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+[eE][+-]?[0-9]+(?:[bB][dD]|[dDfF])?(?!\w)
@@ -29,6 +29,8 @@ _TOKEN = re.compile(
   | (?P<HINT>/\*\+)
   | (?P<HINT_END>\*/)
   | (?P<op><=>|>>>|==|<>|!=|<=|>=|!>|!<|<<|>>|->|=>|\|>|\|\||::|[-+*/%~&|^:;(),.\[\]!<>=?@])
+  | (?P<end>\Z)
+  )
 """,
     re.X | re.S,
 )
@@ -71,10 +73,8 @@ def tokenize(text: str, *, double_quoted_identifiers: bool = False) -> Tokens:
         found = match(text, at)
         if found is None:
             raise _unreadable(text, at)
-        group, stop = found.lastgroup, found.end()
-        if group == "space":
-            at = stop
-            continue
+        group = str(found.lastgroup)
+        at, stop = found.span(group)
         if group == "word":
             kind = text[at:stop].upper()
             kind = SPELLINGS.get(kind, kind) if kind in KEYWORDS else "IDENTIFIER_TOKEN"
@@ -84,8 +84,10 @@ def tokenize(text: str, *, double_quoted_identifiers: bool = False) -> Tokens:
         elif group == "comment":
             at = _after_block_comment(text, at) if text[at] == "/" else stop
             continue
+        elif group == "end":
+            break
         else:
-            kind = _other(str(group), text, at, stop, double_quoted_identifiers)
+            kind = _other(group, text, at, stop, double_quoted_identifiers)
         kinds.append(kind)
         starts.append(at)
         stops.append(stop)
@@ -138,6 +140,7 @@ def _after_block_comment(text: str, at: int) -> int:
 
 
 def _unreadable(text: str, at: int) -> Exception:
+    at = len(text) - len(text[at:].lstrip())
     if text.startswith("${", at):
         return Unknown("a ${...} variable", place(text, at))
     shown = text[at]

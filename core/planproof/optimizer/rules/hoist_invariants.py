@@ -140,7 +140,9 @@ def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
     pending = [(function.body, own, True)]
     while pending:
         expr, bound, surely = pending.pop()
-        if isinstance(expr, Call) and _movable(expr, bound, surely):
+        if not _pays(expr, surely):
+            continue
+        if isinstance(expr, Call) and _movable(expr, bound):
             yield expr
             if not _may_raise(expr, conf):
                 continue
@@ -148,20 +150,19 @@ def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
         pending.extend((c, inner, sure) for c, sure in reversed(_below(expr, surely)))
 
 
-def _movable(expr: Call, bound: frozenset[int], surely: bool) -> bool:
-    """Whether the expression may stand, and pays, where the variables `bound` are not known."""
+def _movable(expr: Call, bound: frozenset[int]) -> bool:
+    """Whether the expression may stand where the variables `bound` are not known."""
     return (
         not _reached(expr, bound)
         and _not_folded(expr)
         and (expr.span is not None or expr.function.name == "arrays_zip")
-        and _pays(expr, surely)
         and _deterministic(expr)
     )
 
 
 def _pays(expr: Expr, surely: bool) -> bool:
-    """Whether computing it costs more than binding its value: copying parts of short texts does not, nor does Spark's
-    own loop over a few elements, nor what Spark computes once per row by itself."""
+    """Whether computing it, or a part of it, costs more than binding its value: copying parts of short texts does not,
+    nor does Spark's own loop over a few elements, nor what Spark computes once per row by itself."""
     return (
         isinstance(expr, Call)
         and costly(expr)
