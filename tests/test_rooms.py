@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {
+ROOMS: dict[str, tuple[str, ...]] = {
+    "sqlglot": (),
     "pyspark": ("core/planproof/session",),
     "py4j": ("core/planproof/session",),
     "pyarrow": ("core/planproof/arrow",),

@@ -28,6 +28,8 @@ else:
         read, places = _fields(kind)
         values = [*read(node)]
         for name, value in changes.items():
+            if name not in places:
+                raise TypeError(f"{kind.__name__} is not made of a field {name}")
             values[places[name]] = value
         return kind(*values)
 

@@ -7,7 +7,13 @@ import pytest
 from planproof import AnalysisError, Catalog
 from planproof.api import plan
 
-CATALOG = Catalog({"t": [("x", "double", True)], "shop.orders": [("id", "bigint", True)]})
+CATALOG = Catalog(
+    {
+        "t": [("x", "double", True)],
+        "v": [("k", "int", True), ("n", "int", True)],
+        "shop.orders": [("id", "bigint", True)],
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -42,3 +48,29 @@ def test_an_error_says_what_was_likely_meant(sql: str, said: str) -> None:
     with pytest.raises(AnalysisError) as error:
         plan(sql, CATALOG)
     assert said in error.value.message
+
+
+SUBQUERY = "(SELECT max(o.id) FROM shop.orders o WHERE o.id = v.n)"
+
+
+@pytest.mark.parametrize(
+    ("before", "wrong", "after", "condition"),
+    [
+        ("SELECT k FROM v GROUP BY k HAVING sum(n) > ", "n", "", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("SELECT k FROM v GROUP BY k ORDER BY sum(n) + abs(", "n", ")", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        (
+            "SELECT sum((SELECT max(o.id) FROM shop.orders o)) + ",
+            SUBQUERY,
+            " FROM v GROUP BY k",
+            "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
+        ),
+        ("SELECT ", "'a' COLLATE a.b.c.d.e", ", k FROM v", "COLLATION_INVALID_NAME"),
+    ],
+)
+def test_an_error_points_at_what_is_wrong(before: str, wrong: str, after: str, condition: str) -> None:
+    text = before + wrong + after
+    with pytest.raises(AnalysisError) as error:
+        plan(text, CATALOG)
+    origin = error.value.origin
+    assert origin is not None
+    assert (error.value.condition, origin.start, text[origin.start : origin.stop]) == (condition, len(before), wrong)

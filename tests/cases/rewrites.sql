@@ -116,3 +116,4 @@ SELECT id, size(filter(items, i -> i.qty > size(map_keys(map_from_entries(transf
 SELECT id, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d))[0].price AS r, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d)).sku AS s FROM rows;
 SELECT * FROM (SELECT id, k % 2 AS odd, aggregate(items, 0D, (a, i) -> a + coalesce(i.price, 0D)) AS paid FROM rows)
 PIVOT (max(paid) FOR odd IN (0 AS even, 1 AS odd));
+SELECT id, transform(ds, x -> (size(filter(ds, y -> y > x)) + size(filter(ds, y -> y > x))) * (size(filter(ds, y -> y > x)) + size(filter(ds, y -> y > x)))) AS r FROM rows;

@@ -42,6 +42,10 @@ def rewritten(expression: str, ansi: bool = True) -> str:
             f"filter(ds, z -> exists(ds, x -> {ABOVE} > z AND {ABOVE} < 5))",
             f"filter(ds, z -> exists(ds, x -> transform(array({ABOVE}), v1 -> v1 > z AND v1 < 5)[0]))",
         ),
+        (
+            f"transform(ds, x -> ({ABOVE} + {ABOVE}) * ({ABOVE} + {ABOVE}))",
+            f"transform(ds, x -> transform(array({ABOVE}), v1 -> transform(array(v1 + v1), v2 -> (v2) * (v2))[0])[0])",
+        ),
         (f"transform(xs, x -> {SUM} * {SUM})", f"transform(xs, x -> transform(array({SUM}), v1 -> v1 * v1)[0])"),
     ],
 )

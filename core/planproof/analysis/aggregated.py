@@ -192,7 +192,7 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
 def unresolved_over(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
     output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
-    for named in node.find_all(q.Column, q.Dot):
+    for named in sorted(node.find_all(q.Column, q.Dot), key=lambda n: n.span != column.span):
         parts = name_parts(named)
         if any(ctx.key(p) == ctx.key(column.name) for p in parts):
             return unresolved(parts, evolve(ctx, scope=output), named)

@@ -18,7 +18,7 @@ from planproof.analysis.stars import expand, is_star
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
-from planproof.functions.bind import apply, check_arity, check_kinds, coerced, with_span
+from planproof.functions.bind import apply, check_arity, check_kinds, coerced
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.signature import Category, Function, LambdaOf, Mismatch, Optional
 from planproof.origin import AnalysisError
@@ -341,7 +341,9 @@ def _trim(node: q.Call, ctx: Context, name: str) -> Expr:
     side = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "both_trim"}.get(node.args.get("side") or "BOTH", "trim")
     text, *pattern = (bind(n, ctx) for n in node.args["expressions"])
     function = "trim" if side == "both_trim" else side
-    return with_span(call(function, [*pattern, text], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), node.span)
+    return evolve(
+        call(function, [*pattern, text], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), span=node.span
+    )
 
 
 def _extract(node: q.Call, ctx: Context, name: str) -> Expr:
@@ -349,13 +351,13 @@ def _extract(node: q.Call, ctx: Context, name: str) -> Expr:
     text = part.args["this"]
 
     field = Literal(text, STRING, text)
-    return with_span(call("extract", [field, bind(source, ctx)], ctx, node), node.span)
+    return evolve(call("extract", [field, bind(source, ctx)], ctx, node), span=node.span)
 
 
 def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr:
     unit = node.args["written"]
     args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
-    return with_span(call(node.args["form"], args, ctx, node), node.span)
+    return evolve(call(node.args["form"], args, ctx, node), span=node.span)
 
 
 def _tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -378,7 +380,7 @@ def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr 
     def bound(node: q.Call, ctx: Context, name: str) -> Expr | None:
         if node.args.get("form") != form:
             return None
-        return with_span(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), node.span)
+        return evolve(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), span=node.span)
 
     return bound
 

@@ -20,7 +20,7 @@ from planproof.records import evolve, record
 from planproof.sql import nodes as q
 
 _PREDICATES = (q.In, q.Between, q.Like, q.ILike, q.RegexpLike, q.Is, q.QuantifiedLike)
-QueryBinder = Callable[["q.Node", "Environment", "Scope | None"], Plan]
+QueryBinder = Callable[[q.Node, "Environment", "Scope | None"], Plan]
 
 
 @record(frozen=True, slots=True)

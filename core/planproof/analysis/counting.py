@@ -6,8 +6,6 @@ query: a hazard then stays a warning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from planproof.expr.nodes import Span
 from planproof.hazards.suspicion import Count
 from planproof.sql import nodes as q
@@ -49,20 +47,13 @@ def _with_keyword(clause: str, word: str) -> str:
 
 def _path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
     """The nodes from the root to the innermost one that stands exactly at a place; None where there is none."""
-    for child in _children(tree):
+    for child in tree.children:
         start, stop = child.span
         if start < 0 or (start <= wanted[0] and wanted[1] <= stop):
             found = _path(child, wanted)
             if found is not None:
                 return [tree, *found]
     return [tree] if tree.span == wanted else None
-
-
-def _children(node: q.Node) -> Iterator[q.Node]:
-    for value in node.args.values():
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, q.Node):
-                yield item
 
 
 def _with(path: list[q.Node], text: str, wanted: Span) -> str | None:

@@ -433,7 +433,8 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
 
 
 def _collate(node: q.Collate, ctx: Context) -> Expr:
-    name = node.expression.sql() if not isinstance(node.expression, q.Column) else node.expression.name
+    written = node.args["expression"]
+    name = written.name if isinstance(written, q.Column) else ".".join(name_parts(written))
     return call("collate", [bind(node.this, ctx), Literal(name, STRING, name)], ctx, node)
 
 

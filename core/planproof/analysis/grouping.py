@@ -114,7 +114,7 @@ def check_grouped(
             "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
             "A correlated scalar subquery is neither in GROUP BY nor inside an aggregate function. Add it to GROUP BY "
             "using ordinal position, or wrap it in first().",
-            _subquery_node(node),
+            _subquery_node(bad, node),
         )
     if not groups:
         raise ctx.env.rejected(
@@ -131,8 +131,11 @@ def check_grouped(
     )
 
 
-def _subquery_node(node: q.Node) -> q.Node:
-    return next(iter(node.find_all(q.Subquery)), node)
+def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
+    """Where the subquery stands in `node`: around what it evaluates."""
+    start, stop = next((e.span for e in subquery.plan.all_expressions() if isinstance(e, Column) and e.span), node.span)
+    around = (n for n in node.find_all(q.Subquery) if n.span[0] <= start and stop <= n.span[1])
+    return next(around, node)
 
 
 def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:

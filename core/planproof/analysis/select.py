@@ -53,7 +53,7 @@ from planproof.functions.signature import Category
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.sql.names import name_parts
+from planproof.sql.names import bare, name_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +253,7 @@ def named_item(node: q.Node, ctx: Context) -> Expr:
 
 def _auto_name(bound: Expr, node: q.Node) -> str:
     """`ResolveAliases.assignAliases`: a path takes its last name, a cast of a name that name, all else its SQL."""
-    inner = node
-    while isinstance(inner, q.Paren):
-        inner = inner.args["this"]
+    inner = bare(node)
     parts = name_parts(inner)
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)

@@ -8,7 +8,6 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof.functions.collation import collated, refuse_open, refused_collation
 from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional
-from planproof.records import evolve
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
@@ -215,10 +214,6 @@ def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | Non
 def _as_certain(arg: Expr) -> Expr:
     """A stand-in of the argument's type without its null flag, for a nullability rule to look at."""
     return Column(0, "", arg.type, False)
-
-
-def with_span(call: Call, span: tuple[int, int] | None) -> Call:
-    return evolve(call, span=span)
 
 
 __all__ = [

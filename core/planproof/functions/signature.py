@@ -212,6 +212,7 @@ class Function:
         )
 
     def __hash__(self) -> int:
+        # Hashing all fields takes longer than what a hash is for: plans compared, arities looked up.
         return hash(self.name)
 
     def arity(self) -> tuple[int, int | None]:

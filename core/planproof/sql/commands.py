@@ -22,8 +22,9 @@ class SetVariable(q.Node):
 
 
 class DeclareVariable(q.Node):
-    """`DECLARE [OR REPLACE] a, b INT DEFAULT 1`: `names` are columns, `kind` a TypeName, `default` an expression;
-    `replace`.
+    """`DECLARE [OR REPLACE] a, b INT DEFAULT 1`: `names` are columns, `kind` a TypeName, `default` an expression.
+
+    Flag: `replace`.
     """
 
 

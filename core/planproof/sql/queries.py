@@ -133,8 +133,7 @@ class QueryGrammar(PipeGrammar):
         while self.kind in ("SELECT", "MAP", "REDUCE"):
             at = self.start
             self.advance()
-            own = source if not bodies else source.copy()
-            body = self._select_body(own) if self.kinds[self.i - 1] == "SELECT" else self._transform(own)
+            body = self._select_body(source) if self.kinds[self.i - 1] == "SELECT" else self._transform(source)
             body.args["from_first"] = True
             self.organization(body)
             bodies.append(self.placed(body, at))

@@ -14,8 +14,9 @@ _NOWHERE: Span = (-1, -1)
 class Node:
     """One construct of a text: its arguments by name, the node that it is an argument of, and where it stands.
 
-    `args` hold nodes, lists of nodes and plain values; of what is absent they hold None, or nothing. `span` is (start,
-    stop) in characters of the text, stop exclusive, and (-1, -1) of a node that the parser did not place.
+    `args` hold nodes, lists of nodes and plain values; of what is absent they hold None, or nothing. `parent` is the
+    last one of several (the SELECTs behind one FROM), and None of the root. `span` is (start, stop) in characters of
+    the text, stop exclusive, and (-1, -1) of a node that the parser did not place.
     """
 
     __slots__ = ("args", "parent", "span")
@@ -86,15 +87,3 @@ class Node:
         for node in value if isinstance(value, list) else (value,):
             if isinstance(node, Node):
                 node.parent = self
-
-    def copy(self: Kind) -> Kind:
-        """The same tree of new nodes, without a parent."""
-        made = type(self)(**{key: _copied(value) for key, value in self.args.items()})
-        made.span = self.span
-        return made
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, Node):
-        return value.copy()
-    return [_copied(member) for member in value] if type(value) is list else value

@@ -61,7 +61,7 @@ OVER: dict[Rule, Calls] = {
 }
 """What a plan calls where a rule has something to do: without any of it the driver does not ask the rule."""
 
-AT_ONCE: frozenset[Rule] = frozenset((prune_fields, share_loops, spell_out))
+AT_ONCE: frozenset[Rule] = frozenset((prune_fields, spell_out))
 """Rules that leave nothing for themselves to do: the driver asks them again once another rule has changed the plan."""
 
 DISPENSABLE: frozenset[Rule] = frozenset((spell_out,))
