@@ -257,6 +257,7 @@ CASES = [
     {"id": "e"},
     {"id": "f", "query": "select 1 as one", "relations": 7},
     {"id": "g", "query": f"select {'(' * 5000}1{')' * 5000}"},
+    {"id": "h", "sql": "select 1 as one"},
 ]
 
 
@@ -287,7 +288,8 @@ def test_derive_answers_every_case(invoke):
     assert (y["type"], y["type_json"], y["relation"]) == ("double", "double", None)
     assert said["b"]["error"].startswith("UNRESOLVED_COLUMN")
     assert (said["b"]["line"], said["b"]["column"]) == (1, 8)
-    assert all(set(said[case]) == {"id", "unknown"} for case in "cdefg")
+    assert all(set(said[case]) == {"id", "unknown"} for case in "cdefgh")
+    assert said["h"]["unknown"] == "line 8 has no `query`"
     assert len(found.stdout.splitlines()) == len(CASES) + 2
 
 

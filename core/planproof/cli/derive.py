@@ -40,7 +40,12 @@ def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             yield {"id": None, "unknown": f"line {number} is no JSON: {error}"}
             continue
-        yield derived(case) if isinstance(case, dict) else {"id": None, "unknown": f"line {number} is no JSON object"}
+        if not isinstance(case, dict):
+            yield {"id": None, "unknown": f"line {number} is no JSON object"}
+        elif "query" not in case:
+            yield {"id": case.get("id"), "unknown": f"line {number} has no `query`"}
+        else:
+            yield derived(case)
 
 
 def _write(answers: Iterable[str], out: IO[str]) -> None:
