@@ -13,10 +13,10 @@ from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import modified, ordered_arguments, refuse_modifiers
-from planproof.analysis.scope import LambdaScope
+from planproof.analysis.scope import LambdaScope, Scope
 from planproof.analysis.stars import expand, is_star
 from planproof.analysis.windows import sort_keys
-from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, fresh_id
+from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, check_kinds, coerced
 from planproof.functions.declared import calls_declared, is_declared
@@ -24,7 +24,8 @@ from planproof.functions.signature import Category, Function, LambdaOf, Mismatch
 from planproof.origin import AnalysisError
 from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.types import INT, STRING
+from planproof.sql.names import bare, name_parts
+from planproof.types import INT, STRING, Array, Struct
 
 
 def bind_call(node: q.Call, ctx: Context) -> Expr:
@@ -385,6 +386,32 @@ def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr 
     return bound
 
 
+def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    """Over an Aggregate, where Spark keeps its input's names apart (`TempResolvedColumn`), they name no field."""
+    if ctx.over is None:
+        return None
+    found = plain_call(node, ctx)
+    given = found.type
+    assert isinstance(given, Array)
+    assert isinstance(given.element, Struct)
+    nodes = node.args["expressions"]
+    if len(nodes) != len(found.args):
+        raise ctx.env.unknown("a star in arrays_zip over an aggregation", node)
+    apart = [_is_apart(name_parts(bare(n)), a, ctx.over, ctx) for n, a in zip(nodes, found.args)]
+    fields = (evolve(f, name=str(at)) if apart[at] else f for at, f in enumerate(given.element.fields))
+    return evolve(found, type=Array(Struct(tuple(fields)), given.contains_null))
+
+
+def _is_apart(parts: tuple[str, ...], expr: Expr, over: Scope, ctx: Context) -> bool:
+    """Whether a dotted name means the Aggregate's input, or a field of that."""
+    while isinstance(expr, (GetField, GetFieldOfElements, Call)) and expr.children:
+        expr = expr.children[0]
+    if not parts or not isinstance(expr, Column) or over.matches(parts)[0]:
+        return False
+    made = {a.id for found in (ctx.aliases or {}).values() for a in found}
+    return expr.id not in made
+
+
 _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "position": _written("position", "locate"),
     "substring": _written("substring", "substring"),
@@ -393,6 +420,7 @@ _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
     "timestampdiff": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
     **dict.fromkeys(("try_add", "try_subtract", "try_multiply", "try_divide"), _tried),
+    "arrays_zip": _arrays_zip,
     "window": _time_window,
     "session_window": _time_window,
     "grouping": _grouping,

@@ -135,7 +135,8 @@ class Context:
 
     `aliases` are the select items to the left (lateral column aliases). `place_name` is the clause, for messages.
     `windows` are the named windows of the block; `grouping` the grouping expressions that `grouping()` may name;
-    `time_windows` the columns that stand for `window(..)`.
+    `time_windows` the columns that stand for `window(..)`. `over`: the expression stands over an Aggregate, whose input
+    it names; a name of this scope means the output.
     """
 
     env: Environment
@@ -146,6 +147,7 @@ class Context:
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
+    over: Scope | None = None
 
     @property
     def conf(self) -> Conf:

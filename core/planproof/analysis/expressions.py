@@ -28,6 +28,7 @@ from planproof.expr import (
     GetFieldOfElements,
     InSubquery,
     Lambda,
+    LateralReference,
     Literal,
     ScalarSubquery,
     SessionVariable,
@@ -112,7 +113,10 @@ def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
 
 
 def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
-    """An alias of a select item to the left (lateral column alias), which a column of the child would hide."""
+    """An alias of a select item to the left (lateral column alias), which a column of the child would hide.
+
+    Beyond the select list it is a column of the output.
+    """
     found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:
         return None
@@ -128,8 +132,9 @@ def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr |
         )
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
-    column = Column(alias.id, f"lateralAliasReference({parts[0]})", alias.type, alias.nullable, (), known)
-    return fields_of(column, parts[1:], ctx.conf, ctx.env.registry)
+    column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
+    value = spanned(fields_of(column, parts[1:], ctx.conf, ctx.env.registry), node)
+    return LateralReference(value, parts[-1]) if ctx.clause == "SELECT" else value
 
 
 def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:

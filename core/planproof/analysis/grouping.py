@@ -15,8 +15,9 @@ from planproof.analysis.context import Context
 from planproof.analysis.evidence import nulled, proved_by_groups
 from planproof.analysis.groupby import Sets, group_expressions, unaliased
 from planproof.analysis.joins import boolean
+from planproof.analysis.scope import empty
 from planproof.analysis.stars import is_star
-from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window
+from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window, column_of
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast, refused_cast
 from planproof.functions.signature import Category
@@ -79,8 +80,9 @@ def _having(
     node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
     named = over.names(ctx, every=True)
-    ctx = evolve(ctx, clause="HAVING")
-    scope = evolve(ctx.scope, aggregated=True)
+    ctx = evolve(ctx, clause="HAVING", over=empty(None, ctx.conf))
+    output = (column_of(found[0]) for found in named.values() if len(found) == 1)
+    scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
     bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:

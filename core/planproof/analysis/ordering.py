@@ -215,7 +215,8 @@ class _Clause:
         """A key over the block's input, where its items do not have the name."""
         over = block.over
         named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
-        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows)
+        output = None if over is None or out_of_reach else self._over_output().scope
+        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows, over=output)
         key = sort_keys([node], ctx)[0]
         if over is None:
             return evolve(key, child=without_aliases(key.child, named))

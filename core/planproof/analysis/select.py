@@ -39,6 +39,7 @@ from planproof.expr import (
     Expr,
     GetField,
     GetFieldOfElements,
+    LateralReference,
     Literal,
     Outer,
     SessionVariable,
@@ -49,6 +50,7 @@ from planproof.expr import (
 )
 from planproof.expr.pretty import output_name, pretty
 from planproof.expr.rewrite import transform_up
+from planproof.functions.families.casts import CASTS
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
 from planproof.records import evolve
@@ -226,7 +228,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
 
 def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
     """Lets the items to the right name this one, if the query names it."""
-    if (isinstance(node, q.Alias) or name_parts(node)) and not _is_variable(item):
+    named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, LateralReference))
+    if named and not _is_variable(item):
         aliases.setdefault(ctx.key(item.name), []).append(item)
 
 
@@ -244,10 +247,7 @@ def named_item(node: q.Node, ctx: Context) -> Expr:
     if isinstance(bound, Alias):
         return evolve(bound, id=fresh_id())
     if isinstance(bound, Column):
-        parts = name_parts(node)
-        # A lateral alias reference prints another name than the one it gives to the column.
-        lateral = bool(parts) and bound.name != parts[-1]
-        return Alias(bound, parts[-1], fresh_id(), explicit=False) if lateral else bound
+        return bound
     return Alias(bound, _auto_name(bound, node), fresh_id(), explicit=False)
 
 
@@ -261,12 +261,14 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
         operand = inner.args["this"]
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
-        if isinstance(bound.child, Alias):
+        if isinstance(bound.child, (Alias, LateralReference)):
             return bound.child.name
+    if isinstance(bound, Call) and bound.function.name in CASTS and isinstance(bound.args[0], LateralReference):
+        return bound.args[0].name
     return output_name(bound)
 
 
-_NAMED = (Column, GetField, GetFieldOfElements, Outer, Variable, SessionVariable, Call, Literal)
+_NAMED = (Column, GetField, GetFieldOfElements, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
 
 
 def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
@@ -316,7 +318,11 @@ def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Con
 
 def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     """The expression with columns of these ids replaced; an untouched expression comes back as the same object."""
-    return transform_up(expr, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)
+
+    def change(e: Expr) -> Expr:
+        return by_id.get(e.id, e) if isinstance(e, Column) else e.child if isinstance(e, LateralReference) else e
+
+    return transform_up(expr, change)
 
 
 def aggregated(node: q.Node, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
@@ -339,9 +345,22 @@ def aggregated(node: q.Node, items: Items, child: Plan, ctx: Context) -> tuple[P
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 
 
+def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
+    """What QUALIFY can name: the input, then the items.
+
+    Where `windows` stand among the items, Spark has put the others below them by then, with the columns that the
+    windows take: these come first. Source: `ResolveQualify`, `ExtractWindowExpressions`.
+    """
+    output = tuple(map(column_of, items.exprs))
+    if not windows:
+        return evolve(scope, hidden=(*scope.hidden, *output))
+    taken = (c for c in _window_columns(items.exprs) if isinstance(c, Column))
+    return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
+
+
 def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
-    named = groupby.aliases_of(items.exprs, ctx)
-    bound = groupby.without_aliases(bind(condition, evolve(ctx, clause="QUALIFY", aliases=named)), named)
+    bound = bind(condition, evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY"))
+    bound = substituted(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
     within = content(bound)
     if within & AGGREGATE and over is None:
         raise ctx.env.rejected(

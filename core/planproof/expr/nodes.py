@@ -315,6 +315,21 @@ class Alias(SameValue):
 
 
 @record(frozen=True, slots=True)
+class LateralReference(SameValue):
+    """A select item's reference to an alias on its left, or to a field of it, until the item is named.
+
+    Spark names it after the last part that is written (`LateralColumnAliasReference`).
+    """
+
+    child: Expr
+    name: str
+
+    @property
+    def evidence(self) -> str | None:
+        return self.child.evidence
+
+
+@record(frozen=True, slots=True)
 class Nulled(Expr):
     """A grouping expression over grouping sets: null where a set leaves it out. To all around it, it is a column."""
 

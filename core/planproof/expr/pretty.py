@@ -164,6 +164,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.GetField: lambda e: f"{pretty(e.child)}.{e.written or e.name}",
     x.GetFieldOfElements: _field_of_elements,
     x.Alias: lambda e: f"{pretty(e.child)} AS {e.name}",
+    x.LateralReference: lambda e: f"lateralAliasReference({e.name})",
     x.Nulled: lambda e: pretty(e.expr),
     x.Sort: _sort,
     x.Window: _window,

@@ -9,7 +9,7 @@ from planproof.expr import nodes as x
 from planproof.records import evolve
 
 Change = Callable[[x.Expr], x.Expr]
-_OverChild = x.Cast | x.GetField | x.GetFieldOfElements | x.Alias | x.Sort
+_OverChild = x.Cast | x.GetField | x.GetFieldOfElements | x.Alias | x.LateralReference | x.Sort
 Go = Callable[[x.Expr, "Callable[..., x.Expr | None]"], x.Expr]
 
 
@@ -83,6 +83,7 @@ _REBUILD: dict[type, Callable[..., x.Expr]] = {
     x.GetField: _child,
     x.GetFieldOfElements: _child,
     x.Alias: _child,
+    x.LateralReference: _child,
     x.Sort: _child,
     x.Window: _window,
     x.InSubquery: _in_subquery,

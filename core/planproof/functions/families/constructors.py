@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
+from planproof.expr.nodes import Alias, Call, Expr, Literal
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.naming import given_name
 from planproof.functions.families.operators import merged
 from planproof.functions.families.rules import key_mismatch
 from planproof.functions.signature import NEVER, PURE, RAISES, Args, Coerce, Many, Mismatch
@@ -67,12 +68,8 @@ def _map_type(args: Args, conf: Conf) -> DataType:
 
 
 def _field_name(arg: Expr, at: int) -> str:
-    """`CreateStruct.create`: a named expression keeps its name, another is called by its place."""
-    if isinstance(arg, (Alias, Column, Variable, GetField, GetFieldOfElements)):
-        return arg.name
-    if isinstance(arg, Outer):
-        return arg.column.name
-    return f"col{at + 1}"
+    name = given_name(arg)
+    return f"col{at + 1}" if name is None else name
 
 
 def _struct_type(args: Args, conf: Conf) -> DataType:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Variable
+from planproof.expr.nodes import Call, Column, Expr, Literal
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.naming import given_name
 from planproof.functions.families.operators import merged
 from planproof.functions.families.rules import Pretty, is_foldable, key_mismatch
 from planproof.functions.signature import (
@@ -21,6 +22,7 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.origin import Unknown
 from planproof.records import evolve
 from planproof.types import (
     BOOLEAN,
@@ -148,13 +150,18 @@ def _sequence_type(args: Args, conf: Conf) -> DataType:
 
 
 def _zip_type(args: Args, conf: Conf) -> DataType:
-    """A named expression names its field, another is called by its place."""
+    """A named expression names its field, another is called by its place.
+
+    Raises `Unknown` for a map's value under a key that is no text: Spark 4.3 fails to name it.
+    """
     fields = []
     for at, arg in enumerate(args):
         array = arg.type
         assert isinstance(array, Array)
-        name = arg.name if isinstance(arg, (Column, Variable, GetField, GetFieldOfElements)) else str(at)
-        fields.append(StructField(name, array.element, True))
+        name = given_name(arg)
+        if name is None and isinstance(arg, Call) and arg.function.name == "getmapvalue":
+            raise Unknown("arrays_zip of a map's value under a key that is no text")
+        fields.append(StructField(str(at) if name is None else name, array.element, True))
     return Array(Struct(tuple(fields)), False)
 
 
