@@ -117,3 +117,7 @@ SELECT id, filter(items, i -> i.price > aggregate(ds, 0D, (a, d) -> a + d))[0].p
 SELECT * FROM (SELECT id, k % 2 AS odd, aggregate(items, 0D, (a, i) -> a + coalesce(i.price, 0D)) AS paid FROM rows)
 PIVOT (max(paid) FOR odd IN (0 AS even, 1 AS odd));
 SELECT id, transform(ds, x -> (size(filter(ds, y -> y > x)) + size(filter(ds, y -> y > x))) * (size(filter(ds, y -> y > x)) + size(filter(ds, y -> y > x)))) AS r FROM rows;
+SELECT name FROM rows GROUP BY name HAVING sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) > 0 OR max(exists(items, i -> i.qty > 1 AND i.price IS NULL));
+SELECT name, sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) AS s FROM rows GROUP BY name HAVING sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) > 0 ORDER BY sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) DESC, name;
+SELECT name FROM rows GROUP BY name ORDER BY sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)), name;
+SELECT name AS n, max(size(filter(items, i -> i.qty > 1))) AS m FROM rows GROUP BY name HAVING max(size(filter(items, i -> i.qty > 1))) IN (SELECT u.id FROM rows u WHERE u.id <= m);

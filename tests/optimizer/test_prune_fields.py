@@ -262,6 +262,32 @@ def test_a_field_that_is_never_null_keeps_its_flag() -> None:
     assert rewritten(sql) == "SELECT exists(firm.`a`, f -> f > 1) e FROM t"
 
 
+SUM = "sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty))"
+ZIPPED = "sum(aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a + i.price * i.qty))"
+UNNAMED = "sum(aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a + i.`1` * i.`0`))"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"SELECT k FROM t GROUP BY k HAVING {SUM} > 3", f"SELECT k FROM t GROUP BY k HAVING {UNNAMED} > 3"),
+        (f"SELECT k FROM t GROUP BY k ORDER BY {SUM}", f"SELECT k FROM t GROUP BY k ORDER BY {UNNAMED}"),
+        (
+            f"SELECT k, {SUM} AS s FROM t GROUP BY k HAVING {SUM} > 3 ORDER BY {SUM} DESC",
+            f"SELECT k, {ZIPPED} AS s FROM t GROUP BY k HAVING `s` > 3 ORDER BY `s` DESC",
+        ),
+    ],
+)
+def test_over_groups_zipped_fields_are_called_by_their_places(before: str, after: str) -> None:
+    assert rewritten(before) == after
+
+
+@pytest.mark.parametrize("item", [SUM, f"{SUM} AS id"])
+def test_an_item_that_having_repeats_and_cannot_name_is_left_alone(item: str) -> None:
+    sql = f"SELECT k, {item} FROM t GROUP BY k HAVING {SUM} > 3"
+    assert rewritten(sql) == sql
+
+
 def test_what_a_lambda_inside_another_zips_is_bound_once() -> None:
     sql = "SELECT exists(items, i -> exists(items, j -> j.qty = i.qty AND j.price > i.price)) e FROM t"
     found = optimize(plan(sql, Catalog(SOURCES)))

@@ -61,7 +61,8 @@ class Site:
     """One call that reads elements of the array `source` through the fields `paths` alone.
 
     `variables` are the ids of the lambda variables that stand for elements. `followed`: Spark prunes there by itself.
-    `repeated`: it stands in another call's lambda. `makes`: the place that the call's value is.
+    `repeated`: it stands in another call's lambda. `makes`: the place that the call's value is. `unnamed`: `arrays_zip`
+    takes no names from the columns there.
     """
 
     call: Expr
@@ -72,6 +73,7 @@ class Site:
     followed: bool = False
     repeated: bool = False
     makes: Place | None = None
+    unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class Accesses:
     (`laws.computed_before`), with the identities of the expressions that need one; `above`, `beside` and
     `computed_before` are of the node that is read. `hindered` are the places that are read above such a projection,
     with the expressions that need it. `apart`: Spark prunes under no lambda where the expression that is read stands.
+    `over_groups`: the node is HAVING or ORDER BY over an Aggregate, and `unnamed` says that an aggregate function there
+    is read.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
@@ -114,6 +118,8 @@ class Accesses:
     above: frozenset[int] = frozenset()
     beside: frozenset[int] = frozenset()
     apart: bool = False
+    over_groups: bool = False
+    unnamed: bool = False
 
     @staticmethod
     def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
@@ -192,6 +198,7 @@ class Accesses:
         self.above = frozenset().union(*(self.parted.get(id(child), ()) for child in node.children))
         self.parted[id(node)] = self._needing
         self.apart = _is_apart(node)
+        self.over_groups = _is_over_groups(node)
         if isinstance(node, p.Join):
             self._used_whole(c for c in _padded(node) if c.id in self.elements)
         for expr in node.expressions:
@@ -227,14 +234,15 @@ class Accesses:
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
-            around = self.above, self.beside, self.computed_before, self.apart
+            around = self.above, self.beside, self.computed_before, self.apart, self.over_groups
             self._plan(expr.plan)
-            self.above, self.beside, self.computed_before, self.apart = around
+            self.above, self.beside, self.computed_before, self.apart, self.over_groups = around
             self._children(expr)
         elif isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
-            before, self.apart = self.apart, True
+            before = self.apart, self.unnamed
+            self.apart, self.unnamed = True, self.over_groups
             self._children(expr)
-            self.apart = before
+            self.apart, self.unnamed = before
         elif not self._visit_sites(expr):
             found = self.column(expr)
             if found is not None:
@@ -381,7 +389,7 @@ class Accesses:
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
         followed = bool(path) and not loose and not (read and self.apart)
-        return Site(call, array, place, frozenset(paths), variables, followed, self.depth > 0)
+        return Site(call, array, place, frozenset(paths), variables, followed, self.depth > 0, unnamed=self.unnamed)
 
 
 def _is_apart(node: p.Plan) -> bool:
@@ -392,6 +400,14 @@ def _is_apart(node: p.Plan) -> bool:
     while isinstance(below, (p.Project, p.Filter, p.Named)):
         below = below.child
     return isinstance(below, p.Join)
+
+
+def _is_over_groups(node: p.Plan) -> bool:
+    while isinstance(node, (p.Filter, p.Ordered)):
+        node = node.child
+        if isinstance(node, p.Aggregate):
+            return True
+    return False
 
 
 def _value(item: Expr) -> Expr:

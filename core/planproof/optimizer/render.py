@@ -6,6 +6,7 @@ What a rule left alone is a slice of the user's text; only what a rule made is w
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -27,7 +28,7 @@ from planproof.expr import (
 )
 from planproof.expr.nodes import Span
 from planproof.functions.signature import Category
-from planproof.plan.nodes import Plan
+from planproof.plan.nodes import Aggregate, Plan
 from planproof.plan.rewrite import changed
 from planproof.types import BOOLEAN, INT
 
@@ -42,16 +43,17 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     """The spans of `text` that differ, with their new text; spans of two edits never overlap."""
     words = frozenset(w.lower() for w in re.findall(r"\w+", text))
     found: dict[Span, str] = {}
-    repeated = _repeated(before)
+    repeated, aliases = _repeated(before), _aliases(before)
     for old, new, item in changed(before, after):
         # A writer of its own: a CTE that is read twice is planned twice, and its one text must come out the same.
         writer = _Writer(text, words)
         writer.learn(old)
         made = _named(old, item, list(writer.differences(old, new)), text)
+        alias = aliases.get(item.id) if item is not None else None
         for span in repeated.get(item.id, ()) if item is not None else ():
             if span is None:
                 raise CannotRender("the text says an item again, and something else with it")
-            made.append((*span, writer.write(new, tight=True)))
+            made.append((*span, alias or writer.write(new, tight=True)))
         for start, stop, replacement in made:
             if found.setdefault((start, stop), replacement) != replacement:
                 raise CannotRender("one place in the text got two new texts")
@@ -68,6 +70,18 @@ def _repeated(plan: Plan) -> dict[int, list[Span | None]]:
     for expr in plan.all_expressions():
         if isinstance(expr, Column) and expr.repeats:
             found.setdefault(expr.id, []).append(span_of(expr))
+    return found
+
+
+def _aliases(plan: Plan) -> dict[int, str]:
+    """What HAVING and ORDER BY may call an item of an Aggregate: its alias, where its input has no such name."""
+    found: dict[int, str] = {}
+    for node in plan.walk():
+        if not isinstance(node, Aggregate):
+            continue
+        taken = Counter(c.name.lower() for c in (*node.child.output, *node.output))
+        aliases = (i for i in node.items if isinstance(i, Alias) and i.explicit and taken[i.name.lower()] == 1)
+        found.update((a.id, _quoted(a.name)) for a in aliases)
     return found
 
 

@@ -196,7 +196,8 @@ class _Attempt:
             if _differ(names):
                 function = self.registry.find("arrays_zip")
                 assert function is not None
-                return _Pruned(site.place, fields, apply(function, arrays, self.conf))
+                zipped = apply(function, arrays, self.conf)
+                return _Pruned(site.place, fields, _unnamed(zipped) if site.unnamed else zipped)
         return None
 
     def rewritten(self, expr: Expr) -> Expr:
@@ -290,6 +291,15 @@ class _Pruned:
         at = next(n for n, kept in enumerate(self.fields) if path[: len(kept)] == kept)
         rest = path[len(self.fields[at]) :]
         return rest if len(self.fields) == 1 else (at, *rest)
+
+
+def _unnamed(zipped: Expr) -> Expr:
+    """arrays_zip as HAVING and ORDER BY read it over an Aggregate: fields are called by their places."""
+    assert isinstance(zipped, Call)
+    assert isinstance(zipped.type, Array)
+    assert isinstance(zipped.type.element, Struct)
+    fields = tuple(evolve(f, name=str(at)) for at, f in enumerate(zipped.type.element.fields))
+    return evolve(zipped, type=evolve(zipped.type, element=Struct(fields)))
 
 
 def _field_array(source: Expr, path: Path) -> GetFieldOfElements:
