@@ -121,3 +121,7 @@ SELECT name FROM rows GROUP BY name HAVING sum(aggregate(items, 0D, (a, i) -> a 
 SELECT name, sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) AS s FROM rows GROUP BY name HAVING sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) > 0 ORDER BY sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)) DESC, name;
 SELECT name FROM rows GROUP BY name ORDER BY sum(aggregate(items, 0D, (a, i) -> a + i.price * i.qty)), name;
 SELECT name AS n, max(size(filter(items, i -> i.qty > 1))) AS m FROM rows GROUP BY name HAVING max(size(filter(items, i -> i.qty > 1))) IN (SELECT u.id FROM rows u WHERE u.id <= m);
+SELECT id, e FROM rows LATERAL VIEW OUTER explode(transform(items, i -> concat(i.sku, '!'))) x AS e;
+SELECT id, inline(transform(filter(items, i -> i.qty > 1), i -> struct(i.qty AS q, i.price AS p))) FROM rows;
+SELECT id, posexplode_outer(filter(items, i -> i.qty >= 1).price) FROM rows;
+SELECT id FROM rows ORDER BY size(transform(items, i -> i.qty * 2)), id;

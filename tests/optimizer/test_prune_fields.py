@@ -146,6 +146,22 @@ def test_columns_of_kept_elements_are_followed(before: str, after: str) -> None:
             "SELECT i.qty, i.price FROM t LATERAL VIEW explode(arrays_zip(box.items.`qty`, box.items.`price`)) x AS i"
             " WHERE i.qty > 1",
         ),
+        (
+            "a generator",
+            "SELECT explode(transform(items, i -> lower(i.sku))) e FROM t",
+            "SELECT explode(transform(items.`sku`, i -> lower(i))) e FROM t",
+        ),
+        (
+            "a generator, over a path",
+            "SELECT e FROM t LATERAL VIEW explode(filter(items, i -> i.qty > 1).price) x AS e",
+            "SELECT e FROM t LATERAL VIEW"
+            " explode(filter(arrays_zip(items.`qty`, items.`price`), i -> i.qty > 1).price) x AS e",
+        ),
+        (
+            "a sort",
+            "SELECT id FROM t ORDER BY transform(items, i -> i.qty * 2)",
+            "SELECT id FROM t ORDER BY transform(items.`qty`, i -> i * 2)",
+        ),
     ],
 )
 def test_spark_does_not_prune_by_itself_in_these_places(why: str, before: str, after: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof.analysis.binding import unresolved
-from planproof.analysis.checks import Subquery
+from planproof.analysis.checks import Subquery, is_grouping
 from planproof.analysis.context import Aliases, Context
 from planproof.analysis.groupby import aliases_of
 from planproof.analysis.scope import Scope, ambiguous
@@ -147,7 +147,7 @@ class Aggregated:
             if negated is not None:
                 return evolve(e, args=(evolve(negated, span=None, repeats=True),))
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
-            self.extended = True
+            self.extended |= not is_grouping(e)
             return e
         if isinstance(e, Column):
             return self._by_name(e, node, ctx)

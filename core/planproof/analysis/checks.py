@@ -53,6 +53,11 @@ def holds_aggregate(expr: Expr) -> bool:
     return bool(content(expr) & AGGREGATE)
 
 
+def is_grouping(expr: Expr) -> bool:
+    """Whether it is `grouping(..)` or `grouping_id(..)`: a column that the Aggregate has anyhow."""
+    return isinstance(expr, Call) and expr.function.name in ("grouping", "grouping_id")
+
+
 def holds_window(expr: Expr) -> bool:
     return bool(content(expr) & WINDOW)
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 
 from planproof.analysis.aggregated import Aggregated, Keys, plain_outer_columns
 from planproof.analysis.binding import bind
-from planproof.analysis.checks import correlated, first_window_in_aggregate, refuse_in_filter, refuse_outer
+from planproof.analysis.checks import (
+    correlated,
+    first_window_in_aggregate,
+    holds_window,
+    is_grouping,
+    refuse_in_filter,
+    refuse_outer,
+)
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import nulled, proved_by_groups
 from planproof.analysis.groupby import Sets, group_expressions, unaliased
@@ -80,6 +87,9 @@ def _having(
     node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
     named = over.names(ctx, every=True)
+    for found in named.values():
+        # Windows are computed above HAVING.
+        found[:] = [a for a in found if not holds_window(a.child)]
     ctx = evolve(ctx, clause="HAVING", over=empty(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
@@ -165,7 +175,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
 def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in expr.walk():
-        if not isinstance(call, Call) or call.function.name not in ("grouping", "grouping_id"):
+        if not isinstance(call, Call) or not is_grouping(call):
             continue
         if call.function.name == "grouping" and call.args[0] not in Keys(groups):
             raise ctx.env.rejected(

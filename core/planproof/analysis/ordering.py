@@ -13,13 +13,16 @@ from planproof.analysis.checks import (
     AGGREGATE,
     OUTER,
     SUBQUERY,
+    WINDOW,
     content,
     correlated,
+    is_grouping,
     refuse_generator,
     refuse_outer,
 )
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.groupby import aliases_of, without_aliases
+from planproof.analysis.literals import NULL
 from planproof.analysis.modifiers import is_random
 from planproof.analysis.orderable import refuse_sort_key
 from planproof.analysis.scope import Scope
@@ -29,6 +32,7 @@ from planproof.analysis.windows import sort_keys
 from planproof.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof.expr.nodes import Exists
 from planproof.expr.pretty import pretty
+from planproof.expr.rewrite import transform_up
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Limit, Ordered, Plan
 from planproof.records import evolve
@@ -67,7 +71,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
         return plan
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    if any(isinstance(e, Column) for e in count.walk()) or is_random(count):
+    if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_random(count):
         raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     if not is_integral(count.type):
         raise env.rejected(
@@ -90,6 +94,11 @@ def _value(count: Expr) -> object:
     while type(count).__name__ == "Cast":
         count = count.children[0]
     return getattr(count, "value", 0)
+
+
+def _without_grouping(key: Expr) -> Expr:
+    """The key without `grouping(..)`, which is in reach of every sort over the Aggregate."""
+    return transform_up(key, lambda e: NULL if is_grouping(e) else e)
 
 
 @dataclass(slots=True)
@@ -198,7 +207,7 @@ class _Clause:
             if error.condition == "AMBIGUOUS_REFERENCE" and not self._input_tells(node, block):
                 raise
         else:
-            if block is None or block.over is None or not content(key) & AGGREGATE:
+            if block is None or block.over is None or block.distinct or not content(key) & AGGREGATE:
                 return key
             if not out_of_reach:
                 block.over.refuse_computed(key, self.node, block.ctx)
@@ -231,7 +240,7 @@ class _Clause:
         return key
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
-        """A sort takes no aggregate, no generator, and few subqueries (`CheckAnalysis`)."""
+        """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
         found = 0
         for key in keys:
             found |= content(key)
@@ -242,13 +251,21 @@ class _Clause:
             refuse_outer([k.child for k in keys], self.word, self.node, self.env)
         if found & SUBQUERY:
             self._refuse_subqueries(keys)
-        if found & AGGREGATE and (self.block is None or self.block.over is None or out_of_reach):
-            shown = next(k for k in keys if content(k) & AGGREGATE)
+        shown = next((k for k in keys if self._is_refused(k, out_of_reach)), None)
+        if shown is not None:
             raise self.env.rejected(
                 "UNSUPPORTED_EXPR_FOR_OPERATOR",
                 f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".',
                 self.node,
             )
+
+    def _is_refused(self, key: Sort, out_of_reach: bool) -> bool:
+        """Whether the key computes what only the block itself could."""
+        block = self.block
+        if block is None or block.over is None:
+            return bool(content(key) & (AGGREGATE | WINDOW))
+        within = content(_without_grouping(key.child))
+        return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:
         category = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"

@@ -13,7 +13,7 @@ from planproof.plan.nodes import Pivot, Plan, Project, SetOperation
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
 from planproof.types.casts import can_cast
-from planproof.types.coercion import common
+from planproof.types.coercion import wider_without_strings
 from planproof.types.nodes import INTEGRAL
 
 
@@ -133,7 +133,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         )
     targets = []
     for at, name in enumerate(names):
-        target = common([members[at].type for members in sets], ansi=env.conf.ansi)
+        target = wider_without_strings([members[at].type for members in sets], ansi=env.conf.ansi)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             raise env.rejected(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof.analysis import generators, groupby, grouping, timewindows
-from planproof.analysis.aggregated import Aggregated
+from planproof.analysis.aggregated import Aggregated, unresolved_over
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import (
     AGGREGATE,
@@ -358,9 +358,25 @@ def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
     return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
 
 
+def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node, ctx: Context) -> None:
+    """QUALIFY over an Aggregate reaches its output and what it groups by, in aggregate functions too."""
+    shown = {column_of(i).id for i in items.exprs}
+    pending = [bound]
+    while pending:
+        expr = pending.pop()
+        if expr in over.keys:
+            continue
+        if isinstance(expr, Column) and expr.id not in shown:
+            raise unresolved_over(expr, items.exprs, node, ctx)
+        pending += expr.children
+
+
 def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
     bound = bind(condition, evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY"))
-    bound = substituted(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
+    if over is not None:
+        _refuse_ungrouped(bound, items, over, condition, ctx)
+    else:
+        bound = substituted(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
     within = content(bound)
     if within & AGGREGATE and over is None:
         raise ctx.env.rejected(

@@ -393,7 +393,12 @@ class Accesses:
 
 
 def _is_apart(node: p.Plan) -> bool:
-    """Whether Spark prunes under no lambda of the node, which stands above a join. A Filter's tests it moves below."""
+    """Whether Spark prunes under no lambda of the node: a generator's, a sort key's, one's above a join.
+
+    A Filter's tests it moves below.
+    """
+    if isinstance(node, (p.Generate, p.Ordered)):
+        return True
     if not isinstance(node, (p.Project, p.Aggregate)):
         return False
     below: p.Plan = node.child

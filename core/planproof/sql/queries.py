@@ -15,6 +15,8 @@ _SETS: dict[str, type[q.SetOperation]] = {
     "INTERSECT": q.Intersect,
 }
 
+_ORDERINGS = frozenset(("order", "sort", "distribute", "cluster"))
+
 _DELIMITERS = (
     ("FIELDS", "TERMINATED", "BY"),
     ("ESCAPED", "BY"),
@@ -300,7 +302,7 @@ class QueryGrammar(PipeGrammar):
 
     def organization(self, node: q.Node) -> None:
         """Spark's `queryOrganization`: ORDER BY, CLUSTER BY, DISTRIBUTE BY, SORT BY, WINDOW, LIMIT, OFFSET."""
-        start = self.start
+        first = start = self.start
         if self.skip_all("ORDER", "BY"):
             node.put("order", self.placed(q.Order(expressions=self.ordered()), start))
         start = self.start
@@ -312,6 +314,13 @@ class QueryGrammar(PipeGrammar):
         start = self.start
         if self.skip_all("SORT", "BY"):
             node.put("sort", self.placed(q.Sort(expressions=self.ordered()), start))
+        if len(given := node.args.keys() & _ORDERINGS) > 1 and given != {"distribute", "sort"}:
+            self.later(
+                "UNSUPPORTED_FEATURE.COMBINATION_QUERY_RESULT_CLAUSES",
+                "The feature is not supported: Combination of ORDER BY/SORT BY/DISTRIBUTE BY/CLUSTER BY.",
+                first,
+                self.stop,
+            )
         if self.kind == "WINDOW" and self.clause_follows():
             node.put("windows", [*node.args.get("windows", []), *self.windows()])
         self._limits(node)

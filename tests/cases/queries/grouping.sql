@@ -12,4 +12,12 @@ SELECT first(name), last(name), any_value(name) FROM customers;
 SELECT stddev(balance), variance(balance) FROM customers;
 SELECT transform(arr, x -> x + 1) AS r, count(*) FROM t GROUP BY ROLLUP(transform(arr, y -> y + 1));
 SELECT 1 + id, grouping(id + 1) FROM sure GROUP BY CUBE(id + 1);
-SELECT id + 1 AS k, row_number() OVER (ORDER BY id + 1) AS n FROM sure GROUP BY ROLLUP(id + 1) HAVING id + 1 > 0 ORDER BY id + 1
+SELECT id + 1 AS k, row_number() OVER (ORDER BY id + 1) AS n FROM sure GROUP BY ROLLUP(id + 1) HAVING id + 1 > 0 ORDER BY id + 1;
+SELECT b, c, count(*) FROM t GROUP BY CUBE (b, c) HAVING max(a) > 0 ORDER BY grouping_id(b, c);
+SELECT b, count(*) FROM t GROUP BY CUBE (b, c) HAVING max(a) > 0 ORDER BY grouping(c), b;
+SELECT b, count(*) FROM t GROUP BY CUBE (b, c) HAVING grouping(b) = 0 ORDER BY grouping(c);
+SELECT b, count(*) FROM t GROUP BY CUBE (b, c) HAVING grouping(b) = 0 ORDER BY count(*);
+SELECT b, count(*) FROM t GROUP BY CUBE (b, c) HAVING max(a) > 0 ORDER BY grouping(b) + max(a);
+SELECT b, grouping(b) AS g, rank() OVER (ORDER BY count(*)) FROM t GROUP BY CUBE (b, c) ORDER BY grouping(c);
+SELECT b, count(*) FROM t GROUP BY b ORDER BY grouping(b);
+SELECT b FROM t ORDER BY grouping(b);

@@ -88,8 +88,14 @@ def _block(plan: p.Plan) -> str | None:
     inner = _block(plan.child) if isinstance(plan, p.Filter) else None
     if inner is None or not isinstance(plan, p.Filter):
         return None
-    having = isinstance(plan.child, p.Aggregate) and not _windowed(plan.condition)
+    having = isinstance(plan.child, p.Aggregate) and not _names_window(plan.condition, plan.child.items)
     return f"{inner} {'HAVING' if having else 'QUALIFY'} {text(plan.condition)}"
+
+
+def _names_window(condition: x.Expr, items: Sequence[x.Expr]) -> bool:
+    """Whether the condition computes a window, or names an item that does."""
+    windows = {i.id for i in items if isinstance(i, x.Alias) and _windowed(i)}
+    return _windowed(condition) or any(isinstance(e, x.Column) and e.id in windows for e in condition.walk())
 
 
 def _windowed(expr: x.Expr) -> bool:
