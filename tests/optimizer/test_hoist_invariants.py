@@ -206,15 +206,8 @@ def test_what_having_and_order_by_repeat_is_rewritten_with_the_item(again: str) 
     item = "transform(xs, x -> concat(x, upper(name)))"
     new = "transform(array(upper(name)), v1 -> transform(xs, x -> concat(x, v1)))[0]"
     sql = "SELECT {} AS r, count(*) AS n FROM t GROUP BY r HAVING size({}) > 1 ORDER BY size({}), r"
-    assert rewritten(sql.format(item, again, again)) == (sql.format(new, "`r`", "`r`"), ("hoist_invariants",))
+    assert rewritten(sql.format(item, again, again)) == (sql.format(new, new, new), ("hoist_invariants",))
     assert plan(sql.format(item, again, again), Catalog(SOURCES)).schema.names == ("r", "n")
-
-
-def test_having_repeats_the_new_text_where_the_alias_would_mean_the_input() -> None:
-    item = "max(transform(xs, x -> concat(x, upper(name))))"
-    new = "max(transform(array(upper(name)), v1 -> transform(xs, x -> concat(x, v1)))[0])"
-    sql = "SELECT {} AS name FROM t GROUP BY id HAVING size({}) > 1"
-    assert rewritten(sql.format(item, item)) == (sql.format(new, new), ("hoist_invariants",))
 
 
 def test_an_item_without_a_name_that_order_by_repeats_keeps_its_name() -> None:

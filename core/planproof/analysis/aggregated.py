@@ -82,8 +82,8 @@ class Aggregated:
 
     `expanded` are the computed keys of grouping sets, which an Expand makes columns of under their printed names.
     `extended` says that HAVING made the Aggregate compute more than its items, or that windows stand among these. Spark
-    then hides the Aggregate under a projection, and ORDER BY reaches its grouping columns but neither other grouping
-    expressions nor its aggregates.
+    then hides the Aggregate under a projection, and ORDER BY reaches its grouping columns and `grouping(..)`, but
+    neither other grouping expressions nor its aggregates.
     """
 
     keys: Keys
@@ -166,6 +166,15 @@ class Aggregated:
         return named[0]
 
     def _check_outer(self, subquery: Subquery, shown: set[int], node: q.Node, ctx: Context) -> None:
+        made = {i.id for i in self.items if isinstance(i, Alias)}
+        plain = {c.id for c in plain_outer_columns(subquery)}
+        for column in (o.column for o in outer_references(subquery.plan)):
+            if column.id in made and column.id not in plain:
+                raise ctx.env.rejected(
+                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
+                    node,
+                )
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
                 raise ctx.env.rejected(

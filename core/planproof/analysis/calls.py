@@ -13,7 +13,7 @@ from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import modified, ordered_arguments, refuse_modifiers
-from planproof.analysis.scope import LambdaScope, Scope
+from planproof.analysis.scope import LambdaScope
 from planproof.analysis.stars import expand, is_star
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
@@ -388,25 +388,25 @@ def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr 
 
 def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
     """Over an Aggregate, where Spark keeps its input's names apart (`TempResolvedColumn`), they name no field."""
-    if ctx.over is None:
+    nodes = node.args["expressions"]
+    if ctx.shown is None:
         return None
+    if any(is_star(n, ctx) for n in nodes):
+        raise ctx.env.unknown("a star in arrays_zip over an aggregation", node)
     found = plain_call(node, ctx)
     given = found.type
     assert isinstance(given, Array)
     assert isinstance(given.element, Struct)
-    nodes = node.args["expressions"]
-    if len(nodes) != len(found.args):
-        raise ctx.env.unknown("a star in arrays_zip over an aggregation", node)
-    apart = [_is_apart(name_parts(bare(n)), a, ctx.over, ctx) for n, a in zip(nodes, found.args)]
-    fields = (evolve(f, name=str(at)) if apart[at] else f for at, f in enumerate(given.element.fields))
+    unnamed = [_means_input(name_parts(bare(n)), a, ctx) for n, a in zip(nodes, found.args)]
+    fields = (evolve(f, name=str(at)) if unnamed[at] else f for at, f in enumerate(given.element.fields))
     return evolve(found, type=Array(Struct(tuple(fields)), given.contains_null))
 
 
-def _is_apart(parts: tuple[str, ...], expr: Expr, over: Scope, ctx: Context) -> bool:
-    """Whether a dotted name means the Aggregate's input, or a field of that."""
+def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:
+    """Whether a dotted name over an Aggregate means its input, or a field of that."""
     while isinstance(expr, (GetField, GetFieldOfElements, Call)) and expr.children:
         expr = expr.children[0]
-    if not parts or not isinstance(expr, Column) or over.matches(parts)[0]:
+    if not parts or not isinstance(expr, Column) or (ctx.shown is not None and ctx.shown.matches(parts)[0]):
         return False
     made = {a.id for found in (ctx.aliases or {}).values() for a in found}
     return expr.id not in made

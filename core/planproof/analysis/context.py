@@ -133,10 +133,10 @@ class Aliases(dict[str, list[Alias]]):
 class Context:
     """Where one expression is bound.
 
-    `aliases` are the select items to the left (lateral column aliases). `place_name` is the clause, for messages.
-    `windows` are the named windows of the block; `grouping` the grouping expressions that `grouping()` may name;
-    `time_windows` the columns that stand for `window(..)`. `over`: the expression stands over an Aggregate, whose input
-    it names; a name of this scope means the output.
+    `aliases` are the select items to the left (lateral column aliases); in HAVING and ORDER BY all of them.
+    `place_name` is the clause, for messages. `windows` are the named windows of the block; `grouping` the grouping
+    expressions that `grouping()` may name; `time_windows` the columns that stand for `window(..)`. `shown`: the
+    expression stands over an Aggregate, whose input it names; a name of this scope means the output.
     """
 
     env: Environment
@@ -147,16 +147,14 @@ class Context:
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
-    over: Scope | None = None
+    shown: Scope | None = None
 
     @property
     def conf(self) -> Conf:
         return self.env.conf
 
     def with_aliases(self, aliases: Aliases) -> Context:
-        return Context(
-            self.env, self.scope, self.lambdas, aliases, self.windows, self.clause, self.grouping, self.time_windows
-        )
+        return evolve(self, aliases=aliases)
 
     def within_lambda(self, lambdas: LambdaScope) -> Context:
         return evolve(self, lambdas=lambdas)

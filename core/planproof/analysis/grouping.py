@@ -90,7 +90,7 @@ def _having(
     for found in named.values():
         # Windows are computed above HAVING.
         found[:] = [a for a in found if not holds_window(a.child)]
-    ctx = evolve(ctx, clause="HAVING", over=empty(None, ctx.conf))
+    ctx = evolve(ctx, clause="HAVING", shown=empty(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
     bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))

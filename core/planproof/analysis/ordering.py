@@ -21,7 +21,7 @@ from planproof.analysis.checks import (
     refuse_outer,
 )
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.groupby import aliases_of, without_aliases
+from planproof.analysis.groupby import aliases_of
 from planproof.analysis.literals import NULL
 from planproof.analysis.modifiers import is_random
 from planproof.analysis.orderable import refuse_sort_key
@@ -96,9 +96,9 @@ def _value(count: Expr) -> object:
     return getattr(count, "value", 0)
 
 
-def _without_grouping(key: Expr) -> Expr:
-    """The key without `grouping(..)`, which is in reach of every sort over the Aggregate."""
-    return transform_up(key, lambda e: NULL if is_grouping(e) else e)
+def _beside_grouping(key: Expr) -> int:
+    """What stands in the key but `grouping(..)`, which is in reach of every sort over the Aggregate."""
+    return content(transform_up(key, lambda e: NULL if is_grouping(e) else e))
 
 
 @dataclass(slots=True)
@@ -225,10 +225,10 @@ class _Clause:
         over = block.over
         named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
         output = None if over is None or out_of_reach else self._over_output().scope
-        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows, over=output)
+        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows, shown=output)
         key = sort_keys([node], ctx)[0]
         if over is None:
-            return evolve(key, child=without_aliases(key.child, named))
+            return key
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
             return evolve(key, child=over.settled(key.child, node, self.node, block.ctx))
@@ -264,7 +264,7 @@ class _Clause:
         block = self.block
         if block is None or block.over is None:
             return bool(content(key) & (AGGREGATE | WINDOW))
-        within = content(_without_grouping(key.child))
+        within = _beside_grouping(key.child)
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:

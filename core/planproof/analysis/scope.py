@@ -25,8 +25,9 @@ class Scope:
     """The columns that expressions of one query block may name.
 
     `hidden` are columns that a name reaches only where no other column has it (the other side's keys of a USING join,
-    what a generator of the same SELECT makes). `outer` is the scope of the enclosing query; a column found there is
-    correlated. `aggregated` says that the enclosing query's aggregates can be named from a subquery (in HAVING).
+    what a generator of the same SELECT makes, the items under HAVING, the input under QUALIFY). `outer` is the scope of
+    the enclosing query; a column found there is correlated. `aggregated` says that the enclosing query's aggregates can
+    be named from a subquery (in HAVING).
     """
 
     columns: tuple[Column, ...]

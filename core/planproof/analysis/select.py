@@ -19,6 +19,7 @@ from planproof.analysis.checks import (
     content,
     contents,
     holds_aggregate,
+    holds_window,
     of_outer_columns_only,
     refuse_in_filter,
     refuse_nested_generator,
@@ -348,14 +349,26 @@ def aggregated(node: q.Node, items: Items, child: Plan, ctx: Context) -> tuple[P
 def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
     """What QUALIFY can name: the input, then the items.
 
-    Where `windows` stand among the items, Spark has put the others below them by then, with the columns that the
+    Where `windows` stand among the items, Spark has put the others below them by then, with the columns that items with
     windows take: these come first. Source: `ResolveQualify`, `ExtractWindowExpressions`.
     """
     output = tuple(map(column_of, items.exprs))
     if not windows:
         return evolve(scope, hidden=(*scope.hidden, *output))
-    taken = (c for c in _window_columns(items.exprs) if isinstance(c, Column))
+    taken = (c for i in items.exprs if holds_window(i) for c in _beside_windows(i))
     return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
+
+
+def _beside_windows(expr: Expr) -> Iterator[Column]:
+    """The columns that an expression hands on to windows or computes with above them."""
+    if isinstance(expr, Column):
+        yield expr
+    elif isinstance(expr, Window):
+        parts = (*expr.call.children, *expr.partition, *(o.child for o in expr.order))
+        yield from (p for p in parts if isinstance(p, Column))
+    else:
+        for child in expr.children:
+            yield from _beside_windows(child)
 
 
 def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node, ctx: Context) -> None:

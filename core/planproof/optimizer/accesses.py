@@ -99,8 +99,8 @@ class Accesses:
     (`laws.computed_before`), with the identities of the expressions that need one; `above`, `beside` and
     `computed_before` are of the node that is read. `hindered` are the places that are read above such a projection,
     with the expressions that need it. `apart`: Spark prunes under no lambda where the expression that is read stands.
-    `over_groups`: the node is HAVING or ORDER BY over an Aggregate, and `unnamed` says that an aggregate function there
-    is read.
+    `over_groups`: the node is HAVING or ORDER BY over an Aggregate; `unnamed`: what is read stands in an aggregate
+    function there.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
@@ -234,9 +234,10 @@ class Accesses:
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
-            around = self.above, self.beside, self.computed_before, self.apart, self.over_groups
+            around = self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed
+            self.unnamed = False
             self._plan(expr.plan)
-            self.above, self.beside, self.computed_before, self.apart, self.over_groups = around
+            self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed = around
             self._children(expr)
         elif isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
             before = self.apart, self.unnamed

@@ -53,7 +53,7 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
         for span in repeated.get(item.id, ()) if item is not None else ():
             if span is None:
                 raise CannotRender("the text says an item again, and something else with it")
-            made.append((*span, alias or writer.write(new, tight=True)))
+            made.append((*span, alias if alias and _names_fields(new) else writer.write(new, tight=True)))
         for start, stop, replacement in made:
             if found.setdefault((start, stop), replacement) != replacement:
                 raise CannotRender("one place in the text got two new texts")
@@ -73,14 +73,22 @@ def _repeated(plan: Plan) -> dict[int, list[Span | None]]:
     return found
 
 
+def _names_fields(expr: Expr) -> bool:
+    """Whether the text means another expression over an Aggregate: `arrays_zip` takes no names from columns there."""
+    return any(isinstance(e, Call) and e.function.name == "arrays_zip" for e in expr.walk())
+
+
 def _aliases(plan: Plan) -> dict[int, str]:
-    """What HAVING and ORDER BY may call an item of an Aggregate: its alias, where its input has no such name."""
+    """What HAVING and ORDER BY may call an item of an Aggregate: its alias, where nothing else has the name."""
     found: dict[int, str] = {}
+    lambdas = (e for e in plan.all_expressions() if isinstance(e, Lambda))
+    variables = {p.name.lower() for function in lambdas for p in function.parameters}
     for node in plan.walk():
         if not isinstance(node, Aggregate):
             continue
         taken = Counter(c.name.lower() for c in (*node.child.output, *node.output))
         aliases = (i for i in node.items if isinstance(i, Alias) and i.explicit and taken[i.name.lower()] == 1)
+        aliases = (a for a in aliases if a.name.lower() not in variables)
         found.update((a.id, _quoted(a.name)) for a in aliases)
     return found
 

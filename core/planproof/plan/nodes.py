@@ -10,7 +10,17 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from planproof.expr.nodes import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof.expr.nodes import (
+    Call,
+    Column,
+    Exists,
+    Expr,
+    InSubquery,
+    LateralReference,
+    ScalarSubquery,
+    Sort,
+    column_of,
+)
 from planproof.records import evolve, record
 from planproof.schema import LogicalField, LogicalSchema
 
@@ -356,6 +366,8 @@ def not_null_columns(condition: Expr) -> set[int]:
     """
     if isinstance(condition, InSubquery):
         return {i for value in condition.values for i in strict_columns(value)}
+    if isinstance(condition, LateralReference):
+        return not_null_columns(condition.child)
     if not isinstance(condition, Call):
         return {condition.id} if isinstance(condition, Column) else set()
     name = condition.function.name
@@ -384,6 +396,6 @@ def strict_columns(expr: Expr) -> set[int]:
     if isinstance(expr, Column):
         return {expr.id}
     strict = isinstance(expr, Call) and expr.function.null_intolerant
-    if strict or type(expr).__name__ in ("Cast", "GetField"):
+    if strict or type(expr).__name__ in ("Cast", "GetField", "LateralReference"):
         return {i for child in expr.children for i in strict_columns(child)}
     return set()

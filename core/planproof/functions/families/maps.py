@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Column, Expr, Literal
+from planproof.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.naming import given_name
@@ -167,11 +167,15 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
 
 def _null_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     """A NULL counts as an array of nothing, and keeps the name that it has."""
-    empty = Array(VOID, True)
-    return [
-        evolve(a, type=empty) if isinstance(a, Column) and a.type == VOID else Literal(None, empty, "NULL") if a.type == VOID else a
-        for a in args
-    ]
+    return [_empty(a) if a.type == VOID else a for a in args]
+
+
+def _empty(arg: Expr) -> Expr:
+    if isinstance(arg, (Column, GetField)):
+        return evolve(arg, type=Array(VOID, True))
+    if isinstance(arg, LateralReference):
+        return evolve(arg, child=_empty(arg.child))
+    return Literal(None, Array(VOID, True), "NULL")
 
 
 def _seeded(args: list[Expr], conf: Conf) -> list[Expr]:

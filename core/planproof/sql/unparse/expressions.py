@@ -161,8 +161,11 @@ def _zipped(call: x.Call) -> list[str]:
     """The arguments of arrays_zip, which takes the names of its fields from those that are columns or fields."""
     assert isinstance(call.type, Array)
     assert isinstance(call.type.element, Struct)
-    named = zip(call.args, call.type.element.names)
-    return [f"(named_struct({string(n)}, {text(a)})).{quoted(n)}" if _names(a) else text(a) for a, n in named]
+    texts = []
+    for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
+        plain = name == str(at) and not _names(arg)
+        texts.append(text(arg) if plain else f"(named_struct({string(name)}, {text(arg)})).{quoted(name)}")
+    return texts
 
 
 def _names(expr: x.Expr) -> bool:
