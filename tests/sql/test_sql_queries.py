@@ -115,11 +115,10 @@ def test_pivot_and_unpivot() -> None:
 def test_clauses_of_a_select() -> None:
     select = parse(
         "SELECT /*+ BROADCAST(t), MERGE */ DISTINCT a FROM t WHERE b GROUP BY a HAVING c "
-        "WINDOW w AS (ORDER BY d ROWS 1 PRECEDING) QUALIFY e ORDER BY a DESC NULLS LAST, b "
-        "CLUSTER BY c DISTRIBUTE BY d SORT BY e LIMIT ALL OFFSET 2"
+        "WINDOW w AS (ORDER BY d ROWS 1 PRECEDING) QUALIFY e ORDER BY a DESC NULLS LAST, b LIMIT ALL OFFSET 2"
     )
     present = {key for key, value in select.args.items() if value}
-    tail = "group having windows qualify order cluster distribute sort limit offset"
+    tail = "group having windows qualify order limit offset"
     assert sorted(present) == sorted(f"expressions hint distinct from_ where {tail}".split())
     assert [h.name for h in select.args["hint"].expressions] == ["BROADCAST", "MERGE"]
     first, second = select.args["order"].expressions
@@ -127,6 +126,28 @@ def test_clauses_of_a_select() -> None:
     spec = select.args["windows"][0].args["spec"]
     assert (spec.args["kind"], spec.args["start"].this, spec.args["start_side"]) == ("ROWS", "1", "PRECEDING")
     assert select.args["limit"].expression.name == "ALL"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("DISTRIBUTE BY a SORT BY b DESC", ["distribute", "sort"]),
+        ("CLUSTER BY a", ["cluster"]),
+        ("DISTRIBUTE BY a", ["distribute"]),
+    ],
+)
+def test_clauses_that_arrange_rows(text: str, kinds: list[str]) -> None:
+    select = parse(f"SELECT a, b FROM t {text}")
+    assert [key for key in ("order", "cluster", "distribute", "sort") if select.args.get(key)] == kinds
+
+
+@pytest.mark.parametrize(
+    "text", ["ORDER BY a SORT BY b", "ORDER BY a DISTRIBUTE BY b", "CLUSTER BY a SORT BY b", "ORDER BY a CLUSTER BY b"]
+)
+def test_one_way_of_arranging_rows(text: str) -> None:
+    with pytest.raises(AnalysisError) as refused:
+        parse(f"SELECT a, b FROM t {text}")
+    assert refused.value.condition == "UNSUPPORTED_FEATURE.COMBINATION_QUERY_RESULT_CLAUSES"
 
 
 @pytest.mark.parametrize(
