@@ -87,6 +87,7 @@ def test_broken_models_leave_what_stood_there(project: Any) -> None:
         assert tables(project) == {*NAMES, "free"}
 
 
+@pytest.mark.conformance
 def test_a_column_is_added_with_the_rows(project: Any) -> None:
     assert run(project, "free", bad="wide").success, project.results
     assert project.rows("free") == [(0, "a", 1), (0, "a", None), (1, "b", 1), (1, "b", None)]

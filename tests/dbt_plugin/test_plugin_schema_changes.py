@@ -103,6 +103,7 @@ def test_once_grown_the_next_delta_is_an_ordinary_one(dbt: Any, models: list[str
     assert all("PP607" not in str(dbt.reports[n]["findings"]) for n in grown)
 
 
+@pytest.mark.conformance
 def test_an_audit_that_fails_leaves_the_schema(dbt: Any) -> None:
     """The new column is promised NOT NULL and holds a null: found after the delta was staged."""
     dbt.write(
@@ -131,6 +132,7 @@ def test_an_audit_that_fails_leaves_the_schema(dbt: Any) -> None:
     assert dbt.rows("promised") == [(0, "n"), (1, "n"), (1, None), (2, "n")]
 
 
+@pytest.mark.conformance
 def test_overwriting_without_partitions_replaces_all_of_them_as_dbt_does(dbt: Any) -> None:
     """STATIC is Spark's default: the whole table goes, whatever partitions the delta holds."""
     for guarded, name in ((False, "plain"), (True, "gated")):

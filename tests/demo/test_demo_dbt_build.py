@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -21,6 +23,7 @@ def build(project: Path, *args: str, **variables: str) -> dict[str, str]:
     return {r.node.name: str(r.status) for r in result.result.results}
 
 
+@pytest.mark.conformance
 def test_a_broken_change_leaves_the_published_rows(spark: SparkSession, schema: str, project: Path) -> None:
     """Healthy, broken, healthy again, with all data tests; incremental models run for a second time in between."""
     healthy = build(project)

@@ -231,6 +231,7 @@ PIPED = f"""{HEAD}
 """
 
 
+@pytest.mark.conformance
 def test_another_interpreter_does_the_work(run_dag: Callable[..., Any], spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     spark.sql("select cast(null as bigint) as id").write.parquet(path)

@@ -112,6 +112,7 @@ def test_a_name_of_a_column_is_a_name_or_an_error(
         assert spark.table(table).count() == 2
 
 
+@pytest.mark.conformance
 def test_a_value_of_a_partition_is_a_value(guard: Guard, room: Path, database: str, spark: Any) -> None:
     values = [name for name in COLUMNS if len(name) < 100]
     rows = ", ".join("({}, '{}')".format(i, v.replace("\\", "\\\\").replace("'", "\\'")) for i, v in enumerate(values))

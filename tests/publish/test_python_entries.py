@@ -9,6 +9,7 @@ import pytest
 
 from planproof import Contract, Guard, Model, Verdict
 
+SLOW = pytest.mark.conformance
 CONTRACT = Contract([("n", "bigint", False), ("s", "struct<a:string NOT NULL>", True)])
 
 
@@ -78,7 +79,7 @@ def given(how: str) -> Any:
     return {"mapInArrow": arrow, "mapInPandas": pandas, "applyInPandas": groups}[how]
 
 
-@pytest.mark.parametrize("how", ["mapInArrow", "mapInPandas", "applyInPandas"])
+@pytest.mark.parametrize("how", ["mapInArrow", "applyInPandas", pytest.param("mapInPandas", marks=SLOW)])
 def test_what_a_python_function_claims_is_counted(spark: Any, database: str, how: str) -> None:
     one = spark.range(1, numPartitions=1)
     source = one.groupBy("id") if how == "applyInPandas" else one
@@ -114,10 +115,10 @@ def published(spark: Any, name: str, sql: str) -> Any:
 @pytest.mark.parametrize(
     "sql",
     [
-        "select n from made",
+        pytest.param("select n from made", marks=SLOW),
         "select a.n from made a join made b on a.n = b.n",
         "with m as (select n from made where n is not null) select n from m union all select n from m where n > 5",
-        "select max(n) over (partition by k) as n from made order by n limit 2",
+        pytest.param("select max(n) over (partition by k) as n from made order by n limit 2", marks=SLOW),
     ],
 )
 def test_a_function_is_watched_in_the_run_that_writes(spark: Any, database: str, tmp_path: Path, sql: str) -> None:
@@ -132,7 +133,11 @@ def test_a_function_is_watched_in_the_run_that_writes(spark: Any, database: str,
 
 
 @pytest.mark.parametrize(
-    "sql", ["select k as n from made where n is not null and k is not null", "select n from made where n > 1"]
+    "sql",
+    [
+        "select k as n from made where n is not null and k is not null",
+        pytest.param("select n from made where n > 1", marks=SLOW),
+    ],
 )
 def test_no_condition_hides_a_null_from_the_watch(spark: Any, database: str, tmp_path: Path, sql: str) -> None:
     calls(spark, tmp_path / "log", [1, None, 3]).createOrReplaceTempView("made")
@@ -150,7 +155,9 @@ def test_rows_that_feed_a_function_are_watched_too(spark: Any, database: str, fe
     assert (finding.code, finding.field, finding.found) == ("PP301", "n", "1 null")
 
 
-@pytest.mark.parametrize("sql", ["select n from made", "select n from made where n in (select n from made)"])
+@pytest.mark.parametrize(
+    "sql", [pytest.param("select n from made", marks=SLOW), "select n from made where n in (select n from made)"]
+)
 def test_what_cannot_be_watched_is_counted(spark: Any, database: str, tmp_path: Path, sql: str) -> None:
     frame = calls(spark, tmp_path / "log", [1, None, 3])
     frame = frame if "in (" in sql else frame.cache()

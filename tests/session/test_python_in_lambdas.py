@@ -247,7 +247,7 @@ print(evaluated(pa.array([[1.0, 2.0], [], None]), pa.array([2.0, 3.0, 4.0])).to_
 """
 
 
-@pytest.mark.parametrize("kind", ["arrow", "python"])
+@pytest.mark.parametrize("kind", [pytest.param("arrow", marks=pytest.mark.conformance), "python"])
 def test_a_worker_needs_no_planproof(kind: str) -> None:
     """The function travels with planproof's own code: a cluster's Python has pyarrow and pyspark only."""
     from pyspark import cloudpickle

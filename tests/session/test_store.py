@@ -33,8 +33,15 @@ def test_a_file_is_written_read_replaced_and_deleted(store: Any, tmp_path: Path)
     assert not (tmp_path / "a b").exists()
 
 
-def test_one_of_many_creates_a_file(store: Any, tmp_path: Path) -> None:
-    place, barrier, made = str(tmp_path / "lock.json"), threading.Barrier(6), []
+def test_a_file_is_created_once(store: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "lock.json")
+    assert [store.create(place, text) for text in ("mine", "yours")] == [True, False]
+    assert store.read(place) == "mine"
+
+
+def test_one_of_many_creates_a_file(tmp_path: Path) -> None:
+    """On this machine's own files. Hadoop's client for them looks first and writes then, and serves none of ours."""
+    store, place, barrier, made = LocalStore(), str(tmp_path / "lock.json"), threading.Barrier(6), []
 
     def create(text: str) -> None:
         barrier.wait()

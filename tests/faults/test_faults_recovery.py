@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.faults
 SCRIPT = """
 import json, os, sys
 from pyspark.sql import SparkSession
