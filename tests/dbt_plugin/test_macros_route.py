@@ -120,6 +120,7 @@ def test_the_audit_runs_at_the_end_or_after_a_model(project: Any) -> None:
     assert ".spoiled.id: not_null, promised 0 nulls, found 1 nulls" in project.log
 
 
+@pytest.mark.conformance
 def test_columns_that_are_only_described_need_not_be_all(project: Any) -> None:
     """Nothing says that `columns:` is complete then; a foreign key's parent is found by its ref."""
     project.write(

@@ -281,6 +281,7 @@ def test_a_bad_delta_is_not_added(dbt: Any, batch: str, name: str, code: str) ->
     assert described(dbt, name).keys() == columns.keys()
 
 
+@pytest.mark.conformance
 def test_a_full_refresh_replaces_an_incremental(dbt: Any) -> None:
     assert dbt.run("run", "--select", "appended", "overwritten", "--full-refresh").success, dbt.results
     assert dbt.rows("appended") == PEOPLE

@@ -253,6 +253,7 @@ def test_a_contract_of_another_format_is_checked_before_and_audited_after(dbt: A
     assert "PP505 violated" in dbt.log
 
 
+@pytest.mark.conformance
 def test_microbatch_replaces_its_batches_and_keeps_the_others(dbt: Any) -> None:
     dbt.write(
         {
@@ -279,6 +280,7 @@ def test_microbatch_replaces_its_batches_and_keeps_the_others(dbt: Any) -> None:
     assert [row[0] for row in dbt.rows("daily")] == [1, 2, 4]
 
 
+@pytest.mark.conformance
 def test_a_project_that_overrides_how_tables_are_made_still_builds(dbt: Any) -> None:
     """A statement that is not understood is run as it is, and the drop that it counts on happens first."""
     dbt.write(
@@ -429,6 +431,7 @@ def test_constraints_that_dbt_would_give_a_delta_table_are_counted_in_place_of_t
     assert dbt.rows("no_format") == [(1,)]
 
 
+@pytest.mark.conformance
 def test_rows_for_a_table_of_another_format_are_left_to_dbt_with_a_word(dbt: Any, spark: Any) -> None:
     dbt.write(
         {

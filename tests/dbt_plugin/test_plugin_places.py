@@ -15,6 +15,7 @@ def place(dbt: Any, name: str) -> tuple[str, str]:
     return found["Type"], found["Location"]
 
 
+@pytest.mark.conformance
 def test_a_table_under_a_location_root_is_published_again(dbt: Any) -> None:
     model = "{{{{ config(materialized='table', file_format='parquet', location_root='{}') }}}} select {} as id"
     for value in (1, 2):
@@ -59,6 +60,7 @@ def test_a_project_may_leave_the_location_out(dbt: Any) -> None:
     assert dbt.rows("unplaced") == [(1,)]
 
 
+@pytest.mark.conformance
 def test_a_renamed_table_keeps_its_rows(dbt: Any) -> None:
     """Spark looks for a managed table's files in a folder of its new name."""
     rename = """

@@ -70,6 +70,7 @@ MAPPED = """
 """
 
 
+@pytest.mark.conformance
 def test_mapped_tasks(tried: Callable[..., Any], spark: SparkSession, database: str) -> None:
     ran = tried(MAPPED)
     assert ran.state == "success", ran.failures
@@ -128,6 +129,7 @@ DAILY = """
 """
 
 
+@pytest.mark.conformance
 def test_a_day_that_is_run_again_replaces_its_own_rows(
     tried: Callable[..., Any], shop: Path, spark: SparkSession, database: str
 ) -> None:

@@ -260,7 +260,7 @@ def written(pieces):
     return template, marked, texts, marked_texts
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(templates())
 def test_no_place_in_any_template_is_ever_wrong(tmp_path_factory, pieces):
     """The truth comes from rendering a copy of the template in which every character says where it stands."""

@@ -145,6 +145,7 @@ def test_no_condition_hides_a_null_from_the_watch(spark: Any, database: str, tmp
     assert (finding.code, finding.field, finding.found) == ("PP301", "n", "1 null")
 
 
+@pytest.mark.conformance
 def test_rows_that_feed_a_function_are_watched_too(spark: Any, database: str, feed: Any, tmp_path: Path) -> None:
     from pyspark.sql.types import LongType, StructField, StructType
 
