@@ -331,8 +331,9 @@ def test_what_is_replaced_whole_keeps_its_properties(world: Callable[[str], Worl
     assert (table.properties["team.owner"], table.partition_by, table.managed) == ("Ada", ("d",), True)
 
 
-@pytest.mark.conformance
-@pytest.mark.parametrize("name", ["another schema", "append of a column", "partitions", "location"])
+@pytest.mark.parametrize(
+    "name", ["another schema", *(pytest.param(n, marks=SLOW) for n in ("append of a column", "partitions", "location"))]
+)
 def test_a_rescue_that_dies_is_taken_up_by_the_next_one(
     name: str, world: Callable[[str], World], session: Any, dying: Any, killed: Any
 ) -> None:
