@@ -292,6 +292,11 @@ UNNAMED = "sum(aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a
             f"SELECT k, {SUM} AS s FROM t GROUP BY k HAVING {SUM} > 3 ORDER BY {SUM} DESC",
             f"SELECT k, {ZIPPED} AS s FROM t GROUP BY k HAVING `s` > 3 ORDER BY `s` DESC",
         ),
+        (
+            "SELECT k FROM t GROUP BY k HAVING max((SELECT exists(items, i -> i.price > i.qty) AS m FROM t))",
+            "SELECT k FROM t GROUP BY k HAVING"
+            " max((SELECT exists(arrays_zip(items.`qty`, items.`price`), i -> i.price > i.qty) AS m FROM t))",
+        ),
     ],
 )
 def test_over_groups_zipped_fields_are_called_by_their_places(before: str, after: str) -> None:
@@ -302,6 +307,12 @@ def test_over_groups_zipped_fields_are_called_by_their_places(before: str, after
 def test_an_item_that_having_repeats_and_cannot_name_is_left_alone(item: str) -> None:
     sql = f"SELECT k, {item} FROM t GROUP BY k HAVING {SUM} > 3"
     assert rewritten(sql) == sql
+
+
+def test_an_item_is_not_named_where_a_variable_has_its_name() -> None:
+    sql = f"SELECT k, {SUM} AS v FROM t GROUP BY k HAVING exists(array(1, 2), v -> {SUM} > v)"
+    found = optimize(plan(sql, Catalog(SOURCES)))
+    assert (found.sql, found.findings) == (sql, ())
 
 
 def test_what_a_lambda_inside_another_zips_is_bound_once() -> None:

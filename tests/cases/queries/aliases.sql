@@ -85,3 +85,4 @@ SELECT b, count(*) AS n FROM t GROUP BY b HAVING exists(SELECT 1 FROM u WHERE u.
 SELECT b, count(*) AS n FROM t GROUP BY b HAVING exists(SELECT 1 FROM u WHERE u.d = max(t.a));
 SELECT NULL AS x, arrays_zip(array(1), x) AS z FROM t;
 SELECT b FROM t GROUP BY b HAVING max((SELECT count(*) FROM u WHERE u.d = 1)) > 1;
+SELECT arrays_zip(array(1), s.v) AS z FROM (SELECT named_struct('v', NULL) AS s);
