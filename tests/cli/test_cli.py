@@ -304,3 +304,27 @@ def test_derive_works_where_neither_java_nor_pyspark_is_installed(tmp_path):
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60, env={"PATH": "/nowhere"})
     assert answers((tmp_path / "out" / "answers.jsonl").read_text())["a"]["schema"][0]["name"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--project-dir", "{}/nope"], "there is no such directory; give the dbt project's"),
+        (["--project-dir", "{}"], "there is no dbt_project.yml, which names the profile; give --project-dir"),
+        (["--project-dir", "{}/shop", "--target", "nope"], "has no target 'nope'; it has: dev"),
+        (["--project-dir", "{}/shop", "--profiles-dir", "{}"], "there is no profiles.yml in"),
+    ],
+)
+def test_recover_refuses_what_it_cannot_look_at_before_spark_starts(invoke, tmp_path, monkeypatch, args, said):
+    def started(*_):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("planproof.session.embedded", started)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    target = {"type": "spark", "method": "session", "schema": "shop"}
+    (tmp_path / "shop" / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": target}}}))
+    found = invoke("recover", *[arg.format(tmp_path) for arg in args])
+    assert found.exit_code == 2
+    assert said in found.stderr

@@ -106,3 +106,45 @@ def test_the_command_ends_with_0_1_or_2(project: Any, tmp_path: Any) -> None:
     assert run.invoke(cli, ["diff", str(new), str(old)]).exit_code == 0
     assert run.invoke(cli, ["diff", str(new), str(old), "--fail-on", "change"]).exit_code == 1
     assert run.invoke(cli, ["diff", str(old), str(tmp_path / "none.json")]).exit_code == 2
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_identical_manifests_give_nothing_whose_files_lie_elsewhere(
+    dbt_manifest: Any, tmp_path: Any, own: bool
+) -> None:
+    """One side is a manifest that was put by, without the project's files; the other has a freeze file and seeds."""
+    seeds = {"codes": {"config": {"column_types": {"code": "string", "label": "string"}}, "checksum": {"checksum": "x"}}}
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"]},
+        "named": {"sql": "select * from shop.codes", "parents": ["codes"]},
+    }
+    manifest = json.dumps(dbt_manifest(models, {"raw.orders": {"id": "int"}}, seeds))
+    columns = [{"name": "id", "type": "bigint", "nullable": False}, {"name": "at", "type": "timestamp"}]
+    here, old = tmp_path / "here", tmp_path / "old"
+    for directory in (here / "target", here / "seeds", old):
+        directory.mkdir(parents=True)
+    (here / "dbt_project.yml").write_text("name: shop\n")
+    (here / "seeds" / "codes.csv").write_text("code,label\n1,one\n")
+    frozen = json.dumps({"version": 1, "sources": {"raw.orders": {"columns": columns}}})
+    (here / "planproof_sources.json").write_text(frozen)
+    (here / "target" / "manifest.json").write_text(manifest)
+    (old / "manifest.json").write_text(manifest)
+    if own:
+        (old / "dbt_project.yml").write_text("name: shop\n")
+        changed = frozen.replace("bigint", "string")
+        (old / "planproof_sources.json").write_text(changed)
+    for before, after in ((old / "manifest.json", here), (here, old / "manifest.json")):
+        done = CliRunner().invoke(cli, ["diff", str(before), str(after), "--json", "--fail-on", "change"])
+        form = json.loads(done.stdout)
+        told = {(c["relation"], c["column"], c["what"]) for c in form["changes"]}
+        if own:  # The freeze files differ, and each side has its own.
+            assert ("raw.orders", "id", "type changed") in told
+        else:
+            assert (done.exit_code, form["changes"], form["unread"]) == (0, [], {})
+    if not own:
+        seeded = json.loads(manifest)
+        seeded["nodes"]["seed.shop.codes"]["checksum"] = {"checksum": "y"}
+        (old / "manifest.json").write_text(json.dumps(seeded))
+        form = json.loads(CliRunner().invoke(cli, ["diff", str(old / "manifest.json"), str(here), "--json"]).stdout)
+        assert form["changes"] == []
+        assert "shop.codes" in form["unread"]

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from planproof.cli.group import cli
 from planproof.project.errors import ProjectError
 from planproof.project.freeze import drift_of_sources, frozen_form, text_of
 from planproof.project.manifest import read_project
@@ -25,7 +27,8 @@ def project(dbt_manifest: Any, spark: Any, database: str) -> Any:
 
 
 def test_what_is_frozen_is_what_check_reads(project: Any, session: Any, tmp_path: Any) -> None:
-    form = frozen_form(project, session)
+    form, missing = frozen_form(project, session)
+    assert missing == {}
     file = tmp_path / "planproof_sources.json"
     file.write_text(text_of(form))
     assert json.loads(file.read_text()) == form
@@ -38,7 +41,7 @@ def test_what_is_frozen_is_what_check_reads(project: Any, session: Any, tmp_path
 
 def test_a_source_that_changed_is_told(project: Any, session: Any, spark: Any, database: str, tmp_path: Any) -> None:
     file = tmp_path / "frozen.json"
-    file.write_text(text_of(frozen_form(project, session)))
+    file.write_text(text_of(frozen_form(project, session)[0]))
     spark.sql(f"drop table {database}.orders")
     spark.sql(f"create table {database}.orders (id int, s struct<a: int, b: int>, extra int) using parquet")
     found = drift_of_sources(project, session, read_frozen(project, file))
@@ -60,3 +63,21 @@ def test_a_source_that_changed_is_told(project: Any, session: Any, spark: Any, d
 def test_without_a_file_there_is_nothing_to_compare(project: Any, session: Any) -> None:
     with pytest.raises(ProjectError, match="planproof freeze"):
         drift_of_sources(project, session, Frozen())
+
+
+def test_a_missing_source_does_not_keep_the_others_from_being_frozen(
+    dbt_manifest: Any, session: Any, spark: Any, database: str, tmp_path: Any
+) -> None:
+    spark.sql(f"create table {database}.orders (id bigint) using parquet")
+    sources = {f"{database}.{name}": {} for name in ("orders", "lines")} | {"no_such_database.t": {}}
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    target = {"type": "spark", "method": "session", "host": "NA", "schema": database}
+    (tmp_path / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": target}}}))
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "manifest.json").write_text(json.dumps(dbt_manifest(sources=sources)))
+    done = CliRunner().invoke(cli, ["freeze", "--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.endswith("planproof_sources.json: 1 sources and seeds\n")
+    assert f"not frozen: {database}.lines: Spark knows no such relation" in done.stderr
+    assert "not frozen: no_such_database.t: " in done.stderr
+    assert list(json.loads((tmp_path / "planproof_sources.json").read_text())["sources"]) == [f"{database}.orders"]

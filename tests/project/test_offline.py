@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from planproof.conf import Conf
@@ -469,3 +471,46 @@ def test_an_incremental_model_reads_itself_as_the_freeze_file_has_it(check, tmp_
     frozen = tmp_path / "planproof_sources.json"
     frozen.write_text('{"sources": {"shop.inc": {"columns": [{"name": "id", "type": "bigint"}]}}}', "utf-8")
     assert check({"inc": model}, frozen=frozen)["inc"].verdict is Verdict.PROVED
+
+
+def test_what_a_text_reads_and_the_manifest_does_not_list(check, tmp_path):
+    """A macro that calls ref() only while dbt renders leaves `depends_on` empty."""
+    frozen = tmp_path / "frozen.json"
+    frozen.write_text(
+        json.dumps({"version": 1, "sources": {"raw.rates": {"columns": [{"name": "rate", "type": "double"}]}}})
+    )
+    models = {
+        "a_mart": {
+            "sql": "select z.id, r.rate, o.amount from shop.z_stg z cross join raw.rates r "
+            "join spark_catalog.raw.orders o on o.id = z.id",
+            "columns": {"id": ID, "rate": "double", "amount": "decimal(12,2)"},
+            "contract": True,
+        },
+        "z_stg": {"sql": "select id from raw.orders where id > 0", "config": VIEW},
+        "m_child": {"sql": "select amount from shop.a_mart", "config": VIEW},
+    }
+    reports = check(models, frozen=frozen)
+    assert list(reports) == ["z_stg", "a_mart", "m_child"]
+    assert reports["a_mart"].verdict is Verdict.PROVED
+    assert reports["a_mart"].details["inputs"] == {
+        "shop.z_stg": "planned",
+        "raw.rates": str(frozen),
+        "raw.orders": "declared in models/sources.yml",
+    }
+    assert reports["m_child"].verdict is Verdict.PROVED
+    assert list(check(models, frozen=frozen, select=["m_child"])) == ["m_child"]
+    assert logical(check(models, frozen=frozen, select=["m_child"])["m_child"]).status == "read"
+
+
+def test_a_relation_that_is_not_listed_and_not_known_is_named(check):
+    sources = {"raw.orders": {}}
+    models = {"mart": {"sql": "select id from raw.orders"}, "child": {"sql": "select id from shop.mart"}}
+    reports = check(models, sources)
+    assert found(reports["mart"], Verdict.UNPROVED) == [("PP111", None)]
+    assert "the schema of raw.orders: the source raw.orders declares no complete columns" in logical(reports["mart"]).reason
+    assert "shop.mart" in logical(reports["child"]).reason
+
+
+def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):
+    models = {"a": {"sql": "select id from shop.b"}, "b": {"sql": "select id from shop.a"}}
+    assert {found(report)[0] for report in check(models, {}).values()} == {("PP111", None)}

@@ -31,15 +31,18 @@ def freeze(
 ) -> None:
     """Writes the schemas of sources and seeds, as Spark reports them, to planproof_sources.json.
 
-    `planproof check` and `diff` read that file. With --check the exit code is 1 where a source broke since.
+    `planproof check` and `diff` read that file. What Spark does not know is listed and left out; the models that read
+    it are unproved. With --check the exit code is 1 where a source broke since.
     """
     place = Place(project_dir, manifest, profiles_dir, target)
     project = place.project()
     if check:
         frozen = read_frozen(project, file)
         return comparing.finish(drift_of_sources(project, place.open_session(), frozen), fail_on, as_json)
-    form = frozen_form(project, place.open_session())
+    form, missing = frozen_form(project, place.open_session())
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
     output.write(where, text_of(form))
     click.echo(text_of(form) if as_json else f"{where}: {len(form['sources'])} sources and seeds")
+    for relation, why in missing.items():
+        click.echo(f"not frozen: {relation}: {why}", err=True)
     return None

@@ -31,14 +31,23 @@ def recover(
     html: Path | None,
     force: bool,
 ) -> None:
-    """Finishes publishes that were killed after their commit point and undoes the others."""
-    started = datetime.now(timezone.utc)
-    session = Place(project_dir, manifest, profiles_dir, target).open_session()
-    from planproof.guard import Guard
+    """Finishes publishes that were killed after their commit point and undoes the others.
 
+    It looks into the locations of all databases that the project's target knows, and says which these are.
+    """
+    started = datetime.now(timezone.utc)
+    place = Place(project_dir, manifest, profiles_dir, target)
+    # Before Spark starts: without a project there is no target, and a Spark of our own would know nobody's tables.
+    profile = place.profile()
+    session = place.open_session()
+    from planproof.guard import Guard
+    from planproof.publish.recover import roots
+
+    looked = roots(session, None)
     reports = Guard(session).recover(force=force)
-    report = run_report("recover", reports, started)
+    where = f"target {profile.target} of {profile.file}: looked in {', '.join(looked)}"
+    report = run_report("recover", reports, started, remarks=[where])
     if not reports and not as_json:
-        click.echo("nothing to recover: no publish was left half way")
+        click.echo(f"nothing to recover: no publish was left half way ({where})")
         return
     output.finish(report, as_json=as_json, html=html, fail_on=fail_on)

@@ -15,15 +15,18 @@ from planproof.project.changes import Change, ColumnShape, Comparison, Shape, co
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.offline import DBT_CONF, OfflineCheck
-from planproof.project.sources import read_frozen
+from planproof.project.sources import Frozen, read_frozen
 
 
 def compare_projects(
     before: Project, after: Project, conf: Conf | None = None, frozen: str | Path | None = None
 ) -> Comparison:
-    """Every relation of both manifests, models, seeds and sources. `frozen` is a freeze file for both. Raises
-    `ProjectError`."""
-    old, new = _Shapes.of(before, conf, frozen), _Shapes.of(after, conf, frozen)
+    """Every relation of both manifests, models, seeds and sources. `frozen` is a freeze file for both; without it each
+    side takes its own, or the other's where it has none. Raises `ProjectError`."""
+    own = [read_frozen(project, frozen) for project in (before, after)]
+    old_sources, new_sources = (found if found.file else other for found, other in (own, own[::-1]))
+    old = _Shapes.of(_placed(before, after), conf, old_sources)
+    new = _Shapes.of(_placed(after, before), conf, new_sources)
     changes: list[Change] = []
     for key in dict.fromkeys([*old.shapes, *new.shapes]):
         if key in old.unread or key in new.unread:
@@ -35,6 +38,21 @@ def compare_projects(
     return Comparison(tuple(changes), {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())})
 
 
+def _placed(project: Project, other: Project) -> Project:
+    """A manifest alone, without its project's files, reads the other side's, but for seeds that changed since: of
+    those only what the manifest declares is known."""
+    if project.directory is not None or other.directory is None:
+        return project
+
+    def here(node: ProjectNode) -> ProjectNode:
+        twin = other.nodes.get(node.unique_id)
+        same = twin is not None and node.raw.get("checksum") == twin.raw.get("checksum")
+        return node if same or node.kind != "seed" else replace(node, file=None, raw={**node.raw, "root_path": None})
+
+    nodes = {key: here(node) for key, node in project.nodes.items()}
+    return replace(project, nodes=nodes, directory=other.directory)
+
+
 @dataclass(slots=True)
 class _Shapes:
     """The relations of one project by unique id; `feeds` says per column which columns are made of it directly."""
@@ -44,9 +62,9 @@ class _Shapes:
     feeds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, project: Project, conf: Conf | None, frozen: str | Path | None) -> _Shapes:
+    def of(cls, project: Project, conf: Conf | None, frozen: Frozen) -> _Shapes:
         found = cls()
-        check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen))
+        check = OfflineCheck(project, conf or DBT_CONF, frozen)
         for key, node in project.nodes.items():
             report = check.visit(node)
             if node.materialized == "ephemeral":

@@ -6,30 +6,41 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from planproof.origin import AnalysisError
 from planproof.project.changes import Change, ColumnShape, Comparison, Shape, compared
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
-from planproof.session.protocol import Session, StoredTable
+from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.types import DataType, parse_type
 
 VERSION = 1
 
 
-def frozen_form(project: Project, session: Session, nodes: Sequence[ProjectNode] | None = None) -> dict[str, Any]:
-    """The freeze file's content: every source and seed that Spark knows. Raises `ProjectError` where one is missing,
-    and `SparkFailure`."""
+def frozen_form(
+    project: Project, session: Session, nodes: Sequence[ProjectNode] | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The freeze file's content, every source and seed that Spark knows; and why each of the others is not in it.
+
+    Raises `ProjectError` where Spark knows none of them.
+    """
     sources: dict[str, Any] = {}
-    missing = []
-    for node in given(project) if nodes is None else nodes:
-        table = session.table(node.relation)
+    missing: dict[str, str] = {}
+    wanted = given(project) if nodes is None else nodes
+    for node in wanted:
+        try:
+            table = session.table(node.relation)
+        except (SparkFailure, AnalysisError) as error:
+            missing[node.relation] = str(error)
+            continue
         if table is None:
-            missing.append(node.relation)
+            missing[node.relation] = "Spark knows no such relation"
         else:
             sources[node.relation] = {"kind": _kind(table), "columns": _columns(table)}
-    if missing:
-        raise ProjectError(f"Spark knows no {', '.join(missing)}; nothing was written")
-    return {"version": VERSION, "sources": sources}
+    if wanted and not sources:
+        listed = "\n".join(f"  {name}: {why}" for name, why in missing.items())
+        raise ProjectError(f"none of the {len(wanted)} sources and seeds was found, and nothing was written:\n{listed}")
+    return {"version": VERSION, "sources": sources}, missing
 
 
 def given(project: Project) -> list[ProjectNode]:

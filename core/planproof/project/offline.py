@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.catalog import Catalog, split_name
+from planproof.catalog import Relation, joined, split_name
 from planproof.conf import Conf, holds
 from planproof.contract import Contract
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
+from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.reading import Reading
@@ -50,7 +51,7 @@ def check_project(
     overrides: Mapping[str, Any] | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> list[Report]:
-    """One report per selected model, in DAG order. Ancestors that are not selected are planned, not reported.
+    """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
     `overrides` settings that go before the models' own. `progress` is told each report as it is made. Raises
@@ -64,14 +65,17 @@ def check_project(
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     reports = []
-    for key, node in project.nodes.items():
-        if key not in needed:
-            continue
-        report = check.visit(node)
-        if report is not None and key in wanted:
+
+    def finished(key: str, report: Report) -> None:
+        if key in wanted:
             reports.append(report)
             if progress is not None:
                 progress(report)
+
+    check.finished = finished
+    for key, node in project.nodes.items():
+        if key in needed:
+            check.visit(node)
     return reports
 
 
@@ -103,13 +107,43 @@ class OfflineCheck:
     conf: Conf
     frozen: Frozen
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    catalog: Catalog = field(default_factory=Catalog)
+    finished: Callable[[str, Report], None] | None = None
+    catalog: NotedCatalog = field(init=False)
     unread: dict[str, str] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     incomplete: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    reports: dict[str, Report | None] = field(default_factory=dict)
+    _stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.catalog = NotedCatalog(self._asked)
+        self._stored = stored_nodes(self.project)
 
     def visit(self, node: ProjectNode) -> Report | None:
-        """Registers the node's stored schema for its children; for a model, its report."""
+        """Registers the node's stored schema for those that read it; for a model, its report. A node is visited once:
+        in its turn, or earlier where a text names it that does not depend on it."""
+        key = node.unique_id
+        if key not in self.reports:
+            self.reports[key] = None
+            report = self.reports[key] = self._visited(node)
+            if report is not None and self.finished is not None:
+                self.finished(key, report)
+        return self.reports[key]
+
+    def _asked(self, parts: tuple[str, ...]) -> Relation | None:
+        """A relation that a text names and no visited node made: another node's, or one of the freeze file."""
+        wanted = parts_of(parts)
+        node = self._stored.get(wanted)
+        if node is not None:
+            if node.unique_id in self.reports:
+                return None
+            self.visit(node)
+            return self.catalog.find(split_name(node.relation))
+        known = self.frozen.relations.get(wanted) if len(wanted) > 1 else None
+        return None if known is None else self._add(joined(parts), known)
+
+    def _visited(self, node: ProjectNode) -> Report | None:
         if node.kind == "model":
             return self._model(node)
         if node.kind == "snapshot":
@@ -126,22 +160,49 @@ class OfflineCheck:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
         from planproof.api import plan
 
-        try:
-            return plan(node.sql or "", self.catalog, conf=self._conf(node))
-        except AnalysisError as error:
-            # A parent that only a macro names, and the text does not read, need not be known.
-            for parent in self.project.stored_parents(node):
-                if parent.unique_id in self.unread and _says_missing(error, parent):
-                    reason = self.unread[parent.unique_id]
-                    raise Unknown(f"the schema of {parent.relation}: {reason}", error.origin) from None
-            raise
+        with self.catalog.noting() as read:
+            try:
+                found = plan(node.sql or "", self.catalog, conf=self._conf(node))
+            except AnalysisError as error:
+                # A parent that only a macro names, and the text does not read, need not be known.
+                for parent in self._read_by(node, read):
+                    if parent.unique_id in self.unread and _says_missing(error, parent):
+                        reason = self.unread[parent.unique_id]
+                        raise Unknown(f"the schema of {parent.relation}: {reason}", error.origin) from None
+                raise
+            self._inherit(node, read)
+            return found
+
+    def _read_by(self, node: ProjectNode, read: Iterable[tuple[str, ...]]) -> list[ProjectNode]:
+        """The parents that the manifest lists, and the nodes whose names were looked up."""
+        named = [self._stored[parts] for parts in read if parts in self._stored]
+        parents = {parent.unique_id: parent for parent in (*self.project.stored_parents(node), *named)}
+        return [parent for key, parent in parents.items() if key != node.unique_id]
+
+    def _inherit(self, node: ProjectNode, read: Mapping[tuple[str, ...], Relation | None]) -> None:
+        """What is said of the relations that a text reads holds for the model, too."""
+        parents = self._read_by(node, read)
+        for parent in parents:
+            if parent.unique_id in self.incomplete:
+                self.incomplete[node.unique_id] = self.incomplete[parent.unique_id]
+        known = {parent.relation: self._origin(parent) for parent in parents}
+        frozen = {
+            relation.name: self.frozen.file or ""
+            for parts, relation in read.items()
+            if relation is not None and parts not in self._stored
+        }
+        self.inputs[node.unique_id] = {**known, **frozen}
+
+    def _origin(self, node: ProjectNode) -> str:
+        return self.origins.get(node.unique_id) or self.unread.get(node.unique_id, "")
 
     # --- one model --------------------------------------------------------------------------------------------------
 
     def _model(self, node: ProjectNode) -> Report:
         started = time.perf_counter()
         contract, settings = contract_of(node.raw, self.conf), settings_of(node.raw, overrides=self.overrides)
-        made = Reading(node, contract, settings, self._inputs(node))
+        self._inherit(node, {})
+        made = Reading(node, contract, settings, self.inputs[node.unique_id])
         try:
             self._read(node, made)
         except Exception as error:  # One model's failure is ours and must not hide the others' reports.
@@ -149,17 +210,6 @@ class OfflineCheck:
             self.unread[node.unique_id] = "planproof itself failed on it"
         report = replace(made.report(), seconds=round(time.perf_counter() - started, 3))
         return relocate(report, node.raw, self.project.directory)
-
-    def _inputs(self, node: ProjectNode) -> dict[str, str]:
-        """The relations that the model reads, and where each one's schema is from."""
-        parents = self.project.stored_parents(node)
-        for parent in parents:
-            if parent.unique_id in self.incomplete:
-                self.incomplete[node.unique_id] = self.incomplete[parent.unique_id]
-        return {
-            parent.relation: self.origins.get(parent.unique_id) or self.unread.get(parent.unique_id, "")
-            for parent in parents
-        }
 
     def _read(self, node: ProjectNode, made: Reading) -> None:
         contract = made.contract
@@ -180,6 +230,7 @@ class OfflineCheck:
         except AnalysisError as error:
             made.rejected(error, self._doubt(node, error))
         else:
+            made.inputs = self.inputs[node.unique_id]
             made.planned(plan, self.incomplete.get(node.unique_id))
             if node.materialized != "ephemeral":
                 self._register(node, stored_output(node, plan.schema, contract))
@@ -218,10 +269,13 @@ class OfflineCheck:
             self.incomplete[node.unique_id] = f"the source {node.relation}"
         self.unread.pop(node.unique_id, None)
         self.origins[node.unique_id] = known.origin
+        self._add(node.relation, known)
+
+    def _add(self, name: str, known: Known) -> Relation:
         # A query sees char and varchar as strings, unless the session keeps them.
         kept = self.conf.preserve_char_varchar
         columns = [(name, t if kept else without_lengths(t), nullable) for name, t, nullable in known.columns]
-        self.catalog.add(node.relation, columns, kind=known.kind, evidence=known.evidence)
+        return self.catalog.add(name, columns, kind=known.kind, evidence=known.evidence)
 
     def _stand_in(self, node: ProjectNode, contract: Contract | None) -> None:
         """The contract's schema in place of one that could not be read; the children's reports name it."""

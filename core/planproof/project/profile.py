@@ -35,8 +35,8 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
 
     dbt-spark turns ANSI off whatever the profile says. Raises `ProjectError`.
     """
-    file = _file(Path(project_dir), profiles_dir)
     name = _profile_name(Path(project_dir))
+    file = _file(Path(project_dir), profiles_dir)
     profiles = decoded(file)
     profile = profiles.get(name) if isinstance(profiles, Mapping) else None
     if not isinstance(profile, Mapping):
@@ -78,6 +78,8 @@ def _file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
 
 def _profile_name(project_dir: Path) -> str:
     file = project_dir / "dbt_project.yml"
+    if not file.is_file():
+        raise ProjectError(f"{project_dir}: there is no dbt_project.yml, which names the profile; give --project-dir")
     form = decoded(file)
     name = form.get("profile") if isinstance(form, Mapping) else None
     if not isinstance(name, str):

@@ -1,0 +1,57 @@
+"""What a compiled text may name besides the parents that the manifest lists for it.
+
+A macro that calls `ref()` only while dbt renders (`{% if execute %}`) leaves `depends_on` empty. Such a relation is
+looked for among all that the manifest and the freeze file hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from planproof.catalog import Catalog, Relation, split_name
+from planproof.project.manifest import Project, ProjectNode
+
+Parts = tuple[str, ...]
+
+
+class NotedCatalog(Catalog):
+    """A catalog that notes which names are looked up in it, found or not; `source` is asked for those it lacks."""
+
+    __slots__ = ("_noted",)
+
+    def __init__(self, source: Callable[[Parts], Relation | None]) -> None:
+        super().__init__(source=source)
+        self._noted: list[dict[Parts, Relation | None]] = []
+
+    @contextmanager
+    def noting(self) -> Iterator[Mapping[Parts, Relation | None]]:
+        """What was looked up since, without what another one that began later notes."""
+        self._noted.append({})
+        try:
+            yield self._noted[-1]
+        finally:
+            self._noted.pop()
+
+    def find(self, parts: Parts) -> Relation | None:
+        found = Catalog.find(self, parts)
+        if self._noted:
+            self._noted[-1][parts_of(parts)] = found
+        return found
+
+
+def parts_of(given: str | Parts) -> Parts:
+    """The lower-case parts of a relation's name, without Spark's own catalog before them."""
+    parts = split_name(given) if isinstance(given, str) else given
+    found = tuple(part.lower() for part in parts)
+    return found[1:] if len(found) > 2 and found[0] == "spark_catalog" else found
+
+
+def stored_nodes(project: Project) -> Mapping[Parts, ProjectNode]:
+    """The project's stored relations by their parts; a relation that two nodes claim is nobody's."""
+    found: dict[Parts, ProjectNode | None] = {}
+    for node in project.nodes.values():
+        if node.materialized != "ephemeral":
+            key = parts_of(node.relation)
+            found[key] = None if key in found else node
+    return {key: node for key, node in found.items() if node is not None}
