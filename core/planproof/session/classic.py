@@ -19,6 +19,7 @@ from planproof.catalog import split_name
 from planproof.conf import Conf
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
+from planproof.session import versions
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
@@ -85,7 +86,7 @@ class ClassicSession(FrameSession):
 
     @cached_property
     def _activate(self) -> Any:
-        return SparkSession._get_j_spark_session_class(self._jvm).setActiveSession
+        return versions.session_class(SparkSession, self._jvm).setActiveSession
 
     @cached_property
     def _skip(self) -> Any:
@@ -191,8 +192,9 @@ class ClassicSession(FrameSession):
 
     def _is(self, plan: Any, kind: str) -> bool:
         if kind not in self._classes:
-            self._classes[kind] = self._jvm.py4j.reflection.ReflectionUtil.classForName(kind)
-        return bool(self._classes[kind].isInstance(plan))
+            self._classes[kind] = versions.class_named(self._jvm, kind)
+        known = self._classes[kind]
+        return known is not None and bool(known.isInstance(plan))
 
     def _is_python_fed(self, analyzed: Any) -> bool:
         if analyzed.containsPattern(self._python_udf):
@@ -352,7 +354,7 @@ class ClassicSession(FrameSession):
         try:
             yield self._catalog.getPartition(identifier, values)
         except AnalysisException as error:
-            if error.getCondition() != "PARTITIONS_NOT_FOUND":
+            if versions.condition(error) != "PARTITIONS_NOT_FOUND":
                 raise
 
     def partition_locations(self, name: str) -> Sequence[str] | None:

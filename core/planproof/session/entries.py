@@ -16,6 +16,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from planproof.session import versions
 from planproof.session.failures import quiet, translated
 from planproof.session.java import items
 from planproof.session.protocol import Entries, Entry
@@ -84,8 +85,7 @@ def loosened(spark: SparkSession, kind: str, node: Any) -> Any | None:
         return spark._jsparkSession.internalCreateDataFrame(node.rdd(), node.schema().asNullable(), False)
     try:
         with quiet():
-            datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
-            return datasets.ofRows(spark._jsparkSession, _copied(spark, node))
+            return versions.datasets(spark._jvm).ofRows(spark._jsparkSession, _copied(spark, node))
     except (Py4JError, TypeError):
         return None
 

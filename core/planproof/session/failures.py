@@ -11,9 +11,9 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.logger import PySparkLogger
 
 from planproof.origin import AnalysisError, Origin, place
+from planproof.session import versions
 from planproof.session.protocol import SparkFailure
 
 _quiet = threading.local()
@@ -33,7 +33,12 @@ _TRANSIENT_WORDS = re.compile(
 )
 _FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
 """Lines of a Java stack trace; the lines that name a cause are kept."""
-_TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.S)
+_TAIL = re.compile(
+    r"\s*(?:SQLSTATE: [0-9A-Z]{5}.*|; line \d+ pos \d+(?:;\n.*)?\Z|;\n'?[A-Z]\w+.*|\(line \d+, pos \d+\)\s+== SQL ==.*"
+    r"|\n== SQL(?: ==|\().*)",
+    re.S,
+)
+"""Where a message ends: at the SQLSTATE, or before Spark 4, which has none in its texts, at the place and the plan."""
 
 
 class _Hush(logging.Filter):
@@ -43,9 +48,7 @@ class _Hush(logging.Filter):
         return not getattr(_quiet, "depth", 0)
 
 
-# pyspark's own class must make the logger: its records take keywords that a plain logger refuses.
-_logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-_logger.addFilter(_Hush())
+versions.hush(_Hush())
 
 
 @contextmanager
@@ -105,32 +108,28 @@ def cleaned(message: str, condition: str | None = None) -> str:
 
 
 def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | SparkFailure:
-    condition = error.getCondition() or type(error).__name__
+    condition = versions.condition(error) or type(error).__name__
     java = getattr(error, "_origin", None)
     message = cleaned(_message(error), condition)
     # A file that is gone, a refused access and a metastore that cannot be reached come as AnalysisExceptions too.
     if _speaks_of_outside(condition, error.getSqlState()) or (java is not None and _is_outside(java)):
         return SparkFailure(_with_cause(message, java), condition, transient=True)
-    contexts = [c for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
-    own = [c for c in contexts if not c.objectType()]
-    if contexts and not own:
-        return AnalysisError(condition, f"{message} (in {contexts[0].objectType().lower()} {contexts[0].objectName()})")
+    named = versions.places(error)
+    own = [p for p in named if not p.object_type]
+    if named and not own:
+        return AnalysisError(condition, f"{message} (in {named[0].object_type.lower()} {named[0].object_name})")
     origin = None
     if sql is not None:
-        origin = place(sql, own[0].startIndex(), own[0].stopIndex() + 1) if own else _line_and_position(java, sql)
+        origin = place(sql, own[0].start, own[0].stop + 1) if own else _by_line(versions.line_and_position(error), sql)
     return AnalysisError(condition, message, origin)
 
 
-def _line_and_position(java: Any, sql: str) -> Origin | None:
-    """A ParseException has no context, but line (from 1) and position (from 0) as Scala options."""
-    try:
-        line, position = java.line(), java.startPosition()
-        if line.isDefined() and position.isDefined():
-            start = sum(len(text) for text in sql.splitlines(keepends=True)[: line.get() - 1]) + position.get()
-            return place(sql, start) if start <= len(sql) else None
-    except (Py4JError, AttributeError):
-        pass
-    return None
+def _by_line(found: tuple[int, int] | None, sql: str) -> Origin | None:
+    if found is None:
+        return None
+    line, position = found
+    start = sum(len(text) for text in sql.splitlines(keepends=True)[: line - 1]) + position
+    return place(sql, start) if start <= len(sql) else None
 
 
 def _message(error: PySparkException) -> str:
@@ -139,7 +138,7 @@ def _message(error: PySparkException) -> str:
 
 
 def _failure(error: PySparkException) -> SparkFailure:
-    condition = error.getCondition()
+    condition = versions.condition(error)
     java = getattr(error, "_origin", None)
     outside = java is not None and _is_outside(java)
     return SparkFailure(_with_cause(cleaned(_message(error), condition), java), condition, outside)
@@ -181,8 +180,5 @@ def _java_condition(java: Any) -> str | None:
     """The condition of the innermost Spark error in a chain of causes."""
     found = None
     for cause in _causes(java):
-        try:
-            found = cause.getCondition() or found
-        except Py4JError:
-            continue
+        found = versions.java_condition(cause) or found
     return found

@@ -15,13 +15,14 @@ from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
-from planproof.session import python_functions
+from planproof.session import python_functions, versions
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 
 _SETTING = threading.Lock()
+_PROVIDER = "spark.sql.sources.default"
 
 
 def quoted(name: str) -> str:
@@ -41,11 +42,10 @@ class FrameSession:
     @property
     def conf(self) -> Conf:
         with translated():
-            found = {key: self.spark.conf.get(key, None) for key in SETTINGS}
-            provider = self.spark.conf.get("spark.sql.sources.default", None)
+            found = versions.settings_in_force(self.spark, (*SETTINGS, _PROVIDER))
         version = ".".join(self.spark.version.split(".")[:2])
-        conf = Conf().with_settings({k: v for k, v in found.items() if v is not None})
-        return replace(conf, create_table_provider=provider or conf.create_table_provider, spark=version)
+        conf = Conf().with_settings(found)
+        return replace(conf, create_table_provider=found.get(_PROVIDER) or conf.create_table_provider, spark=version)
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class FrameSession:
 
     def _hold(self, key: str, value: str) -> None:
         number, before = self._held.get(key, (0, None))
-        if not number and key in dict(self.spark.conf.getAll):
+        if not number and key in versions.given_settings(self.spark):
             before = self.spark.conf.get(key)
         self.spark.conf.set(key, value)
         self._held[key] = number + 1, before
@@ -94,7 +94,7 @@ class FrameSession:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         with translated():
-            before, namespace = dict(self.spark.conf.getAll), self.namespace
+            before, namespace = versions.given_settings(self.spark), self.namespace
         try:
             yield
         finally:
@@ -105,7 +105,7 @@ class FrameSession:
 
     def _reset(self, before: Mapping[str, str]) -> None:
         with translated():
-            after = dict(self.spark.conf.getAll)
+            after = versions.given_settings(self.spark)
         for key in {key for key, _ in before.items() ^ after.items()}:
             try:
                 with translated():
@@ -113,9 +113,9 @@ class FrameSession:
                         self.spark.conf.set(key, before[key])
                     else:
                         self.spark.conf.unset(key)
-            except AnalysisError as error:
+            except AnalysisError:
                 # A dbt profile may name settings of the JVM, which a running session notes and does not follow.
-                if not error.condition.startswith("CANNOT_MODIFY"):
+                if self.spark.conf.isModifiable(key):
                     raise
 
     def planes(self, sql: str) -> SparkPlanes:
@@ -148,7 +148,7 @@ class FrameSession:
         try:
             with translated(sql):
                 frame = self.spark.sql(sql)
-                return (frame if limit is None else frame.limit(limit)).toArrow()
+                return versions.arrow_table(frame if limit is None else frame.limit(limit))
         except (ValueError, TypeError, NotImplementedError) as error:
             # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error

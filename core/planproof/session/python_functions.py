@@ -10,6 +10,7 @@ from typing import Any
 
 from planproof.functions.declared import Function
 from planproof.functions.nested import Application, ListCall
+from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.protocol import SparkFailure
 from planproof.types import DataType, from_json
@@ -21,7 +22,7 @@ def register(spark: Any, name: str, function: Any) -> Function | None:
     """Registers a Python function, and returns what it declares; None for a table function. Raises `SparkFailure`."""
     if isinstance(function, Function):
         with translated(), pickled_by_value():
-            spark.udf.register(name, _row_function(function))
+            spark.udf.register(name, _row_function(name, function))
         return function
     with translated():
         if type(function).__name__ == "UserDefinedTableFunction":
@@ -41,7 +42,9 @@ def register_lists(spark: Any, call: ListCall, functions: Mapping[str, Function]
     try:
         from pyspark.sql.functions import arrow_udf
     except ImportError as error:
-        raise SparkFailure(f"Python functions in lambdas need pyspark 4.1 or later ({error})") from error
+        raise SparkFailure(
+            f"Python functions in lambdas need pyspark 4.1 or later, and {call.name} runs one ({error})"
+        ) from error
     with translated(), pickled_by_value():
         zone = spark.conf.get("spark.sql.session.timeZone")
         made = arrow_udf(over_lists(call, functions, zone), spark_type(call.level.type))
@@ -88,11 +91,10 @@ def spark_type(t: DataType) -> Any:
 
 def _declaration(name: str, function: Any) -> Function | None:
     """What a pyspark UDF declares; None for one that is no scalar function of whole columns."""
-    from pyspark.util import PythonEvalType
-
     kinds = {"SQL_BATCHED_UDF": "python", "SQL_ARROW_BATCHED_UDF": "python", "SQL_SCALAR_PANDAS_UDF": "pandas"}
     kinds["SQL_SCALAR_ARROW_UDF"] = "arrow"
-    found = {getattr(PythonEvalType, key, None): kind for key, kind in kinds.items()}
+    numbers = versions.kinds_of_functions()
+    found = {getattr(numbers, key, None): kind for key, kind in kinds.items()}
     kind = found.get(function.evalType)
     if kind is None:
         return None
@@ -102,13 +104,14 @@ def _declaration(name: str, function: Any) -> Function | None:
     return Function(function.func, struct.fields[0].type, True, kind, bool(function.deterministic))  # type: ignore[attr-defined]
 
 
-def _row_function(function: Function) -> Any:
+def _row_function(name: str, function: Function) -> Any:
     from pyspark.sql import functions as f
 
     makers: dict[str, Any] = {"python": f.udf, "pandas": f.pandas_udf, "arrow": getattr(f, "arrow_udf", None)}
     maker = makers[function.kind]
     if maker is None:
-        raise SparkFailure("Arrow functions need pyspark 4.1 or later")
+        said = "needs pyspark 4.1 or later; kind='pandas' and kind='python' run before"
+        raise SparkFailure(f"the Arrow function {name} {said}")
     call = function.call
     made = maker(call if function.kind == "python" else lambda *columns: call(*columns), spark_type(function.type))
     return made if function.deterministic else made.asNondeterministic()

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.schema import PhysicalSchema
+from planproof.session import versions
 from planproof.session.entries import claims_not_null, loosened, reads_python
 from planproof.session.failures import quiet, translated
 from planproof.session.java import items
@@ -126,4 +127,4 @@ def _text(text: str) -> str:
 
 
 def _dataset(spark: SparkSession, plan: Any) -> Any:
-    return getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
+    return versions.datasets(spark._jvm).ofRows(spark._jsparkSession, plan)

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from planproof.schema import PhysicalSchema
+from planproof.session import versions
 from planproof.session.failures import quiet
 from planproof.session.schemas import physical_schema
 
@@ -38,7 +39,7 @@ class FileWriter:
         self._none, self._nil = jvm.scala.Option.empty(), jvm.PythonUtils.toSeq([])
         self._map, self._source = jvm.PythonUtils.toScalaMap, getattr(jvm, _SOURCE)
         self._over = jvm.org.apache.spark.sql.SaveMode.Overwrite
-        self._run = getattr(jvm, "org.apache.spark.sql.classic.Dataset").ofRows
+        self._run = versions.datasets(jvm).ofRows
         named = jvm.py4j.reflection.ReflectionUtil.classForName(_SOURCE)
         self._takes = int(named.getConstructors()[0].getParameterCount())
 

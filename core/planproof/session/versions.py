@@ -1,0 +1,165 @@
+"""What pyspark and Spark say in different ways from version to version: one function per question.
+
+Each asks for what is there, never for a version's number. Nothing else in this room knows how an older Spark answers.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from planproof.session.java import option, pairs
+
+_NAMED = re.compile(r"\s*\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_PLACE = re.compile(r"\bline (\d+),? pos(?:ition)? (\d+)")
+
+
+class Place(NamedTuple):
+    """Where an error stands in the SQL of an object (a view, say), in characters; `object_type` is empty for the text
+    itself."""
+
+    object_type: str
+    object_name: str
+    start: int
+    stop: int
+
+
+def condition(error: PySparkException) -> str | None:
+    """The error's condition; before Spark 4 it was its class, and a Connect client has it in the text alone."""
+    ask = getattr(error, "getCondition", None) or error.getErrorClass
+    found = ask()
+    if found is not None:
+        return str(found)
+    named = _NAMED.match(str(getattr(error, "message", None) or ""))
+    return named.group(1) if named else None
+
+
+def java_condition(error: Any) -> str | None:
+    """The same of an exception in the JVM; None where it has none."""
+    for name in ("getCondition", "getErrorClass"):
+        try:
+            found = getattr(error, name)()
+        except Py4JError:
+            continue
+        return str(found) if found else None
+    return None
+
+
+def places(error: PySparkException) -> list[Place]:
+    """The places in SQL texts that Spark names; pyspark 3.5 does not hand them over, the JVM's exception does."""
+    if hasattr(error, "getQueryContext"):
+        return [_place(c) for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
+    java = getattr(error, "_origin", None)
+    try:
+        return [_place(c) for c in java.getQueryContext()] if java is not None else []
+    except (Py4JError, TypeError):
+        return []
+
+
+def _place(context: Any) -> Place:
+    kind, name = str(context.objectType()), str(context.objectName())
+    return Place(kind, name, int(context.startIndex()), int(context.stopIndex()))
+
+
+def line_and_position(error: PySparkException) -> tuple[int, int] | None:
+    """The line (from 1) and the position in it (from 0) of an error that names no place: a ParseException's."""
+    java = getattr(error, "_origin", None)
+    if java is None:
+        found = _PLACE.search(str(getattr(error, "message", None) or ""))
+        return (int(found.group(1)), int(found.group(2))) if found else None
+    try:
+        line, position = java.line(), java.startPosition()
+        return (line.get(), position.get()) if line.isDefined() and position.isDefined() else None
+    except (Py4JError, TypeError):
+        return None
+
+
+def hush(dropped: logging.Filter) -> None:
+    """Puts a filter before pyspark's JSON stack traces; pyspark 3.5 prints none."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        return
+    # pyspark's own class must make the logger: its records take keywords that a plain logger refuses.
+    PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(dropped)
+
+
+def given_settings(spark: Any) -> dict[str, str]:
+    """The settings that somebody set."""
+    known = getattr(type(spark.conf), "getAll", None)
+    if known is not None:
+        return dict(spark.conf.getAll)
+    if hasattr(spark, "_jsparkSession"):
+        return pairs(spark._jsparkSession.conf().getAll())
+    return {key: value for key, value in _asked(spark, "get_all") if value is not None}
+
+
+def settings_in_force(spark: Any, keys: Iterable[str]) -> dict[str, str]:
+    """What the settings are, set or by this Spark's own default; one that it does not know is left out.
+
+    `conf.get(key, None)` would not do: it leaves out, or gives None for, what nobody set.
+    """
+    if hasattr(spark, "_jsparkSession"):
+        conf = spark._jsparkSession.conf()
+        found = [(key, option(conf.getOption(key))) for key in keys]
+    else:
+        found = _asked(spark, "get_option", keys=list(keys))
+    return {key: value for key, value in found if value is not None}
+
+
+def _asked(spark: Any, request: str, **arguments: Any) -> list[tuple[str, str | None]]:
+    """A question about settings to a Connect server, which its own client has not in every version."""
+    from pyspark.sql.connect import proto
+
+    kinds = {"get_all": proto.ConfigRequest.GetAll, "get_option": proto.ConfigRequest.GetOption}
+    operation = proto.ConfigRequest.Operation(**{request: kinds[request](**arguments)})
+    return list(spark.client.config(operation).pairs)
+
+
+def session_class(session: type, jvm: Any) -> Any:
+    """The JVM's object SparkSession, by whose name pyspark imports it."""
+    found = getattr(session, "_get_j_spark_session_class", None)
+    return jvm.SparkSession if found is None else found(jvm)
+
+
+def datasets(jvm: Any) -> Any:
+    """The JVM's object Dataset, which puts one over a logical plan; since Spark 4 the classic one lies elsewhere."""
+    own = "org.apache.spark.sql.classic.Dataset"
+    return getattr(jvm, own if class_named(jvm, own) is not None else "org.apache.spark.sql.Dataset")
+
+
+def class_named(jvm: Any, name: str) -> Any | None:
+    """A class of the JVM; None where this Spark has none of that name."""
+    try:
+        return jvm.py4j.reflection.ReflectionUtil.classForName(name)
+    except Py4JError:
+        return None
+
+
+def arrow_table(frame: Any) -> Any:
+    """The rows as Arrow has them, under the schema that pyspark makes of the frame's."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(frame.schema)
+    if not hasattr(frame, "_jdf"):
+        client = frame._session.client
+        return client.to_table(frame._plan.to_proto(client))[0].cast(schema)
+    batches = frame._collect_as_arrow()
+    return pyarrow.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+
+
+def kinds_of_functions() -> Any:
+    """pyspark's numbers for the kinds of Python functions."""
+    try:
+        from pyspark.util import PythonEvalType
+    except ImportError:
+        from pyspark.rdd import PythonEvalType
+    return PythonEvalType
