@@ -145,15 +145,15 @@ def arrow_table(frame: Any) -> Any:
     """The rows as Arrow has them, under the schema that pyspark makes of the frame's."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
-    import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
+
+    from planproof.arrow.batches import table_of
 
     schema = to_arrow_schema(frame.schema)
     if not hasattr(frame, "_jdf"):
         client = frame._session.client
         return client.to_table(frame._plan.to_proto(client))[0].cast(schema)
-    batches = frame._collect_as_arrow()
-    return pyarrow.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+    return table_of(frame._collect_as_arrow(), schema)
 
 
 def kinds_of_functions() -> Any:
