@@ -8,10 +8,55 @@ from typing import Any
 
 _TRUE = {"true": True, "false": False}
 
+SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
+"""The versions of Spark that planproof knows, oldest first."""
+
+_OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
+    "ansi": ("4.0", False),
+    "cte_precedence": ("4.0", "EXCEPTION"),
+}
+"""Settings whose default a version changed: that version, and the default before it."""
+
+_ABSENT: dict[str, tuple[str, bool]] = {
+    "preserve_char_varchar": ("4.0", False),
+    "bang_equals_not": ("4.0", True),
+    "legacy_raise_error": ("4.0", False),
+    "legacy_identifier_clause": ("4.1", True),
+    "ordinals_first": ("4.1", False),
+    "python_logging": ("4.1", False),
+    "time_type": ("4.1", False),
+    "timestamp_nanos": ("4.3", False),
+}
+"""Settings that a version brought: that version, and what a Spark without the setting does."""
+
+
+class UnknownSpark(ValueError):
+    """A version of Spark that planproof does not know; the message says which it does."""
+
+
+def spark_version(given: str) -> str:
+    """The minor version of a release: `3.5` of `3.5.9`. Raises `UnknownSpark`.
+
+    >>> spark_version("4.1.0.dev1")
+    '4.1'
+    """
+    version = ".".join(given.strip().split(".")[:2])
+    if version not in SPARKS:
+        raise UnknownSpark(f"Spark {given!r} is not known; planproof knows {', '.join(SPARKS)}")
+    return version
+
+
+def _older(version: str, than: str) -> bool:
+    return SPARKS.index(version) < SPARKS.index(than)
+
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """Settings of one Spark session, with Spark 4.3's defaults. `ansi=False` is how dbt-spark runs."""
+    """Settings of one Spark session, with Spark 4.3's defaults. `ansi=False` is how dbt-spark runs.
+
+    `spark` is the version that runs, whose patch number is dropped (`3.5.9` is `3.5`). It says what a query means, and
+    what of the settings that it has not; the defaults of an older version are `Conf.of("3.5")`. Raises `UnknownSpark`.
+    """
 
     ansi: bool = True
     time_zone: str = "America/Los_Angeles"
@@ -44,7 +89,24 @@ class Conf:
     count_of_table_star: bool = False
     legacy_raise_error: bool = False
     create_table_provider: str = "parquet"
-    spark: str = "4.3"
+    spark: str = SPARKS[-1]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spark", spark_version(self.spark))
+        for name, (since, value) in _ABSENT.items():
+            if _older(self.spark, since):
+                object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, spark: str, settings: Mapping[str, str] | None = None) -> Conf:
+        """The defaults of a version of Spark, then `settings`. Raises `UnknownSpark`.
+
+        >>> Conf.of("3.5.9").ansi, Conf.of("4.0").ansi
+        (False, True)
+        """
+        version = spark_version(spark)
+        older: dict[str, Any] = {n: value for n, (until, value) in _OLDER_DEFAULTS.items() if _older(version, until)}
+        return cls(spark=version, **older).with_settings(settings or {})
 
     def with_setting(self, key: str, value: str) -> Conf:
         """The conf after `SET key=value`; a key that changes no schema leaves it as it is."""
@@ -59,7 +121,7 @@ class Conf:
     def reset(self, key: str) -> Conf:
         """The conf after `RESET key`."""
         name = _FIELDS.get(key.lower())
-        changed: dict[str, Any] = {name: getattr(Conf(), name)} if name else {}
+        changed: dict[str, Any] = {name: getattr(Conf.of(self.spark), name)} if name else {}
         return replace(self, **changed)
 
     def with_settings(self, settings: Mapping[str, str]) -> Conf:

@@ -102,7 +102,7 @@ def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
 
 def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
     key = node.args.get("this")
-    return evolve(env, conf=Conf() if key is None else env.conf.reset(key))
+    return evolve(env, conf=Conf.of(env.conf.spark) if key is None else env.conf.reset(key))
 
 
 def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:

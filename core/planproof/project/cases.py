@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from planproof.conf import Conf
+from planproof.conf import SPARKS, Conf, UnknownSpark
 from planproof.origin import AnalysisError, Unknown
 
 
@@ -20,7 +20,7 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
         env = apply(
             [str(statement) for statement in case.get("setup") or ()],
             case.get("relations") or {},
-            Conf(ansi=bool(case.get("ansi", True))),
+            _conf(case),
         )
         query = str(case["query"])
         plan = planned(query, environment=replace(env, text=query))
@@ -31,10 +31,18 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
         place = error.origin
         line, column = (place.line, place.column) if place is not None else (None, None)
         return {**answer, "error": f"{error.condition}: {error.message}", "line": line, "column": column}
+    except UnknownSpark as error:
+        return {**answer, "unknown": str(error)}
     except RecursionError:
         return {**answer, "unknown": "a query nested this deeply"}
     except Exception as error:  # One case must never end the others.
         return {**answer, "unknown": f"internal error: {type(error).__name__}: {error}"}
+
+
+def _conf(case: Mapping[str, Any]) -> Conf:
+    """The settings before `setup`: the defaults of the Spark that the case names, and its ANSI mode."""
+    conf = Conf.of(str(case.get("spark") or SPARKS[-1]))
+    return conf if case.get("ansi") is None else replace(conf, ansi=bool(case["ansi"]))
 
 
 def _field(field: Any) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +18,7 @@ from planproof.session import python_functions, versions
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
-from planproof.session.settings import MANAGED_PARTITIONS
+from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 
 _SETTING = threading.Lock()
 _PROVIDER = "spark.sql.sources.default"
@@ -43,9 +42,7 @@ class FrameSession:
     def conf(self) -> Conf:
         with translated():
             found = versions.settings_in_force(self.spark, (*SETTINGS, _PROVIDER))
-        version = ".".join(self.spark.version.split(".")[:2])
-        conf = Conf().with_settings(found)
-        return replace(conf, create_table_provider=found.get(_PROVIDER) or conf.create_table_provider, spark=version)
+        return conf_of(str(self.spark.version), found, found.get(_PROVIDER))
 
     @property
     def namespace(self) -> tuple[str, ...]:

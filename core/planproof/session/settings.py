@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from planproof.conf import Conf, UnknownSpark
+from planproof.session.protocol import SparkFailure
 
 MANAGED_PARTITIONS = "spark.sql.hive.manageFilesourcePartitions"
 """Where it is false, Spark neither registers partitions of Parquet tables nor lists them."""
@@ -11,3 +16,15 @@ RAW_LITERALS = "spark.sql.parser.escapedStringLiterals"
 
 CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
 """What may claim NOT NULL for rows that nobody saw, in the text of a plan."""
+
+
+def conf_of(version: str, found: Mapping[str, str | None], provider: str | None) -> Conf:
+    """The conf of a live Spark: its version's defaults, then what it says of each setting (None: nothing).
+
+    `provider` is its `spark.sql.sources.default`. Raises `SparkFailure` where planproof does not know the version.
+    """
+    try:
+        conf = Conf.of(version, {key: value for key, value in found.items() if value is not None})
+    except UnknownSpark as error:
+        raise SparkFailure(str(error)) from None
+    return replace(conf, create_table_provider=provider or conf.create_table_provider)

@@ -22,7 +22,7 @@ from planproof.schema import PhysicalSchema
 from planproof.session.described import relation
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS
+from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.sql.ending import unterminated
 from planproof.types import without_lengths
 
@@ -58,9 +58,7 @@ class ThriftSession:
         found = self._settings()
         version = ".".join(self._version.split(".")[:2])
         known = {key: found.get(key) or self._default(key, version) for key in SETTINGS}
-        conf = Conf().with_settings({key: value for key, value in known.items() if value is not None})
-        provider = found.get("spark.sql.sources.default") or conf.create_table_provider
-        return replace(conf, create_table_provider=provider, spark=version)
+        return conf_of(version, known, found.get("spark.sql.sources.default"))
 
     @property
     def catalog_id(self) -> str | None:
