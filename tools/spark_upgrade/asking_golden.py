@@ -1,0 +1,106 @@
+"""Asks a Spark the golden cases of tests/cases. Run by a Python that finds that Spark's pyspark.
+
+    PYTHONPATH=core:tests/functions:tests/analysis:tools PYTHON tools/spark_upgrade/asking_golden.py OUT.json
+
+Writes the number of cases, and of those that this Spark answers otherwise: what was asked, its function or file, the
+mode, the golden answer and this Spark's.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import golden
+import texts
+from asked import Spark, parsed
+from cases import Answer, call_sql
+from sweep import GOLDEN, embedded
+from versions import absent, over
+
+from planproof.functions.registry import builtin
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One golden case of a call: the select list, whose case it is, the mode, and what Spark answered."""
+
+    text: str
+    name: str
+    ansi: bool
+    answer: Answer
+
+
+def calls(version: str) -> Iterator[Case]:
+    """The golden calls and texts over columns whose types this Spark has."""
+    missing = absent(version)
+    for path in sorted(GOLDEN.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            case = json.loads(line)
+            text, name = _asked(case)
+            if text is not None and not any(column in text for column in missing):
+                columns = tuple((n, t, nullable) for n, t, nullable in case.get("columns", ()))
+                yield Case(text, name, case["ansi"], Answer(columns, case.get("error")))
+
+
+def _asked(case: dict[str, Any]) -> tuple[str | None, str]:
+    if "text" in case:
+        in_from = case["group"] == texts.IN_FROM
+        return (f"* FROM {case['text']}" if in_from else case["text"]), case["group"]
+    name = case["function"]
+    function = builtin().find(name)
+    return (call_sql(name, function, tuple(case["args"])) if function else None), name
+
+
+def other_calls(asker: Spark, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+    """The golden calls that Spark now answers otherwise."""
+    listed = list(cases)
+    for ansi in (True, False):
+        chosen = [case for case in listed if case.ansi is ansi]
+        for at in range(0, len(chosen), _BATCH):
+            batch = chosen[at : at + _BATCH]
+            for case, answer in zip(batch, asker.answers([c.text for c in batch], ansi)):
+                found = parsed(answer)
+                if found != case.answer:
+                    yield _told(case.name, case.text, ansi, str(case.answer), str(found))
+
+
+def other_queries(spark: Any) -> Iterator[dict[str, Any]]:
+    """The golden queries that Spark now answers otherwise."""
+    for statement in golden.tables():
+        spark.sql(statement)
+    for case in golden.cases():
+        found = golden._answer(spark, case["query"], case["ansi"])
+        wanted = {key: value for key, value in case.items() if key != "file"}
+        if found != wanted:
+            shown = [str(a.get("error") or a.get("schema")) for a in (wanted, found)]
+            yield _told(case["file"], case["query"], case["ansi"], *shown)
+
+
+def _told(name: str, text: str, ansi: bool, then: str, now: str) -> dict[str, Any]:
+    return {"name": name, "text": text, "ansi": ansi, "golden": then, "spark": now}
+
+
+def main() -> int:
+    import pyspark
+
+    version = pyspark.__version__
+    with tempfile.TemporaryDirectory() as directory:
+        spark = embedded(directory)
+        known = list(calls(version))
+        found = [*other_calls(Spark(spark, over(version)), known), *other_queries(spark)]
+        asked = len(known) + sum(1 for _ in golden.cases())
+        spark.stop()
+    Path(sys.argv[1]).write_text(json.dumps({"version": version, "asked": asked, "other": found}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

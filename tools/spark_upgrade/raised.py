@@ -1,0 +1,51 @@
+"""The error conditions that planproof's code names: the texts in it that are one in some Spark."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from spark_upgrade.facts import known
+from spark_upgrade.sparks import ROOT
+
+ROOMS = ("sql", "analysis", "functions", "types", "plan")
+"""The rooms that refuse what Spark refuses."""
+
+_FORM = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+(\.[A-Z][A-Z0-9_]*)?")
+_SHORT = "DATATYPE_MISMATCH."
+"""What `Mismatch` puts before a condition that is no whole one."""
+
+
+@cache
+def written() -> dict[str, str]:
+    """Every text of the form of a condition in the rooms that refuse, with a file that has it."""
+    found: dict[str, str] = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / "core" / "planproof" / room).rglob("*.py")):
+            for text in _texts(path.read_text()):
+                found.setdefault(text, path.relative_to(ROOT).as_posix())
+    return found
+
+
+def _texts(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FORM.fullmatch(node.value):
+            yield node.value
+
+
+def meant(text: str) -> frozenset[str]:
+    """The conditions of all Sparks that a text in the code may stand for: itself, a mismatch, or a class's subclass."""
+    return frozenset(n for n in _all() if n in (text, _SHORT + text) or n.endswith(f".{text}"))
+
+
+@cache
+def _all() -> frozenset[str]:
+    return frozenset(name for facts in known().values() for name in facts.conditions)
+
+
+@cache
+def names() -> frozenset[str]:
+    """The conditions that planproof may raise."""
+    return frozenset(name for text in written() for name in meant(text))
