@@ -1,7 +1,7 @@
-"""`python -m planproof.piped`: work for a caller in another interpreter, told and answered in lines of JSON.
+"""`python -m planproof.piped`: a request of a caller in another interpreter, told and answered in lines of JSON.
 
-The first line on standard input is `{"work": {...}}`, the fields of `planproof.project.work.Work`. Each line on
-standard output is `{"report": {...}}`, `{"note": "..."}`, `{"end": "done"}`, or `{"end": "cannot run" | "failed",
+The first line on standard input is `{"request": {...}}`, the fields of `planproof.project.request.Request`. Each line
+on standard output is `{"report": {...}}`, `{"note": "..."}`, `{"end": "done"}`, or `{"end": "cannot run" | "failed",
 "message": "..."}`.
 What Spark and dbt print goes to standard error. When standard input ends, the running Spark job is cancelled and the
 process ends.
@@ -16,9 +16,11 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TextIO
 
-from planproof.project.work import Work, is_lasting
+from planproof.project.manifest import ProjectNode
+from planproof.project.request import Progress, Request, is_lasting
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 
@@ -26,7 +28,7 @@ TAG = "planproof-piped"
 
 
 def main() -> int:
-    """0 where the work was done, whatever it found out; 2 where it could not be done."""
+    """0 where it was done, whatever it found out; 2 where it could not be done."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -35,8 +37,8 @@ def main() -> int:
         out.flush()
 
     try:
-        work = Work(**json.loads(sys.stdin.readline())["work"])
-        answer(work, say, sys.stdin)
+        request = Request(**json.loads(sys.stdin.readline())["request"])
+        answer(request, say, sys.stdin)
     except Exception as error:
         traceback.print_exc()
         said = str(error) or type(error).__name__
@@ -46,19 +48,32 @@ def main() -> int:
     return 0
 
 
-def answer(work: Work, say: Callable[[dict[str, Any]], None], told: TextIO) -> None:
-    """Does the work and says each report; ends the process where `told` ends before the work."""
+@dataclass(frozen=True, slots=True)
+class _Said(Progress):
+    """Each report and remark as a line; each model's jobs go under the tag."""
+
+    say: Callable[[dict[str, Any]], None]
+    session: Session
+
+    def begins(self, node: ProjectNode) -> None:
+        self.session.tag(TAG)
+
+    def ended(self, report: Report) -> None:
+        self.say({"report": report.to_dict()})
+
+    def noted(self, remark: str) -> None:
+        self.say({"note": remark})
+
+
+def answer(request: Request, say: Callable[[dict[str, Any]], None], told: TextIO) -> None:
+    """Does what is asked and says each report; ends the process where `told` ends before that."""
     opened: list[Session] = []
     threading.Thread(target=_end_with, args=(told, opened), daemon=True).start()
-    session = work.open_session()
+    session = request.open_session()
     try:
         opened.append(session)
         session.tag(TAG)
-
-        def finished(report: Report) -> None:
-            say({"report": report.to_dict()})
-
-        work.reports(session, lambda: session.tag(TAG), finished, lambda remark: say({"note": remark}))
+        request.reports(session, _Said(say, session))
     finally:
         session.stop()
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "fail_on": ("violated", "unproved", "warning", "never"),
-    "planning": ("warn", "strict"),
-    "unproved": ("count", "allow"),
-    "rewrite": ("off", "suggest", "on"),
-    "batches": ("off", "sample", "all"),
-    "on_internal_error": ("fail", "pass"),
-}
+from planproof.codes import CODES
+
 ENFORCEABLE = ("types", "nullability", "order", "extra_columns")
 
 
@@ -23,8 +17,105 @@ class SettingsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
+
+    `form` is `choice` (one of `choices`), `names` (any number of `choices`, or of planproof's codes where there are
+    none), or `flag` (true or false). The sentence does not end with a full stop.
+    """
+
+    name: str
+    form: str
+    default: str | bool | tuple[str, ...]
+    sentence: str
+    choices: tuple[str, ...] = ()
+
+    def checked(self, value: Any, where: str) -> Any:
+        """The value as `Settings` holds it. Raises `SettingsError`, which begins with `where`."""
+        if self.form == "flag":
+            if not isinstance(value, bool):
+                raise SettingsError(f"{where}: {value!r} is not true or false")
+            return value
+        if self.form == "names":
+            return self._names(value, where)
+        # YAML 1.1 reads a bare `on` and `off` as booleans.
+        text = ("on" if value else "off") if isinstance(value, bool) else value
+        if text not in self.choices:
+            raise SettingsError(
+                f"{where}: {value!r} is not one of {', '.join(self.choices)}{_nearest(str(value), self.choices)}"
+            )
+        return text
+
+    def _names(self, value: Any, where: str) -> tuple[str, ...]:
+        given = (value,) if isinstance(value, str) else value or ()
+        if not isinstance(given, Iterable):
+            raise SettingsError(f"{where}: {value!r} is neither a name nor a list of names")
+        # `allow` may give a reason for each code: {PP101: "two ids on purpose"}.
+        names = [str(next(iter(name), "")) if isinstance(name, Mapping) else str(name) for name in given]
+        known = self.choices or tuple(CODES)
+        for name in names:
+            if name not in known:
+                kinds = f"one of {', '.join(known)}" if self.choices else "a code of planproof (`planproof explain`)"
+                raise SettingsError(f"{where}: {name!r} is not {kinds}{_nearest(name, known)}")
+        return tuple(names)
+
+
+SETTINGS = (
+    Setting(
+        "fail_on",
+        "choice",
+        "violated",
+        "the least verdict that fails: the exit code, the dbt node or the task",
+        ("violated", "unproved", "warning", "never"),
+    ),
+    Setting("enforce", "names", ENFORCEABLE, "the terms of a contract that count", ENFORCEABLE),
+    Setting("allow", "names", (), "codes of findings that are accepted, such as PP101"),
+    Setting(
+        "planning",
+        "choice",
+        "warn",
+        "what a disagreement between planproof's plan and Spark's is: a warning, or with strict a violation",
+        ("warn", "strict"),
+    ),
+    Setting(
+        "unproved",
+        "choice",
+        "count",
+        "what a declared term is that is still unproved after the audit: with count a violation, with allow unproved",
+        ("count", "allow"),
+    ),
+    Setting(
+        "rewrite",
+        "choice",
+        "on",
+        "whether rewritten SQL runs in place of the compiled text (on), is only reported (suggest), or is not looked "
+        "for (off); inside dbt the default is suggest",
+        ("off", "suggest", "on"),
+    ),
+    Setting(
+        "batches",
+        "choice",
+        "sample",
+        "how many of the written row groups are decoded and validated",
+        ("off", "sample", "all"),
+    ),
+    Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
+    Setting(
+        "on_internal_error",
+        "choice",
+        "fail",
+        "what an internal error of planproof does to a dbt build: stops the model (fail), or leaves it to dbt (pass)",
+        ("fail", "pass"),
+    ),
+)
+"""Every setting, in the order in which all doors show them."""
+
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
-    """`fail_on`: the least verdict that fails; `enforce`: which terms of a contract count; `allow`: codes accepted."""
+    """The settings of one model, as `SETTINGS` describes them."""
 
     fail_on: str = "violated"
     enforce: tuple[str, ...] = ENFORCEABLE
@@ -39,43 +130,21 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str = "planproof") -> Settings:
         """Settings from untrusted keys and values; `where` names their place in an error. Raises `SettingsError`."""
-        known = [f.name for f in fields(cls)]
-        checked: dict[str, Any] = {}
-        for key, value in given.items():
-            if key not in known:
-                raise SettingsError(f"{where}: unknown key {key!r}{_nearest(key, known)}; known: {', '.join(known)}")
-            checked[key] = _checked(key, value, f"{where}.{key}")
-        return cls(**checked)
+        return cls(**checked(given, where))
 
 
-def _checked(key: str, value: Any, where: str) -> Any:
-    if key == "keep_rejected":
-        if not isinstance(value, bool):
-            raise SettingsError(f"{where}: {value!r} is not true or false")
-        return value
-    if key in ("enforce", "allow"):
-        return _names(key, value, where)
-    # YAML 1.1 reads a bare `on` and `off` as booleans.
-    text = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
-    if text not in CHOICES[key]:
-        raise SettingsError(
-            f"{where}: {value!r} is not one of {', '.join(CHOICES[key])}{_nearest(str(value), CHOICES[key])}"
-        )
-    return text
+def checked(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:
+    """The given keys alone, each with the value that `Settings` holds for it. Raises `SettingsError`."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        setting = BY_NAME.get(key)
+        if setting is None:
+            known = tuple(BY_NAME)
+            raise SettingsError(f"{where}: unknown key {key!r}{_nearest(str(key), known)}; known: {', '.join(known)}")
+        found[key] = setting.checked(value, f"{where}.{key}")
+    return found
 
 
-def _names(key: str, value: Any, where: str) -> tuple[str, ...]:
-    # `allow` may give a reason for each code: {PP101: "two ids on purpose"}.
-    names = [value] if isinstance(value, str) else list(value or ())
-    names = [next(iter(n)) if isinstance(n, Mapping) else n for n in names]
-    for name in names:
-        if key == "enforce" and name not in ENFORCEABLE:
-            raise SettingsError(
-                f"{where}: {name!r} is not one of {', '.join(ENFORCEABLE)}{_nearest(str(name), ENFORCEABLE)}"
-            )
-    return tuple(str(n) for n in names)
-
-
-def _nearest(word: str, known: tuple[str, ...] | list[str]) -> str:
+def _nearest(word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -60,17 +60,16 @@ def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]
         return report, []
     old = dict(before.get("columns") or ())
     new = dict(now)
-    drift = {
-        "came": {name: new[name] for name in new if name not in old},
-        "went": {name: old[name] for name in old if name not in new},
-        "changed": {name: [old[name], new[name]] for name in new if name in old and old[name] != new[name]},
-        "rows": [before.get("rows"), report.rows],
-    }
-    said = [f"column {name} {kind} came" for name, kind in drift["came"].items()]
-    said += [f"column {name} {kind} went" for name, kind in drift["went"].items()]
-    said += [f"column {name} was {was}, is {now_is}" for name, (was, now_is) in drift["changed"].items()]
-    if None not in drift["rows"] and drift["rows"][0] != drift["rows"][1]:
-        said.append(f"{drift['rows'][0]:,} rows at the last audit, {drift['rows'][1]:,} now")
+    came = {name: new[name] for name in new if name not in old}
+    went = {name: old[name] for name in old if name not in new}
+    retyped = {name: [old[name], new[name]] for name in new if name in old and old[name] != new[name]}
+    rows = [before.get("rows"), report.rows]
+    drift = {"came": came, "went": went, "changed": retyped, "rows": rows}
+    said = [f"column {name} {kind} came" for name, kind in came.items()]
+    said += [f"column {name} {kind} went" for name, kind in went.items()]
+    said += [f"column {name} was {was}, is {now_is}" for name, (was, now_is) in retyped.items()]
+    if None not in rows and rows[0] != rows[1]:
+        said.append(f"{rows[0]:,} rows at the last audit, {rows[1]:,} now")
     return replace(report, details={**report.details, "drift": drift}), said
 
 

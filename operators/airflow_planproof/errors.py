@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import AirflowException, redact
 try:
     from airflow.sdk.exceptions import AirflowFailException
 except ImportError:  # Airflow 2
-    from airflow.exceptions import AirflowFailException
+    from airflow.exceptions import AirflowFailException  # type: ignore[no-redef]
 
 if TYPE_CHECKING:
     from planproof.report import Report

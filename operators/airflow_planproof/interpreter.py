@@ -17,7 +17,7 @@ from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.work import CANCEL_SECONDS
 
 if TYPE_CHECKING:
-    from planproof.project.work import Work
+    from planproof.project.request import Request
     from planproof.report import Report
 
 
@@ -29,9 +29,9 @@ class Interpreter:
         self._child: subprocess.Popen[str] | None = None
 
     def run(
-        self, work: Work, told: Callable[[Report], None], noted: Callable[[str], None] = lambda remark: None
+        self, request: Request, told: Callable[[Report], None], noted: Callable[[str], None] = lambda remark: None
     ) -> list[Report]:
-        """The reports of the work, each said to `told` as it comes, and remarks on the project to `noted`.
+        """The reports of what is asked, each said to `told` as it comes, and remarks on the project to `noted`.
 
         Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend.
         """
@@ -47,7 +47,7 @@ class Interpreter:
             assert child.stdin is not None
             assert child.stdout is not None
             with suppress(BrokenPipeError):
-                child.stdin.write(json.dumps({"work": work.to_dict()}) + "\n")
+                child.stdin.write(json.dumps({"request": request.to_dict()}) + "\n")
                 child.stdin.flush()
             return self._answers(child.stdout, told, noted)
         finally:

@@ -51,7 +51,9 @@ def stored(dag_id: str, run_id: str, task_id: str, map_index: int) -> Any:
     )
     with create_session() as session:
         row = session.scalars(wanted).first()
-        found = XComModel.deserialize_value(row) if row is not None else None
+        if row is None:
+            return None
+        found = XComModel.deserialize_value(row)
         return _resolved(row, found) if isinstance(found, str) else found
 
 
@@ -60,4 +62,4 @@ def _resolved(row: XComModel, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return resolve_xcom_backend().deserialize_value(row)
+        return resolve_xcom_backend().deserialize_value(row)  # type: ignore[no-untyped-call]

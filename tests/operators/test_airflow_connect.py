@@ -20,7 +20,7 @@ pytest.importorskip("zstandard")
 STORY = """
 import json, sys, threading, time
 from airflow_planproof.work import SparkWork, WorkCancelled
-from planproof.project.work import Work
+from planproof.project.request import Request
 
 path = sys.argv[1]
 contract = {"columns": [{"name": "id", "type": "bigint", "nullable": False}]}
@@ -29,10 +29,10 @@ spark = {
     "spark.driver.bindAddress": "127.0.0.1", "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.memory": "1g",
 }
-work = Work("audit", names=(path,), contract=contract, spark=spark)
-session = work.open_session()
+request = Request("audit", names=(path,), contract=contract, spark=spark)
+session = request.open_session()
 session.spark.range(5).write.parquet(path)
-(report,) = work.reports(session)
+(report,) = request.reports(session)
 
 def endless(running):
     running.watch(session)

@@ -19,12 +19,12 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow_planproof.dbt_command import DbtElsewhere, recorded, target_path
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.interpreter import Interpreter
-from planproof.project.work import Work
+from planproof.project.request import Request
 from planproof.report.model import Report
 
 LOG = logging.getLogger("tested")
 REPORT = Report("/data/x", "audited", rows=3).to_dict()
-WORK = Work("audit", names=("/data/x",), contract={"columns": [{"name": "id", "type": "int"}]})
+WORK = Request("audit", names=("/data/x",), contract={"columns": [{"name": "id", "type": "int"}]})
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def program(tmp_path: Path) -> Callable[[str], str]:
 
 def test_reports_come_back_line_by_line(program: Callable[[str], str]) -> None:
     code = f"""
-work = json.loads(sys.stdin.readline())["work"]
-assert (work["kind"], work["names"]) == ("audit", ["/data/x"])
+asked = json.loads(sys.stdin.readline())["request"]
+assert (asked["purpose"], asked["names"]) == ("audit", ["/data/x"])
 print(json.dumps({{"note": "only dbt runs hooks"}}), flush=True)
 print(json.dumps({{"report": json.loads({json.dumps(json.dumps(REPORT))})}}), flush=True)
 print(json.dumps({{"end": "done"}}), flush=True)
@@ -92,11 +92,11 @@ def test_a_kill_ends_it_at_once_or_by_force(
     assert found == [ended]
 
 
-def test_a_real_interpreter_refuses_wrong_work() -> None:
+def test_a_real_interpreter_refuses_a_wrong_request() -> None:
     """`planproof.piped` itself: the error of a project that is not there comes back as one that stays."""
-    work = Work("audit", project_dir="/no/such/project")
+    request = Request("audit", project_dir="/no/such/project")
     with pytest.raises(PlanproofCannotRun, match="/no/such/project"):
-        Interpreter(sys.executable, LOG).run(work, lambda report: None)
+        Interpreter(sys.executable, LOG).run(request, lambda report: None)
 
 
 def test_dbt_elsewhere_says_what_it_said(program: Callable[[str], str]) -> None:

@@ -227,16 +227,17 @@ def test_a_thrift_connection_becomes_arguments_of_its_client(
 
 
 @pytest.mark.parametrize(
-    ("uri", "server"), [("spark-connect://host", "Spark Connect"), ("hiveserver2://host", "Thrift")]
+    ("uri", "key", "value"),
+    [("spark-connect://host", "spark.remote", "sc://host:15002/"), ("hiveserver2://host", "thrift.host", "host")],
 )
-def test_a_run_on_a_server_is_refused(
-    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, server: str
+def test_a_run_reaches_the_server_of_its_connection(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, uri: str, key: str, value: str
 ) -> None:
-    from airflow_planproof import PlanproofCannotRun, PlanproofRunOperator
+    from airflow_planproof import PlanproofRunOperator
 
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", uri)
-    with pytest.raises(PlanproofCannotRun, match=f"'cluster' is a {server} server"):
-        PlanproofRunOperator(task_id="t", project_dir=".", conn_id="cluster").work()
+    asked = PlanproofRunOperator(task_id="t", project_dir=".", conn_id="cluster", threads=None).request()
+    assert (asked.spark[key], asked.purpose, asked.threads) == (value, "run", None)
 
 
 def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

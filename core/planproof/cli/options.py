@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 import yaml
 
-from planproof.settings import CHOICES
+from planproof.settings import BY_NAME, SETTINGS, Setting, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,15 +41,73 @@ def selection(function: F) -> F:
 
 def outcome(function: F) -> F:
     """--fail-on, --json, --html."""
+    return _with(report(function), _setting_option(BY_NAME["fail_on"]))
+
+
+def report(function: F) -> F:
+    """--json, --html."""
+    return _with(
+        function,
+        click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output."),
+        click.option("--html", type=_FILE, help="Writes the report as one HTML page."),
+    )
+
+
+def settings(function: F) -> F:
+    """One option per setting of planproof; the command gets those that were given as one mapping, `settings`."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        found = {s.name: _given(s, kwargs.pop(s.name)) for s in SETTINGS}
+        return function(*args, settings={name: value for name, value in found.items() if value is not None}, **kwargs)
+
+    return _with(cast(F, called), *(_setting_option(setting) for setting in SETTINGS))
+
+
+def option_of(setting: Setting) -> str:
+    """The name of a setting's option, such as `--fail-on`."""
+    return f"--{setting.name.replace('_', '-')}"
+
+
+def _setting_option(setting: Setting) -> Callable[[F], F]:
+    name = option_of(setting)
+    default = ", ".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default).lower()
+    said = f"{setting.sentence[0].upper()}{setting.sentence[1:]}. Default: each model's own"
+    said += f", else {default}." if default else "."
+    if setting.form == "flag":
+        return click.option(f"{name}/--no-{name[2:]}", setting.name, default=None, help=said)
+    if setting.form == "names":
+        metavar = "NAMES" if setting.choices else "CODES"
+        return click.option(
+            name, setting.name, multiple=True, metavar=metavar, help=f"{said} With commas, or repeated."
+        )
+    return click.option(name, setting.name, type=click.Choice(setting.choices), help=said)
+
+
+def _given(setting: Setting, value: Any) -> Any:
+    """What the command line says of a setting, None where it says nothing."""
+    if setting.form != "names":
+        return value
+    names = [name.strip() for text in value for name in text.split(",")]
+    if not value:
+        return None
+    try:
+        return setting.checked([name for name in names if name], option_of(setting))
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def spark(function: F) -> F:
+    """--conf, which the command gets as `conf`."""
     return _with(
         function,
         click.option(
-            "--fail-on",
-            type=click.Choice(CHOICES["fail_on"]),
-            help="The least verdict that makes the exit code 1. Default: each model's own setting, else violated.",
+            "--conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A Spark setting, before the profile's. spark.remote names a Spark Connect server, thrift.host a "
+            "Thrift server (with thrift.port, thrift.username, thrift.auth, ...). May be repeated.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output."),
-        click.option("--html", type=_FILE, help="Writes the report as one HTML page."),
     )
 
 
@@ -72,9 +131,9 @@ def _with(function: F, *decorators: Callable[[F], F]) -> F:
     return function
 
 
-def settings(fail_on: str | None) -> dict[str, Any]:
-    """The settings that the command line puts before the models' own."""
-    return {} if fail_on is None else {"fail_on": fail_on}
+def plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a `Request` takes them: texts for paths."""
+    return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
 
 def variables(given: str | None) -> Mapping[str, Any]:

@@ -10,8 +10,19 @@ import click
 from rich.console import Console
 
 from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project
+from planproof.project.request import Progress
 from planproof.report.run import RunReport
 from planproof.report.text import show
+
+
+class Named(Progress):
+    """The name of the project that a request is about, once it was read."""
+
+    name = ""
+
+    def read(self, project: Project) -> None:
+        self.name = project.name
 
 
 def console(stderr: bool = False) -> Console:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,9 @@ from planproof.project.manifest import Project, read_project
 from planproof.project.offline import DBT_CONF
 from planproof.project.profile import Profile, read_profile
 from planproof.session.protocol import Session
+
+_SERVERS = frozenset({"spark.remote", "thrift.host"})
+"""Settings that name a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +88,63 @@ class Place:
                 raise
         return conf.with_settings(settings or {})
 
-    def open_session(self, settings: Mapping[str, str] | None = None) -> Session:
-        """The Spark that runs in this process, or one of our own under the profile's settings, then `settings`.
+    def threads(self) -> int:
+        """How many models run beside each other: as the profile says, else one at a time. Raises `ProjectError`."""
+        profile = self.profile_if_any()
+        return profile.threads if profile is not None else 1
 
-        dbt-spark's session method uses Hive's catalog, so that an own session does too. Raises `SparkFailure` and
-        `ProjectError`.
+    def open_session(self, settings: Mapping[str, str] | None = None) -> Session:
+        """The Spark that the profile's target, or `settings` before it, names.
+
+        `spark.remote` names a Spark Connect server, `thrift.host`, or the profile's method `thrift`, a Thrift server;
+        else it is the Spark that runs in this process, or one of our own. dbt-spark's session method uses Hive's
+        catalog, so that an own session does too. Raises `SparkFailure` and `ProjectError`.
         """
         import planproof.session
 
-        profile = self.profile_if_any()
-        if profile is not None and profile.method != "session":
-            raise ProjectError(
-                f"{profile.file}: the target {profile.target!r} connects by {profile.method!r}; "
-                "planproof's own executor runs Spark in this process (method: session)"
-            )
-        given = {**(profile.settings if profile is not None else {}), **(settings or {})}
+        given = {**self._targeted(settings or {}), **(settings or {})}
+        if "spark.remote" in given:
+            return planproof.session.connected(given)
+        if "thrift.host" in given:
+            return planproof.session.served(given)
         return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
+
+    def refuse_other_server(self, settings: Mapping[str, str]) -> None:
+        """Raises `ProjectError` where `settings` name a server that `dbt compile` would not ask.
+
+        What dbt compiles depends on the tables that stand where it compiles.
+        """
+        target = self._targeted({})
+        said, meant = _server(settings), _server(target)
+        # dbt's session method takes a Connect server from outside where the target names none.
+        if said is None or said == meant or (meant is None and "spark.remote" in settings):
+            return
+        profile = self.profile()
+        raise ProjectError(
+            f"{profile.file}: dbt would compile against the target {profile.target!r}, and the models would run on "
+            f"{said}: name that server in the profile's target, or give a manifest that was compiled there"
+        )
+
+    def _targeted(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """The profile's settings, with the server that it names unless `settings` name one. Raises `ProjectError`."""
+        profile = self.profile_if_any()
+        if profile is None:
+            return {}
+        named = settings.keys() & _SERVERS
+        if not named and profile.method not in ("session", "thrift"):
+            raise ProjectError(
+                f"{profile.file}: the target {profile.target!r} connects by {profile.method!r}; planproof reaches "
+                "Spark by `method: session` (also over Spark Connect) and `method: thrift`, or by --conf "
+                "spark.remote=sc://HOST:PORT"
+            )
+        found = dict(profile.settings)
+        if named:
+            found.pop("spark.remote", None)
+        elif profile.method == "thrift":
+            found |= profile.server
+        elif "SPARK_REMOTE" in os.environ:
+            found.setdefault("spark.remote", os.environ["SPARK_REMOTE"])
+        return found
 
     @property
     def _directory(self) -> Path:
@@ -110,3 +155,12 @@ class Place:
     @property
     def _has_project_file(self) -> bool:
         return self.project_dir is not None and (self.project_dir / "dbt_project.yml").exists()
+
+
+def _server(settings: Mapping[str, str]) -> str | None:
+    """The server that settings name, None where Spark runs in this process."""
+    if "spark.remote" in settings:
+        return f"the Spark Connect server {settings['spark.remote']}"
+    if "thrift.host" in settings:
+        return f"the Thrift server {settings['thrift.host']}:{settings.get('thrift.port', '10000')}"
+    return None

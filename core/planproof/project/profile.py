@@ -17,10 +17,22 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 
+_THRIFT = {
+    "host": "host",
+    "port": "port",
+    "user": "username",
+    "auth": "auth",
+    "kerberos_service_name": "kerberos_service_name",
+    "password": "password",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One target: dbt-spark's connection method, the schema, and the session's settings as dbt-spark sets them."""
+    """One target: dbt-spark's connection method, the schema, and the session's settings as dbt-spark sets them.
+
+    `server` names a Thrift server as `planproof.session.served` takes it; it is empty for another method.
+    """
 
     name: str
     target: str
@@ -28,6 +40,8 @@ class Profile:
     schema: str
     settings: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
+    threads: int = 1
+    server: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None, target: str | None = None) -> Profile:
@@ -54,14 +68,39 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
     if not isinstance(given, Mapping):
         raise ProjectError(f"{file}: server_side_parameters of {wanted!r} is not a mapping")
     settings = {str(key): _rendered(value, f"{file}: {key}") for key, value in given.items()}
+    method = _rendered(output.get("method") or "", str(file))
     return Profile(
         name,
         wanted,
-        str(_rendered(output.get("method") or "", str(file))),
-        str(_rendered(output.get("schema") or "default", str(file))),
+        method,
+        _rendered(output.get("schema") or "default", str(file)),
         {**settings, "spark.sql.ansi.enabled": "false"},
         str(file),
+        _threads(_rendered(output.get("threads") or 1, str(file)), f"{file}: threads of {wanted!r}"),
+        _server(output, str(file)) if method == "thrift" else {},
     )
+
+
+def _threads(given: str, where: str) -> int:
+    if not given.isdecimal() or int(given) < 1:
+        raise ProjectError(f"{where} is {given!r}, not a number of threads")
+    return int(given)
+
+
+def _server(output: Mapping[str, Any], file: str) -> dict[str, str]:
+    """The Thrift server of a target, by dbt-spark's names for what PyHive's `connect` takes; 443 is its default port.
+
+    Raises `ProjectError` for a server over TLS, for which PyHive alone has no way.
+    """
+    if _rendered(output.get("use_ssl") or False, file) == "true":
+        raise ProjectError(
+            f"{file}: the target reaches its Thrift server with use_ssl; leave its models to `dbt build`"
+        )
+    given = {name: output.get(key) for key, name in _THRIFT.items()}
+    found = {f"thrift.{name}": _rendered(value, file) for name, value in given.items() if value is not None}
+    if "thrift.host" not in found:
+        raise ProjectError(f"{file}: the target of method thrift names no host")
+    return {"thrift.port": "443", **found}
 
 
 def _file(project_dir: Path, profiles_dir: str | Path | None) -> Path:

@@ -67,10 +67,12 @@ def stopped(report: Report) -> bool:
     return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
 
 
-def line(report: Report, width: int = 0) -> Text:
-    """One model: mark, name, kind, rows, seconds, what was proved or counted."""
+def line(report: Report, width: int = 0, counter: str = "") -> Text:
+    """One model: `counter` where there is one, mark, name, kind, rows, seconds, what was proved or counted."""
     mark, style = MARKS[_state(report)]
-    text = Text.assemble((f" {mark} ", style), f"{clean(report.model):<{width}}  ")
+    text = Text.assemble(
+        (f"{counter} " if counter else "", "dim"), (f" {mark} ", style), f"{clean(report.model):<{width}}  "
+    )
     text.append(f"{clean(str(report.details.get('materialized') or '')):<11}", "dim")
     text.append(f"{f'{report.rows:,} rows' if report.rows is not None else '':>15}")
     text.append(f"{f'{report.seconds:.1f} s' if report.seconds is not None else '':>9}  ", "dim")

@@ -113,8 +113,14 @@ def served(conf: Mapping[str, str]) -> Session:
     place: dict[str, Any] = {key[len(_THRIFT) :]: value for key, value in conf.items() if key.startswith(_THRIFT)}
     place["port"] = int(place.get("port") or 10000)
     settings = {key: value for key, value in conf.items() if not key.startswith(_THRIFT)}
+
+    def connect() -> Any:
+        return hive.connect(**place, configuration=settings)
+
+    from planproof.session.thrift import ThriftSession
+
     try:
-        return open(hive.connect(**place, configuration=settings))
+        return ThriftSession(connect(), connect)
     except Exception as error:  # The transport, SASL and PyHive each have exceptions of their own.
         said = f"the Thrift server {place['host']}:{place['port']} cannot be reached: {error}"
         raise SparkFailure(said, transient=True) from error

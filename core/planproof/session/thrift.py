@@ -7,6 +7,7 @@ later plans, Arrow batches and Python functions do not pass this way, and are re
 from __future__ import annotations
 
 import re
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,9 +43,22 @@ _DEFAULTS: dict[tuple[str, str], str | None] = {}
 class ThriftSession:
     """planproof's Session over a DB-API connection to Spark; see `planproof.session.protocol.Session`."""
 
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
+    def __init__(self, connection: Any, another: Callable[[], Any] | None = None) -> None:
+        """`another` opens one more connection: PyHive's is one thread's at a time, so that each thread gets its own."""
+        self._first, self._another = connection, another
+        self._opened, self._here = [connection], threading.local()
+        self._here.connection = connection
         self._version = str(self._run("select version()")[0][0])
+
+    @property
+    def connection(self) -> Any:
+        """The calling thread's connection."""
+        if self._another is None:
+            return self._first
+        if not hasattr(self._here, "connection"):
+            self._here.connection = self._another()
+            self._opened.append(self._here.connection)
+        return self._here.connection
 
     def __repr__(self) -> str:
         return f"ThriftSession(Spark {self._version.split()[0]})"
@@ -243,7 +257,8 @@ class ThriftSession:
         raise SparkFailure("a statement of the Thrift server cannot be cancelled by tag")
 
     def stop(self) -> None:
-        self.connection.close()
+        for connection in self._opened:
+            connection.close()
 
 
 def _quoted(name: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context, TaskDecorator
 
     from planproof.contract import Model
-    from planproof.project.work import Work
+    from planproof.project.request import Request
     from planproof.report import Report
 
 SPARK = "spark"
@@ -99,7 +99,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         return form
 
     def reports(self, context: Context) -> list[Report]:
-        from planproof.project.work import Work
+        from planproof.project.request import Request
 
         settings = self.spark_settings()
         if "thrift.host" in settings:
@@ -107,8 +107,8 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
                 f"connection {self.conn_id!r} is a Thrift server, which gives no DataFrames; give one of type 'spark' "
                 "or 'spark_connect', or none"
             )
-        work = Work(
-            "run",
+        request = Request(
+            "publish",
             self.project_dir,
             None,
             self.profiles_dir,
@@ -117,13 +117,12 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             spark=settings,
         )
         model = self.model()
-        thread = self._running = SparkWork(lambda spark: [self._published(spark, work, model, context)])
+        thread = self._running = SparkWork(lambda spark: [self._published(spark, request, model, context)])
         return thread.run()
 
     def model(self) -> Model:
         """The table as a model without a query. Raises `ProjectError` and `ContractError`."""
         from planproof.contract import Model
-        from planproof.settings import Settings
 
         where = f"contract of task {self.task_id}"
         return Model(
@@ -133,28 +132,19 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             materialized=self.materialized,
             incremental_strategy=self.incremental_strategy,
             partition_by=self.partition_by,
-            settings=Settings.of(self.settings),
         )
 
-    def _published(self, work: SparkWork[list[Report]], place: Work, model: Model, context: Context) -> Report:
+    def _published(self, work: SparkWork[list[Report]], request: Request, model: Model, context: Context) -> Report:
         from dataclasses import replace
 
-        from planproof.guard import Guard
-
-        with opened(place) as session:
+        with opened(request) as session:
+            if session.capabilities.kind == "thrift":
+                raise PlanproofCannotRun("the profile's target is a Thrift server, which gives no DataFrames")
             work.watch(session)
             frame = self._frame(session, context)
             work.check()
             with self._as_view(session, frame) as view:
-                report = Guard(session).publish(replace(model, sql=f"select * from {view}"))
-        fingerprint = model.contract.fingerprint if model.contract is not None else None
-        details = {
-            **report.details,
-            "fail_on": model.settings.fail_on,
-            "contract": model.contract is not None,
-            "contract_hash": fingerprint,
-        }
-        return replace(report, details=details)
+                return request.publish(session, replace(model, sql=f"select * from {view}"))
 
     def _frame(self, session: Any, context: Context) -> Any:
         """What the function returns. Raises `PlanproofCannotRun` for anything but a DataFrame."""

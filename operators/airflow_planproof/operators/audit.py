@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from planproof.contract import Contract
-    from planproof.project.work import Work
+    from planproof.project.request import Request
     from planproof.report import Report
 
 ContractForm = Any
@@ -106,16 +106,16 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         last.keep(drifted)
         return super().conclude(context, drifted, started, remarks)
 
-    def work(self) -> Work:
+    def request(self) -> Request:
         from planproof.project.contracts import contract_form
-        from planproof.project.work import Work
+        from planproof.project.request import Request
 
         contract = inline_contract(self.contract, f"contract of task {self.task_id}") if self.contract else None
         settings = self.spark_settings()
         if self.project_dir is None and not self.tables and self.paths:
             # Files need no metastore, and an embedded one would be made in the worker's current directory.
             settings = {"spark.sql.catalogImplementation": "in-memory", **settings}
-        return Work(
+        return Request(
             "audit",
             self.project_dir,
             self.manifest,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_planproof import message
 from airflow_planproof.errors import PlanproofViolation
 from airflow_planproof.operators.operator import PlanproofOperator
-from airflow_planproof.operators.place import place_of, words
+from airflow_planproof.operators.place import words
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planproof.project import Project
     from planproof.project.changes import Change
     from planproof.project.place import Place
+    from planproof.project.request import Request
     from planproof.report import Report
 
 
@@ -97,19 +98,32 @@ class PlanproofCheckOperator(PlanproofOperator):
         return compare_projects(before, project, place.conf(), self.sources).changes
 
     def reports(self, context: Context) -> list[Report]:
-        from planproof.project.offline import check_project
+        from planproof.project.request import Progress
 
-        place = place_of(self)
-        project = place.project()
-        self.changes = self._changes(project, place)
+        request, task = self.request(), self
+
+        class Told(Progress):
+            def read(self, project: Project) -> None:
+                task.changes = task._changes(project, request.place)
+
+        found = request.reports(None, Told())
         self.more = {"changes": [change.to_dict() for change in self.changes]}
-        return check_project(
-            project,
+        return found
+
+    def request(self) -> Request:
+        """What is asked, as plain data."""
+        from planproof.project.request import Request
+
+        return Request(
+            "check",
+            self.project_dir,
+            self.manifest,
+            self.profiles_dir,
+            self.target,
             words(self.select),
             words(self.exclude),
-            place.conf(),
-            frozen=self.sources,
-            overrides=self.settings,
+            self.settings,
+            sources=self.sources,
         )
 
 

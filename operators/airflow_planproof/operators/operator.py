@@ -32,12 +32,13 @@ class PlanproofOperator(BaseOperator):
     :param fail_on: the least verdict that fails the task: `violated`, `unproved`, `warning` or `never`. Where it is not
         given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
     :param enforce: the terms of a contract that count: `types`, `nullability`, `order`, `extra_columns`.
-    :param allow: codes that are accepted, such as `PP101`.
-    :param planning: `warn` or `strict`.
+    :param allow: codes of findings that are accepted, such as `PP101`.
+    :param planning: `warn` or `strict`: what a disagreement between planproof's plan and Spark's is.
     :param unproved: `count` or `allow`: what a declared term is that the audit could not decide.
     :param rewrite: `off`, `suggest` or `on`.
     :param batches: `off`, `sample` or `all`.
     :param keep_rejected: keeps the staged data of a model that was rejected.
+    :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
     :param env: environment variables for dbt's `env_var()` and Spark, set while the task runs.
 
     Settings overrule the models' `meta.planproof`; one that is not given leaves it in force.
@@ -61,6 +62,7 @@ class PlanproofOperator(BaseOperator):
         rewrite: str | None = None,
         batches: str | None = None,
         keep_rejected: bool | None = None,
+        on_internal_error: str | None = None,
         env: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -74,8 +76,9 @@ class PlanproofOperator(BaseOperator):
             "rewrite": rewrite,
             "batches": batches,
             "keep_rejected": keep_rejected,
+            "on_internal_error": on_internal_error,
         }
-        self.settings = {key: value for key, value in given.items() if value is not None}
+        self.settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         self.env: Mapping[str, str] = {} if env is None else env
         self.compiled_sql = ""
         self.rewritten_sql = ""
@@ -83,6 +86,11 @@ class PlanproofOperator(BaseOperator):
         self.more: dict[str, Any] = {}
         self.notes: list[str] = []
         _validate(self.settings, self.task_id)
+
+    @property
+    def least(self) -> str | None:
+        """The task's own `fail_on`; None leaves it to each model's."""
+        return self.settings.get("fail_on")
 
     def reports(self, context: Context) -> list[Report]:
         """The reports of this task's models; called by `execute`."""
@@ -101,7 +109,7 @@ class PlanproofOperator(BaseOperator):
         """Pushes the report, then returns it, or raises what the verdict asks for."""
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
-        outcome.settle(self.report, self.settings.get("fail_on"), form["url"])
+        outcome.settle(self.report, self.least, form["url"])
         return form
 
     def publish_report(
@@ -164,7 +172,7 @@ def environment(env: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def failing_at_once() -> Iterator[None]:
     """Turns what a retry cannot mend into `PlanproofCannotRun`; everything else passes and is Airflow's to retry."""
-    from planproof.project.work import is_lasting
+    from planproof.project.request import is_lasting
 
     try:
         yield

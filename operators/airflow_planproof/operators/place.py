@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.errors import PlanproofCannotRun
-
-if TYPE_CHECKING:
-    from planproof.project.place import Place
-
-
-def place_of(task: Any) -> Place:
-    """The dbt project of a task that has `project_dir`, `profiles_dir`, `target` and perhaps `manifest`."""
-    from planproof.project.place import Place
-
-    return Place(_path(task.project_dir), _path(getattr(task, "manifest", None)), _path(task.profiles_dir), task.target)
 
 
 def words(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -33,7 +21,3 @@ def truth(given: bool | str, name: str) -> bool:
     if found is None:
         raise PlanproofCannotRun(f"{name} is {given!r}; it takes true or false")
     return found
-
-
-def _path(given: str | Path | None) -> Path | None:
-    return Path(given).expanduser() if given else None

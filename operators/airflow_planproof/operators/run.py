@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask
-from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.events import announce
 from airflow_planproof.operators.place import truth, words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
@@ -14,7 +13,7 @@ from airflow_planproof.operators.spark import PlanproofSparkOperator
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project.work import Work
+    from planproof.project.request import Request
 
 
 class PlanproofRunOperator(PlanproofSparkOperator):
@@ -26,6 +25,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     that asks for what only dbt does (hooks, grants, a sql_header) is refused before anything runs, and named with it.
 
     :param project_dir: the dbt project.
+    :param manifest: an older compile's manifest.json, which is run as it is in place of a new compile.
     :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
     :param target: the profile's target.
     :param select: models, as for `planproof run --select`; all of them where it is empty.
@@ -34,7 +34,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     :param vars: variables for dbt, as for `dbt run --vars`.
     :param functions: Python functions for SQL, as `module:name`; `name` holds functions by their names in SQL, or is
         one.
-    :param threads: how many models that do not depend on each other run beside each other, in one Spark session.
+    :param threads: how many models that do not depend on each other run beside each other, in one Spark session; with
+        None as the profile says.
     :param outlets: assets. The event of an asset that names a model (`shop.totals`, `x-shop://host/shop/totals`) goes
         out when that model was published; of any other, when every selected model was. Their `extra` says which
         contract, schema, rows and verdict.
@@ -44,6 +45,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
 
     template_fields: Sequence[str] = (
         "project_dir",
+        "manifest",
         "profiles_dir",
         "target",
         "select",
@@ -58,6 +60,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self,
         *,
         project_dir: str,
+        manifest: str | None = None,
         profiles_dir: str | None = None,
         target: str | None = None,
         select: str | Sequence[str] = (),
@@ -65,13 +68,14 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         full_refresh: bool | str = False,
         vars: Mapping[str, Any] | None = None,
         functions: str | Sequence[str] = (),
-        threads: int = 4,
+        threads: int | None = 4,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if threads < 1:
+        if threads is not None and threads < 1:
             raise ValueError(f"task {self.task_id}: threads is {threads}; it takes at least one")
         self.project_dir = project_dir
+        self.manifest = manifest
         self.profiles_dir = profiles_dir
         self.target = target
         self.select = select
@@ -86,21 +90,15 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         announce(self, context)
         return form
 
-    def work(self) -> Work:
-        from planproof.project.work import Work
+    def request(self) -> Request:
+        from planproof.project.request import Request
 
         settings = self.spark_settings()
         mask(self.vars or {})
-        if "spark.remote" in settings or "thrift.host" in settings:
-            server = "Spark Connect" if "spark.remote" in settings else "Thrift"
-            raise PlanproofCannotRun(
-                f"connection {self.conn_id!r} is a {server} server, and `dbt compile` needs Spark in its own "
-                "process; give a connection of type 'spark', or none. PlanproofDbtOperator takes `method: thrift`"
-            )
-        return Work(
+        return Request(
             "run",
             self.project_dir,
-            None,
+            self.manifest,
             self.profiles_dir,
             self.target,
             words(self.select),

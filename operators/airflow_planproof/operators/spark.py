@@ -15,7 +15,8 @@ from airflow_planproof.work import SparkWork
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project.work import Work
+    from planproof.project.manifest import ProjectNode
+    from planproof.project.request import Request
     from planproof.report import Report
     from planproof.session import Session
 
@@ -50,8 +51,8 @@ class PlanproofSparkOperator(PlanproofOperator):
         self.python = python
         self._running: SparkWork[list[Report]] | Interpreter | None = None
 
-    def work(self) -> Work:
-        """What is to be done, as plain data. Raises `ProjectError` and `ContractError`."""
+    def request(self) -> Request:
+        """What is asked, as plain data. Raises `ProjectError` and `ContractError`."""
         raise NotImplementedError
 
     def spark_settings(self) -> dict[str, str]:
@@ -63,11 +64,11 @@ class PlanproofSparkOperator(PlanproofOperator):
         return settings
 
     def reports(self, context: Context) -> list[Report]:
-        work = self.work()
+        request = self.request()
         if self.python:
             interpreter = self._running = Interpreter(self.python, self.log)
-            return interpreter.run(work, self.told, self.notes.append)
-        thread = self._running = SparkWork(lambda spark: self._in_thread(spark, work))
+            return interpreter.run(request, self.told, self.notes.append)
+        thread = self._running = SparkWork(lambda spark: self._in_thread(spark, request))
         return thread.run()
 
     def told(self, report: Report) -> None:
@@ -80,21 +81,31 @@ class PlanproofSparkOperator(PlanproofOperator):
             ended = self._running.cancel()
             self.log.info("the Spark work was cancelled%s", "" if ended else " and has not ended yet")
 
-    def _in_thread(self, spark: SparkWork[list[Report]], work: Work) -> list[Report]:
-        with opened(work) as session:
-            spark.watch(session)
-            self.log.info("Spark work begins on %s", session.capabilities.kind)
+    def _in_thread(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
+        from planproof.project.request import Progress
 
-            def finished(report: Report) -> None:
-                self.told(report)
+        task = self
+
+        class Told(Progress):
+            def begins(self, node: ProjectNode) -> None:
+                spark.watch(session)
+
+            def ended(self, report: Report) -> None:
+                task.told(report)
                 spark.check()
 
-            return work.reports(session, lambda: spark.watch(session), finished, self.notes.append)
+            def noted(self, remark: str) -> None:
+                task.notes.append(remark)
+
+        with opened(request) as session:
+            spark.watch(session)
+            self.log.info("Spark work begins on %s", session.capabilities.kind)
+            return request.reports(session, Told())
 
 
 @contextmanager
-def opened(work: Work) -> Iterator[Session]:
-    """The work's session; one that this task started is stopped at the end, one that it found is left as it was."""
+def opened(request: Request) -> Iterator[Session]:
+    """The request's session; one that this task started is stopped at the end, one that it found is left as it was."""
     import planproof.session
 
     with ExitStack() as stack:
@@ -102,7 +113,7 @@ def opened(work: Work) -> Iterator[Session]:
         if found is not None:
             stack.enter_context(found.unchanged())
         try:
-            session = work.open_session()
+            session = request.open_session()
         except ModuleNotFoundError as error:
             raise PlanproofCannotRun(f"planproof could not run: {error}; install planproof[spark]") from error
         if found is None or session.capabilities.kind == "thrift":

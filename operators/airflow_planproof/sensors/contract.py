@@ -16,7 +16,7 @@ from airflow_planproof.work import SparkWork
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project.work import Work
+    from planproof.project.request import Request
     from planproof.report import Report
     from planproof.session import Session
 
@@ -50,14 +50,13 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
         """One look: true with the report where all contracts hold."""
         started = datetime.now(timezone.utc)
         with failing_at_once():
-            work = self.work()
-            thread = self._running = SparkWork(lambda spark: self._looked(spark, work))
+            request = self.request()
+            thread = self._running = SparkWork(lambda spark: self._looked(spark, request))
             reports = thread.run()
         waiting = [report.model for report in reports if report.details.get("absent")]
-        fail_on = self.settings.get("fail_on")
         from planproof.report.run import fails
 
-        broken = [report for report in reports if fails(report, fail_on)]
+        broken = [report for report in reports if fails(report, self.least)]
         if broken and self.wait_on_violation:
             waiting += [f"{report.model} ({len(report.findings)} findings)" for report in broken]
         if waiting and (self.wait_on_violation or not broken):
@@ -66,12 +65,18 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
             return False
         return PokeReturnValue(True, self.conclude(context, reports, started))
 
-    def _looked(self, spark: SparkWork[list[Report]], work: Work) -> list[Report]:
+    def _looked(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
         if self._spark is None:
-            self._spark = self._at_the_end.enter_context(opened(work))
+            self._spark = self._at_the_end.enter_context(opened(request))
         session = self._spark
         spark.watch(session)
-        return [_seen(session, report) for report in work.reports(session, None, lambda report: spark.check())]
+        from planproof.project.request import Progress
+
+        class Told(Progress):
+            def ended(self, report: Report) -> None:
+                spark.check()
+
+        return [_seen(session, report) for report in request.reports(session, Told())]
 
 
 def _seen(session: Session, report: Report) -> Report:

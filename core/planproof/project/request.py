@@ -1,0 +1,250 @@
+"""The one way in: what is asked of planproof, as plain data, and how it is done.
+
+The command line, the Airflow operators and another interpreter build the same `Request`, and get the same reports.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from planproof.contract import ContractError, Model
+from planproof.functions.declared import DeclarationError
+from planproof.origin import AnalysisError
+from planproof.project.audit import Promise, audit_all, promises
+from planproof.project.contracts import contract_from, read_contract
+from planproof.project.errors import ProjectError
+from planproof.project.functions import Loaded
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.offline import check_project
+from planproof.project.place import Place
+from planproof.project.run import run_project, runnable
+from planproof.project.selection import selected
+from planproof.report.model import Report
+from planproof.session.protocol import Session, SparkFailure
+from planproof.settings import Settings, SettingsError
+from planproof.settings import checked as checked_settings
+
+PURPOSES = ("check", "run", "audit", "publish")
+_LISTS = ("select", "exclude", "functions", "names")
+
+
+class Progress:
+    """What a door is told while a request is done. Each method does nothing; a door overrides those that it shows."""
+
+    def compiles(self) -> None:
+        """dbt is about to compile the project."""
+
+    def read(self, project: Project) -> None:
+        """The project that the request is about."""
+
+    def chose(self, nodes: Sequence[ProjectNode]) -> None:
+        """These models are about to run, in this order."""
+
+    def begins(self, node: ProjectNode) -> None:
+        """A model begins, in the thread that runs it."""
+
+    def ended(self, report: Report) -> None:
+        """A model ended, in the thread that asked. Where this raises, no further model is begun."""
+
+    def noted(self, remark: str) -> None:
+        """A remark on the project as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked: the models or tables, the settings, the session, and what for. All fields have JSON's types.
+
+    `purpose` is `check` (offline), `run`, `audit`, or `publish` (a table of the caller's own). `spark` are Spark
+    settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
+    file. For a run: `vars`, `full_refresh`, `threads` (None: as the profile says), `functions` (`module:name`). For an
+    audit: `names` (tables, paths, or models of the project) and `contract`, as in a contract file, or `contract_file`;
+    without either the project's contracts count. Raises ValueError and `SettingsError`.
+    """
+
+    purpose: str
+    project_dir: str | None = None
+    manifest: str | None = None
+    profiles_dir: str | None = None
+    target: str | None = None
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict)
+    vars: Mapping[str, Any] | None = None
+    full_refresh: bool = False
+    threads: int | None = None
+    functions: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    contract: Mapping[str, Any] | None = None
+    contract_file: str | None = None
+    sources: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.purpose not in PURPOSES:
+            raise ValueError(f"unknown purpose {self.purpose!r}; known: {', '.join(PURPOSES)}")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads is {self.threads}; it takes at least one")
+        checked_settings(self.settings)
+        for name in _LISTS:
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def place(self) -> Place:
+        return Place(_path(self.project_dir), _path(self.manifest), _path(self.profiles_dir), self.target)
+
+    def open_session(self) -> Session:
+        """The session that a run or an audit works on; `spark.remote` among the Spark settings, the request's or the
+        profile's, is a Spark Connect server, `thrift.host` a Thrift server.
+
+        Raises `SparkFailure` and `ProjectError`.
+        """
+        place = self.place
+        if place.project_dir is not None and not place.project_dir.is_dir():
+            raise ProjectError(f"{place.project_dir}: there is no such directory; give the dbt project's")
+        self._refuse_early()
+        return place.open_session(self.spark)
+
+    def reports(self, session: Session | None, progress: Progress | None = None) -> list[Report]:
+        """Does what is asked; a check needs no session. Raises what `is_lasting` knows, and `SparkFailure`."""
+        told = progress or Progress()
+        if self.purpose == "check":
+            return self._check(told)
+        assert session is not None, f"a session is needed for: {self.purpose}"
+        if self.purpose == "audit":
+            return audit_all(session, self._promises(told), told.ended)
+        return self._run(session, told)
+
+    def publish(self, session: Session, model: Model) -> Report:
+        """One model of the caller's, under the request's settings, through a guard of its own."""
+        from planproof.guard import Guard
+
+        settings = Settings.of(self.settings)
+        report = Guard(session).publish(replace(model, settings=settings))
+        contract = model.contract
+        details = {
+            **report.details,
+            "fail_on": settings.fail_on,
+            "contract": contract is not None,
+            "contract_hash": contract.fingerprint if contract is not None else None,
+        }
+        return replace(report, details=details)
+
+    def _refuse_early(self) -> None:
+        """Raises what can be known before Spark starts, which takes a while."""
+        if self.purpose == "audit":
+            self._promises(Progress())
+        if self.purpose != "run":
+            return
+        Loaded.of(self.functions, Path(self.project_dir or "."))
+        if self.manifest is None:
+            self.place.refuse_other_server(self.spark)
+            return
+        if self.vars or self.full_refresh:
+            raise ProjectError("--vars and --full-refresh change what dbt compiles; they do not go with --manifest")
+        self._chosen(self.place.project())
+
+    def _check(self, told: Progress) -> list[Report]:
+        place = self.place
+        project = place.project()
+        told.read(project)
+        conf = place.conf(self.spark)
+        found = check_project(project, self.select, self.exclude, conf, frozen=self.sources, overrides=self.settings)
+        return list(found)
+
+    def _chosen(self, project: Project) -> Sequence[ProjectNode]:
+        return runnable(selected(project, self.select, self.exclude), fresh=self.manifest is None)
+
+    def _run(self, session: Session, told: Progress) -> list[Report]:
+        known = Loaded.of(self.functions, Path(self.project_dir or "."))
+        place = self.place
+        project = self._compiled(told) if self.manifest is None else place.project()
+        told.read(project)
+        for remark in project.remarks:
+            told.noted(remark)
+        nodes = self._chosen(project)
+        told.chose(nodes)
+        with _in_force(session, self.spark):
+            return run_project(
+                project,
+                nodes,
+                known.guard(session),
+                session=session,
+                overrides=self.settings,
+                full_refresh=self.full_refresh,
+                threads=self.threads or place.threads(),
+                starting=told.begins,
+                finished=told.ended,
+            )
+
+    def _compiled(self, told: Progress) -> Project:
+        told.compiles()
+        with _remote(self.spark):
+            return self.place.compiled(self.select, self.exclude, self.vars, self.full_refresh)
+
+    def _promises(self, told: Progress) -> list[Promise]:
+        if self.contract_file is not None:
+            contract = read_contract(self.contract_file)
+        elif self.contract is not None:
+            contract = contract_from(self.contract, "contract")
+        else:
+            place = self.place
+            project = place.project()
+            told.read(project)
+            return promises(project, self.names, self.select, self.exclude, self.settings, place.conf())
+        settings = Settings.of(self.settings)
+        return [Promise(name, contract, settings, {"contract": True}) for name in self.names]
+
+
+@contextmanager
+def _remote(spark: Mapping[str, str]) -> Iterator[None]:
+    """Within the block dbt's session method finds the Spark Connect server that the settings name."""
+    remote, before = spark.get("spark.remote"), os.environ.get("SPARK_REMOTE")
+    if remote is None:
+        yield
+        return
+    os.environ["SPARK_REMOTE"] = remote
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_REMOTE"]
+        if before is not None:
+            os.environ["SPARK_REMOTE"] = before
+
+
+@contextmanager
+def _in_force(session: Session, spark: Mapping[str, str]) -> Iterator[None]:
+    """Within the block the settings of the request hold again: dbt put the profile's in their place to compile.
+
+    What Spark sets at its start only was set then, and is left.
+    """
+    with ExitStack() as stack:
+        for key, value in spark.items():
+            if not key.startswith("spark.sql."):
+                continue
+            try:
+                stack.enter_context(session.settings({key: value}))
+            except (AnalysisError, SparkFailure):
+                continue
+        yield
+
+
+def is_lasting(error: BaseException) -> bool:
+    """Whether the error would come again however often the request is tried: the project or the arguments are wrong.
+
+    dbt may fail to compile because the warehouse was away; that is not lasting.
+    """
+    if type(error).__name__ == "CompileFailed":
+        return "Database Error" not in str(error)
+    return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
+
+
+def _path(given: str | None) -> Path | None:
+    return Path(given).expanduser() if given else None

@@ -1,0 +1,104 @@
+"""One table of settings: every door offers each of them, and refuses what it does not know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from planproof.cli.group import cli
+from planproof.cli.options import option_of
+from planproof.project.request import Request
+from planproof.settings import BY_NAME, SETTINGS, Settings, SettingsError
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_a_field_for_each_setting_with_its_default() -> None:
+    assert [(f.name, f.default) for f in fields(Settings)] == [(s.name, s.default) for s in SETTINGS]
+    assert all(not s.sentence.endswith(".") for s in SETTINGS)
+
+
+@pytest.mark.parametrize("command", ["check", "run", "audit"])
+def test_a_command_has_an_option_for_each_setting(command: str) -> None:
+    options = {name: option for option in cli.commands[command].params for name in option.opts}
+    for setting in SETTINGS:
+        option = options[option_of(setting)]
+        assert setting.sentence[1:] in (option.help or "")
+        if setting.form == "choice":
+            assert tuple(option.type.choices) == setting.choices
+
+
+def test_the_design_names_each_setting() -> None:
+    text = (DOCS / "design.md").read_text()
+    assert [s.name for s in SETTINGS if f"`{s.name}`" not in text and s.name not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"fail_on": "violatd"}, "planproof.fail_on: 'violatd' is not one of .* did you mean 'violated'"),
+        ({"fail_an": "never"}, "unknown key 'fail_an'; did you mean 'fail_on'"),
+        ({"keep_rejected": "yes"}, "'yes' is not true or false"),
+        ({"enforce": ["type"]}, "'type' is not one of types, .* did you mean 'types'"),
+        ({"allow": ["PP10"]}, "'PP10' is not a code of planproof"),
+        ({"allow": 7}, "7 is neither a name nor a list of names"),
+    ],
+)
+def test_a_value_that_is_not_known_is_refused(given: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        Settings.of(given)
+    with pytest.raises(SettingsError, match=said):
+        Request("run", settings=given)
+
+
+def test_what_yaml_makes_of_a_setting_is_understood() -> None:
+    found = Settings.of({"rewrite": False, "allow": [{"PP101": "two ids on purpose"}, "PP102"]})
+    assert (found.rewrite, found.allow) == ("off", ("PP101", "PP102"))
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--planning", "strong"), "'strong' is not one of 'warn', 'strict'"),
+        (("--enforce", "types,ordre"), "'ordre' is not one of types, nullability, order, extra_columns"),
+        (("--allow", "PP999"), "--allow: 'PP999' is not a code of planproof"),
+    ],
+)
+def test_a_wrong_option_ends_with_2(args: tuple[str, ...], said: str) -> None:
+    for command in ("check", "run", "audit"):
+        found = CliRunner().invoke(cli, [command, *args])
+        assert (found.exit_code, said in " ".join(found.stderr.split())) == (2, True), found.output
+
+
+def test_options_reach_the_models(tmp_path: Path, dbt_manifest) -> None:
+    """The contract names a column of another type, and the order differs: what counts is what the command line says."""
+    columns = {"b": {"name": "b", "data_type": "int"}, "a": {"name": "a", "data_type": "int"}}
+    mart = {"sql": "select 1 as a, 'x' as b", "columns": columns, "config": {"contract": {"enforced": True}}}
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps(dbt_manifest({"mart": mart})))
+
+    def codes(*args: str) -> set[str]:
+        found = CliRunner().invoke(cli, ["check", "--manifest", str(manifest), "--json", *args])
+        findings = json.loads(found.stdout)["reports"][0]["findings"]
+        return {f["code"] for f in findings if f["verdict"] == "violated"}
+
+    assert codes() == codes("--enforce", "types") != set()
+    assert codes("--enforce", "order,types") > codes("--enforce", "types")
+    assert codes("--allow", ",".join(codes())) == set()
+
+
+def test_an_operator_has_an_argument_for_each_setting() -> None:
+    pytest.importorskip("airflow")
+    import inspect
+
+    from airflow_planproof.operators.operator import PlanproofOperator
+
+    arguments = inspect.signature(PlanproofOperator.__init__).parameters
+    for setting in SETTINGS:
+        assert arguments[setting.name].default is None
+        assert f":param {setting.name}: " in (PlanproofOperator.__doc__ or "")
+    assert list(BY_NAME) == [name for name in arguments if name in BY_NAME]
