@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from planproof.report import Finding, Report
+    from planproof.report.parts import Parts
 
 MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""
@@ -14,25 +15,33 @@ MOST_FINDINGS = 10
 
 def violation(failing: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which `failing`, a part of `reports`, broke their contracts."""
-    lines = [f"planproof: {len(failing)} of {_count(len(reports), 'model')} failed"]
+    from planproof.report.parts import Parts, counted
+
+    lines = [f"planproof: {len(failing)} of {counted(len(reports), 'model')} failed"]
     for report in failing:
-        lines += ["", f"{report.model}: {_fate(report)}", *_findings(report)]
+        parts = Parts.of(report)
+        lines += ["", f"{parts.model} {parts.heading}: {parts.reason}", *_findings(report, parts), f"  {parts.fate}"]
     lines += [*_skipped(reports), *_link(url)]
     return "\n".join(lines)
 
 
 def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which Spark failed and no contract is known to be broken."""
-    lines = [f"planproof: {len(failed)} of {_count(len(reports), 'model')} could not run"]
+    from planproof.report.parts import Parts, counted
+
+    lines = [f"planproof: {len(failed)} of {counted(len(reports), 'model')} could not run"]
     for report in failed:
-        lines += ["", f"{report.model}: {report.error or 'no reason given'}", *_findings(report)]
+        parts = Parts.of(report)
+        lines += ["", f"{parts.model}: {report.error or 'no reason given'}", *_findings(report, parts)]
     lines += [*_skipped(reports), *_link(url)]
     return "\n".join(lines)
 
 
 def breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
     """The message of a check that found changes that break their readers."""
-    lines = [f"planproof: {_count(len(changes), 'breaking change')} since {since}"]
+    from planproof.report.parts import counted
+
+    lines = [f"planproof: {counted(len(changes), 'breaking change')} since {since}"]
     return "\n".join([*lines, *(f"  {change}" for change in changes), *_link(url)])
 
 
@@ -51,27 +60,17 @@ def summary(reports: Iterable[Report]) -> list[str]:
     ]
 
 
-def _fate(report: Report) -> str:
-    if report.outcome != "rejected":
-        return {"audited": "what is stored breaks its contract"}.get(report.outcome, report.outcome)
-    if report.details.get("previous") is False:
-        return "not published; there was no table before"
-    rows = report.details.get("previous_rows")
-    return "not published; the table is as it was" + ("" if rows is None else f" ({_count(rows, 'row')})")
+def _findings(report: Report, parts: Parts) -> list[str]:
+    from planproof.report.parts import where
 
-
-def _findings(report: Report) -> list[str]:
-    found = sorted((f for f in report.findings if f.verdict.value != "proved"), key=_severity, reverse=True)
+    found = [*parts.findings, *parts.beside]
     lines: list[str] = []
     for finding in found[:MOST_FINDINGS]:
-        lines += _finding(finding, str(finding.origin or report.details.get("file") or ""))
+        place = where(finding.origin) if finding.origin else str(report.details.get("file") or "")
+        lines += _finding(finding, place)
     if len(found) > MOST_FINDINGS:
         lines.append(f"  ... and {len(found) - MOST_FINDINGS} more in the report (XCom key planproof_report)")
     return lines
-
-
-def _severity(finding: Finding) -> int:
-    return ("proved", "warning", "unproved", "violated").index(finding.verdict.value)
 
 
 def _finding(finding: Finding, place: str) -> list[str]:
@@ -90,16 +89,14 @@ def _finding(finding: Finding, place: str) -> list[str]:
 
 
 def _skipped(reports: Iterable[Report]) -> list[str]:
-    names = [r.model for r in reports if r.outcome == "skipped"]
-    return ["", f"skipped, because a parent was stopped: {', '.join(names)}"] if names else []
+    from planproof.report.parts import skipped
+
+    found = skipped(reports)
+    return ["", *(f"skipped, because {reason}: {', '.join(names)}" for reason, names in found.items())] if found else []
 
 
 def _link(url: str | None) -> list[str]:
     return ["", f"report: {url}"] if url else []
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 def statements(named: Iterable[tuple[str, str | None]]) -> str:

@@ -70,11 +70,12 @@ def test_published_then_stopped(run: Callable[..., Any], spark: SparkSession, da
     assert red.events == []
     assert sorted(spark.table(f"{database}.customer_orders").collect()) == rows
     said = red.log[red.log.index("PlanproofViolation: ") :].partition("::group::")[0]
-    assert f"{database}.customer_orders: not published; the table is as it was (3 rows)" in said
+    assert f"{database}.customer_orders was not published: 1 violation" in said
+    assert "The table published before is still there, with its 3 rows." in said
     assert "PP505 violated column order_id: promised NOT NULL, found 1 null" in said
     assert "at models/customer_orders.sql:3:5" in said
     assert "next: " in said
-    assert "skipped, because a parent was stopped: " in said
+    assert f"skipped, because its parent {database}.customer_orders was not published: " in said
     url = red.xcoms["run"]["planproof_report"]["url"]
     assert url == red.xcoms["run"]["planproof_report_url"]
     assert "/planproof/report/tested/" in url

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from planproof.origin import Origin
 from planproof.report.model import Finding, Report, Rewrite, Verdict
-from planproof.report.text import clean, fate, plain, quote, show, summary
+from planproof.report.parts import fate
+from planproof.report.text import clean, plain, quote, show, summary
 
 PLACE = Origin(24, 5, "models/marts/customer_activity.sql")
 LINES = {"models/marts/customer_activity.sql:24": "    o.order_count,"}
@@ -149,3 +150,19 @@ def test_the_summary_counts_every_model_once():
 
 def test_clean_keeps_letters_of_all_languages():
     assert clean("größe 表 😀\n\t") == "größe 表 😀\n\N{REPLACEMENT CHARACTER}"
+
+
+def test_markdown_says_the_same_and_holds_no_markup_of_others() -> None:
+    """What stopped a model, the next step and the table's fate; a name cannot become a link, a tag or a mention."""
+    from planproof.report.markdown import render
+
+    sly = Finding(Verdict.VIOLATED, "PP505", "files", "<img src=x> | [a](b)", message="@everyone\n# look `here`")
+    text = render([*RUN, Report("shop.sly", "rejected", (sly,))])
+    assert text.startswith("**planproof:** 6 models · 2 published · 2 stopped · 1 could not run · 1 skipped")
+    assert "### shop.customer\\_activity was not published: 2 violations" in text
+    assert "| PP505 | order\\_count | bigint NOT NULL | 501 nulls in 1,500 rows | files | models/" in text
+    assert "**The table published before is still there, with its 1,000 rows.**" in text
+    assert "Skipped, because its parent shop.customer\\_activity was not published: shop.child" in text
+    assert "- PP101 shop.orders: two fields are called id" in text
+    assert "\\<img src=x\\> \\| \\[a\\]\\(b\\)" in text
+    assert "@\u200beveryone \\# look \\`here\\`" in text

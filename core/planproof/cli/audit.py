@@ -30,6 +30,7 @@ def audit(
     settings: dict[str, Any],
     as_json: bool,
     html: Path | None,
+    markdown: Path | None,
     conf: tuple[str, ...],
     contract_file: Path | None,
     **given: Any,
@@ -51,4 +52,4 @@ def audit(
     shown = output.Named()
     reports = request.reports(request.open_session(), shown)
     report = run_report("audit", reports, started, project=shown.name)
-    output.finish(report, as_json=as_json, html=html, fail_on=settings.get("fail_on"))
+    output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=settings.get("fail_on"))

@@ -25,6 +25,7 @@ def check(
     settings: dict[str, Any],
     as_json: bool,
     html: Path | None,
+    markdown: Path | None,
     conf: tuple[str, ...],
     ansi: bool | None,
     **given: Any,
@@ -41,4 +42,4 @@ def check(
     shown = output.Named()
     reports = request.reports(None, shown)
     report = run_report("check", reports, started, project=shown.name)
-    output.finish(report, as_json=as_json, html=html, fail_on=settings.get("fail_on"))
+    output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=settings.get("fail_on"))

@@ -50,6 +50,7 @@ def report(function: F) -> F:
         function,
         click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output."),
         click.option("--html", type=_FILE, help="Writes the report as one HTML page."),
+        click.option("--markdown", type=_FILE, help="Writes the report as Markdown, for a comment on a pull request."),
     )
 
 

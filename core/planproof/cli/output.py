@@ -39,6 +39,7 @@ def finish(
     *,
     as_json: bool,
     html: Path | None,
+    markdown: Path | None = None,
     fail_on: str | None,
     lines: bool = True,
     record: Path | None = None,
@@ -50,6 +51,10 @@ def finish(
         from planproof.report.html import render_run
 
         write(html, render_run(report))
+    if markdown is not None:
+        from planproof.report.markdown import render
+
+        write(markdown, render(report.reports))
     if as_json:
         click.echo(report.to_json(indent=2))
     else:
@@ -57,7 +62,7 @@ def finish(
         show(report.reports, out, lines=lines, seconds=report.seconds)
         for remark in report.remarks:
             out.print(f"note: {remark}", style="dim", markup=False)
-        for path in (html, record):
+        for path in (html, markdown, record):
             if path is not None:
                 out.print(f"report: {path}", style="dim", markup=False, soft_wrap=True)
     click.get_current_context().exit(report.exit_code(fail_on))

@@ -29,6 +29,7 @@ def recover(
     fail_on: str | None,
     as_json: bool,
     html: Path | None,
+    markdown: Path | None,
     force: bool,
 ) -> None:
     """Finishes publishes that were killed after their commit point and undoes the others.
@@ -50,4 +51,4 @@ def recover(
     if not reports and not as_json:
         click.echo(f"nothing to recover: no publish was left half way ({where})")
         return
-    output.finish(report, as_json=as_json, html=html, fail_on=fail_on)
+    output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=fail_on)

@@ -43,6 +43,7 @@ def run(
     settings: dict[str, Any],
     as_json: bool,
     html: Path | None,
+    markdown: Path | None,
     conf: tuple[str, ...],
     threads: int | None,
     given_vars: str | None,
@@ -73,7 +74,15 @@ def run(
     project = shown.project
     report = run_report("run", reports, started, project=project.name if project else "", remarks=shown.remarks)
     record = ((project.directory if project else None) or Path(request.project_dir or ".")) / RECORD
-    output.finish(report, as_json=as_json, html=html, fail_on=settings.get("fail_on"), lines=False, record=record)
+    output.finish(
+        report,
+        as_json=as_json,
+        html=html,
+        markdown=markdown,
+        fail_on=settings.get("fail_on"),
+        lines=False,
+        record=record,
+    )
 
 
 class _Shown(Progress):

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 
 from planproof.report.model import PLANES, Report, Verdict
+from planproof.report.parts import fate, stopped, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
-from planproof.report.text import fate, quote, stopped, summary, where
+from planproof.report.text import quote, summary
 
 
 class PlaneBox(NamedTuple):

@@ -11,9 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from planproof.codes import CODES
 from planproof.origin import Origin
 from planproof.report.model import Finding, Report, Verdict
+from planproof.report.parts import Parts, next_steps, said, source_line, stopped, where
 
 WIDTH = 110
 _COUNTED = ("batches", "files")
@@ -61,10 +61,6 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
                     console.print(Text("  ").append_text(row), soft_wrap=True)
     console.print()
     console.print(summary(reports, seconds))
-
-
-def stopped(report: Report) -> bool:
-    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
 
 
 def line(report: Report, width: int = 0, counter: str = "") -> Text:
@@ -120,31 +116,19 @@ def _proved(report: Report) -> str:
 
 def panel(report: Report) -> Panel:
     """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table."""
-    parts: list[RenderableType] = []
-    shown = report.of(Verdict.VIOLATED) or (report.of(Verdict.UNPROVED) if report.outcome == "rejected" else [])
+    message, parts = Parts.of(report), list[RenderableType]()
+    # What could not run left its promises open, and its error says why.
+    shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
     if shown:
         parts += [_findings(shown), Text()]
         parts += [*_reasons(report, shown), Text()]
-    if report.error:
-        parts += [Text(clean(report.error)), Text()]
-    parts.append(Text(fate(report), "bold"))
-    title = {"failed": "could not run", "rejected": "was not published"}.get(report.outcome, "breaks its promise")
-    heading = Text.assemble((f" {MARKS['violated'][0]} ", "bold red"), (f"{clean(report.model)} {title} ", "bold"))
+    error = message.error if shown else report.error
+    if error:
+        parts += [Text(clean(error)), Text()]
+    parts.append(Text(message.fate, "bold"))
+    mark = (f" {MARKS['violated'][0]} ", "bold red")
+    heading = Text.assemble(mark, (f"{clean(message.model)} {message.heading} ", "bold"))
     return Panel(Group(*parts), title=heading, title_align="left", border_style="red", padding=(1, 2))
-
-
-def fate(report: Report) -> str:
-    """What became of the table that was published before."""
-    if report.outcome == "published":
-        return "It was published, as fail_on allows it."
-    if report.outcome in ("checked", "audited"):
-        return "Nothing was written."
-    rows = report.details.get("previous_rows")
-    if isinstance(rows, int):
-        return f"The table published before is still there, with its {rows:,} row{'' if rows == 1 else 's'}."
-    if report.details.get("previous") is False:
-        return "Nothing was published: no table of this name existed before, and none exists now."
-    return "Nothing was published: the target is as it was."
 
 
 def _findings(findings: Sequence[Finding]) -> Table:
@@ -156,16 +140,10 @@ def _findings(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def where(origin: Origin) -> str:
-    """`file:line:column`, as editors and terminals open it."""
-    place = f"{origin.file}:{origin.line}:{origin.column}" if origin.file else f"SQL:{origin.line}:{origin.column}"
-    return f"{place} (about)" if origin.approximate else place
-
-
 def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
     quoted: set[str] = set()
     for f in findings:
-        yield Text.assemble((f"{f.code} ", "bold"), clean(f.message or CODES[f.code].title))
+        yield Text.assemble((f"{f.code} ", "bold"), clean(said(f)))
         if f.origin is not None:
             yield Text.assemble(("      at ", "dim"), (clean(where(f.origin)), "cyan"))
         excerpt = quote(report, f.origin)
@@ -173,7 +151,7 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
             quoted.add(excerpt.plain)
             yield excerpt
     yield Text()
-    for step in dict.fromkeys(f.next_step for f in findings):
+    for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
 
 
@@ -181,12 +159,8 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
     """The source line at an origin with a caret below it, where the report holds the line."""
     if origin is None:
         return None
-    known = report.details.get("lines") or {}
-    source = known.get(f"{origin.file}:{origin.line}")
-    if source is None and origin.file is None and report.sql is not None:
-        rows = report.sql.splitlines()
-        source = rows[origin.line - 1] if 0 < origin.line <= len(rows) else None
-    if not isinstance(source, str):
+    source = source_line(report, origin)
+    if source is None:
         return None
     at, source = origin.column - 1, clean(source.replace("\t", " "))
     cut = max(0, at - 60)
@@ -207,7 +181,7 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
             continue
         for f in report.of(verdict):
             place = f" at {where(f.origin)}" if f.origin else ""
-            seen.setdefault((f.code, f"{f.message or CODES[f.code].title}{place}"), []).append((report, f))
+            seen.setdefault((f.code, f"{said(f)}{place}"), []).append((report, f))
     for (code, message), holders in seen.items():
         report, finding = holders[0]
         named = report.model if len(holders) == 1 else f"{report.model} and {len(holders) - 1} more"

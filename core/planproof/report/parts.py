@@ -1,0 +1,140 @@
+"""What is said of a model that was stopped: the parts of its message.
+
+The terminal, dbt's log, Airflow's log, Markdown and the HTML page take these parts and add their form alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from planproof.codes import CODES
+from planproof.origin import Origin
+from planproof.report.model import Finding, Report, Verdict
+
+_WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one model's message, in the order in which they are read.
+
+    `heading` completes the model's name to a sentence; `reason` counts what stopped it. `findings` is what stopped it,
+    worst first: its violations, else what is unproved, else its warnings; `beside` is what else was not proved.
+    `error` is said where no finding says it. `rejected` is the relation that keeps the rejected rows.
+    """
+
+    model: str
+    heading: str
+    reason: str
+    findings: tuple[Finding, ...]
+    beside: tuple[Finding, ...]
+    error: str | None
+    fate: str
+    rejected: str | None
+
+    @classmethod
+    def of(cls, report: Report) -> Parts:
+        found = {verdict: tuple(report.of(verdict)) for verdict in _WORST_FIRST}
+        stopping = next((findings for findings in found.values() if findings), ())
+        beside = tuple(f for findings in found.values() for f in findings if findings is not stopping)
+        said = {f.message for f in stopping}
+        rejected = report.details.get("rejected")
+        return cls(
+            report.model,
+            heading(report),
+            reason(report),
+            stopping,
+            beside,
+            report.error if report.error and report.error not in said else None,
+            fate(report),
+            str(rejected) if rejected is not None else None,
+        )
+
+
+def stopped(report: Report) -> bool:
+    """Whether a model was not published, could not run, or breaks its promise."""
+    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
+
+
+def heading(report: Report) -> str:
+    """What completes the model's name to a sentence."""
+    return {"failed": "could not run", "rejected": "was not published"}.get(report.outcome, "breaks its promise")
+
+
+def reason(report: Report) -> str:
+    """What stopped the model, counted."""
+    violated, unproved = report.of(Verdict.VIOLATED), report.of(Verdict.UNPROVED)
+    if violated:
+        return counted(len(violated), "violation")
+    if report.outcome == "failed":
+        return "it could not be run"
+    return f"{len(unproved)} unproved" if unproved else "a warning, and fail_on says so"
+
+
+def fate(report: Report) -> str:
+    """What became of the table that was published before, as a sentence."""
+    if report.outcome == "published":
+        return "It was published, as fail_on allows it."
+    if report.outcome in ("checked", "audited"):
+        return "Nothing was written."
+    if report.details.get("altered"):
+        return "Nothing was published: the table keeps its rows, and the column that was added."
+    rows = report.details.get("previous_rows")
+    if isinstance(rows, int):
+        return f"The table published before is still there, with its {counted(rows, 'row')}."
+    if report.details.get("previous") is False:
+        return "Nothing was published: no table of this name existed before, and none exists now."
+    return "Nothing was published: the target is as it was."
+
+
+def said(finding: Finding) -> str:
+    """A finding's message, or its code's title where it has none."""
+    return finding.message or CODES[finding.code].title
+
+
+def next_steps(findings: Iterable[Finding]) -> dict[str, list[str]]:
+    """Each next step once, with the codes that ask for it."""
+    steps: dict[str, list[str]] = {}
+    for finding in findings:
+        codes = steps.setdefault(finding.next_step, [])
+        if finding.code not in codes:
+            codes.append(finding.code)
+    return steps
+
+
+def where(origin: Origin) -> str:
+    """`file:line:column`, as editors and terminals open it."""
+    place = f"{origin.file}:{origin.line}:{origin.column}" if origin.file else f"SQL:{origin.line}:{origin.column}"
+    return f"{place} (about)" if origin.approximate else place
+
+
+def source_line(report: Report, origin: Origin | None) -> str | None:
+    """The line at an origin, where the report holds it."""
+    if origin is None:
+        return None
+    known = report.details.get("lines") or {}
+    source = known.get(f"{origin.file}:{origin.line}")
+    if source is None and origin.file is None and report.sql is not None:
+        rows = report.sql.splitlines()
+        source = rows[origin.line - 1] if 0 < origin.line <= len(rows) else None
+    return source if isinstance(source, str) else None
+
+
+def skipped(reports: Iterable[Report]) -> dict[str, list[str]]:
+    """The models that were not run, by the reason."""
+    found: dict[str, list[str]] = {}
+    for report in reports:
+        if report.outcome == "skipped":
+            found.setdefault(report.error or "no reason given", []).append(report.model)
+    return found
+
+
+def counted(number: int, word: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def one_line(text: str) -> str:
+    """The text without its line breaks."""
+    return " ".join(text.split())

@@ -1,0 +1,97 @@
+"""`planproof run` on a Thrift server and on Spark Connect: dbt compiles there, and the guard publishes there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from planproof.cli.group import cli
+from planproof.report.run import RunReport
+
+MODELS = {
+    "left.sql": "{{ config(materialized='table') }}\nselect id from values (1L), (2L) as t(id)\n",
+    "right.sql": "{{ config(materialized='table') }}\nselect id from values (2L), (3L) as t(id)\n",
+    "mart.sql": "{{ config(materialized='table') }}\n"
+    "select {{ 'nullif(l.id, 2)' if var('broken', false) else 'l.id' }} as id\n"
+    "from {{ ref('left') }} as l join {{ ref('right') }} as r on l.id = r.id\n",
+    "log.sql": "{{ config(materialized='incremental') }}\nselect id from {{ ref('left') }}\n"
+    "{% if is_incremental() %}where id > (select max(id) from {{ this }}){% endif %}\n",
+}
+SCHEMA = """
+models:
+  - name: mart
+    config: {contract: {enforced: true}}
+    columns: [{name: id, data_type: bigint, constraints: [{type: not_null}]}]
+"""
+
+
+def written(folder: Path, target: dict[str, object]) -> Path:
+    (folder / "dbt_project.yml").write_text(
+        "name: shop\nversion: '1.0'\nprofile: shop\nflags: {send_anonymous_usage_stats: false}\n"
+    )
+    profile = {"shop": {"target": "dev", "outputs": {"dev": {"type": "spark", **target}}}}
+    (folder / "profiles.yml").write_text(json.dumps(profile))
+    (folder / "models").mkdir()
+    (folder / "models" / "schema.yml").write_text(SCHEMA)
+    for name, text in MODELS.items():
+        (folder / "models" / name).write_text(text)
+    return folder
+
+
+def outcomes(output: str) -> dict[str, str]:
+    report = RunReport.from_json(output)
+    return {r.details["name"]: r.outcome for r in report.reports}
+
+
+PUBLISHED = dict.fromkeys(("left", "right", "mart", "log"), "published")
+STOPPED = {**PUBLISHED, "mart": "rejected"}
+
+
+def test_a_run_on_a_thrift_server(thrift: str, tmp_path: Path) -> None:
+    """Two threads, each over a connection of its own; a second run appends nothing, a broken one is stopped."""
+    from pyhive import hive
+
+    host, port = thrift.split(":")
+    place = {"method": "thrift", "host": host, "port": int(port), "user": "dbt", "schema": "run_thrift"}
+    project = written(tmp_path, {**place, "threads": 2, "poll_interval": 0})
+    cursor = hive.connect(host, int(port)).cursor()
+    cursor.execute("create database run_thrift")
+    for args, expected in (((), PUBLISHED), (("--vars", "{broken: true}"), STOPPED)):
+        found = CliRunner().invoke(cli, ["run", "--project-dir", str(project), "--json", *args])
+        assert outcomes(found.stdout) == expected, found.output
+        assert found.exit_code == (1 if "rejected" in expected.values() else 0), found.output
+    for table, rows in {"mart": [(2,)], "log": [(1,), (2,)]}.items():
+        cursor.execute(f"select id from run_thrift.{table} order by id")
+        assert cursor.fetchall() == rows
+    elsewhere = CliRunner().invoke(cli, ["run", "--project-dir", str(project), "--conf", "thrift.host=other"])
+    assert elsewhere.exit_code == 2
+    assert "would run on the Thrift server other:10000: name that server" in elsewhere.stderr
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("by", ["profile", "conf"])
+def test_a_run_on_spark_connect(tmp_path: Path, by: str) -> None:
+    """In a process of its own, which holds one kind of session; `local[2]` starts a server there."""
+    pytest.importorskip("grpc")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
+        "spark.remote": "local[2]",
+    }
+    target = {"method": "session", "host": "NA", "schema": "default", "threads": 2}
+    project = written(tmp_path, {**target, "server_side_parameters": settings if by == "profile" else {}})
+    given = [f"--conf={key}={value}" for key, value in settings.items()] if by == "conf" else []
+    command = [sys.executable, "-m", "planproof", "run", "--project-dir", str(project), "--json", *given]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert outcomes(ran.stdout) == PUBLISHED
