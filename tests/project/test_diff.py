@@ -113,7 +113,8 @@ def test_identical_manifests_give_nothing_whose_files_lie_elsewhere(
     dbt_manifest: Any, tmp_path: Any, own: bool
 ) -> None:
     """One side is a manifest that was put by, without the project's files; the other has a freeze file and seeds."""
-    seeds = {"codes": {"config": {"column_types": {"code": "string", "label": "string"}}, "checksum": {"checksum": "x"}}}
+    typed = {"column_types": {"code": "string", "label": "string"}}
+    seeds = {"codes": {"config": typed, "checksum": {"checksum": "x"}}}
     models = {
         "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"]},
         "named": {"sql": "select * from shop.codes", "parents": ["codes"]},
