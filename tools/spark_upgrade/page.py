@@ -77,8 +77,8 @@ def _functions(old: Facts, new: Facts) -> Lines:
     for name in sorted(old.functions.keys() & new.functions.keys()):
         lost, got = (set(also[f.version][name]) - set(also[g.version][name]) for f, g in ((old, new), (new, old)))
         if lost or got - set(found.new):
-            before, after = (_listed(also[f.version][name]) for f in (old, new))
-            yield f"- other names of `{name}`: {before} became {after}"
+            earlier, later = (_listed(also[f.version][name]) for f in (old, new))
+            yield f"- other names of `{name}`: {earlier} became {later}"
     if rest:
         yield f"- said in other words (usage, arguments or notes; read them): {_listed(rest)}"
 
