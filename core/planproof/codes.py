@@ -45,6 +45,13 @@ _TABLE = (
         "`planproof run` still reads Spark's own planes; report the construct so that it can be added.",
     ),
     Code(
+        "PP112",
+        "changed since it was compiled",
+        "The model's file, its YAML, a macro that it calls or a model that it reads is another than dbt compiled: what "
+        "the manifest holds is an older text.",
+        "Run `dbt compile`, or `planproof check --compile`.",
+    ),
+    Code(
         "PP120",
         "columns swapped by position",
         "A set operation, or IN (query), matches columns by position and takes a column for another column's name.",

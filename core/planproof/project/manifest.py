@@ -113,6 +113,8 @@ class Project:
     dbt_version: str = ""
     adapter: str = ""
     operations: tuple[str, ...] = ()
+    macros: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    generated_at: str = ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -240,6 +242,8 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None) ->
         str(metadata.get("dbt_version") or ""),
         adapter,
         operations,
+        _mapping(manifest, "macros", where),
+        str(metadata.get("generated_at") or ""),
     )
 
 

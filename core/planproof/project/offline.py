@@ -25,8 +25,9 @@ from planproof.project.nodes import contract_of, settings_of
 from planproof.project.reading import Reading
 from planproof.project.selection import selected
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
+from planproof.project.stale import Files
 from planproof.project.stored import stored_contract, stored_output
-from planproof.report.model import Report
+from planproof.report.model import Finding, Report, Verdict
 from planproof.types import without_lengths
 
 if TYPE_CHECKING:
@@ -99,6 +100,20 @@ def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
     )
 
 
+def _of_an_older_text(report: Report, changed: str | None) -> Report:
+    """Nothing is proved or violated of a model whose files changed since dbt compiled it, or those of one it reads."""
+    if changed is None:
+        return report
+    message = f"{changed} since dbt compiled it: run `dbt compile`, or `planproof check --compile`"
+    doubted = [
+        replace(f, verdict=Verdict.UNPROVED, message=f"as compiled before the change: {f.message}")
+        for f in report.findings
+        if f.verdict is Verdict.VIOLATED
+    ]
+    rest = [f for f in report.findings if f.verdict not in (Verdict.PROVED, Verdict.VIOLATED)]
+    return replace(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
+
+
 @dataclass(slots=True)
 class OfflineCheck:
     """The state of one check: the catalog grows by every node that was visited."""
@@ -114,10 +129,13 @@ class OfflineCheck:
     incomplete: dict[str, str] = field(default_factory=dict)
     inputs: dict[str, Mapping[str, str]] = field(default_factory=dict)
     reports: dict[str, Report | None] = field(default_factory=dict)
+    stale: dict[str, str] = field(default_factory=dict)
+    files: Files = field(init=False)
     _stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
 
     def __post_init__(self) -> None:
         self.catalog = NotedCatalog(self._asked)
+        self.files = Files(self.project)
         self._stored = stored_nodes(self.project)
 
     def visit(self, node: ProjectNode) -> Report | None:
@@ -185,6 +203,11 @@ class OfflineCheck:
         for parent in parents:
             if parent.unique_id in self.incomplete:
                 self.incomplete[node.unique_id] = self.incomplete[parent.unique_id]
+            if parent.unique_id in self.stale and node.unique_id not in self.stale:
+                said = self.stale[parent.unique_id]
+                self.stale[node.unique_id] = (
+                    said if said.startswith("it reads ") else f"it reads {parent.relation}: {said}"
+                )
         known = {parent.relation: self._origin(parent) for parent in parents}
         frozen = {
             relation.name: self.frozen.file or ""
@@ -201,6 +224,9 @@ class OfflineCheck:
     def _model(self, node: ProjectNode) -> Report:
         started = time.perf_counter()
         contract, settings = contract_of(node.raw, self.conf), settings_of(node.raw, overrides=self.overrides)
+        changed = self.files.changed(node)
+        if changed is not None:
+            self.stale[node.unique_id] = changed
         self._inherit(node, {})
         made = Reading(node, contract, settings, self.inputs[node.unique_id])
         try:
@@ -209,7 +235,7 @@ class OfflineCheck:
             made.failed(error)
             self.unread[node.unique_id] = "planproof itself failed on it"
         report = replace(made.report(), seconds=round(time.perf_counter() - started, 3))
-        return relocate(report, node.raw, self.project.directory)
+        return _of_an_older_text(relocate(report, node.raw, self.project.directory), self.stale.get(node.unique_id))
 
     def _read(self, node: ProjectNode, made: Reading) -> None:
         contract = made.contract

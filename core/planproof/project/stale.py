@@ -1,0 +1,193 @@
+"""Whether a model's files are still those that dbt compiled: its text, its YAML, the project's macros that it calls.
+
+Only what is certain is said. Files that are not there, templates in YAML and what dbt_project.yml sets are nobody's
+evidence that something changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from planproof.project.contracts import decoded
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, ProjectNode
+
+_NEWLINE = re.compile(r"\r\n|\r")
+_BLANK = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class Files:
+    """The files of a project whose manifest was read; each is read once."""
+
+    project: Project
+    _yaml: dict[Path, Any] = field(default_factory=dict)
+    _macros: dict[str, bool] = field(default_factory=dict)
+    _any: list[bool] = field(default_factory=list)
+
+    def changed(self, node: ProjectNode) -> str | None:
+        """What of the model changed since dbt compiled it, None where nothing is known to have."""
+        directory = self.project.directory
+        if directory is None or node.file is None:
+            return None
+        own = node.package == self.project.name
+        path = directory / node.file if own else directory / "dbt_packages" / node.package / node.file
+        if not path.is_file():
+            return f"{node.file} is gone" if own and self._has_models(directory) else None
+        if not _is_text_of(node.raw, path):
+            return f"{node.file} changed"
+        if not own:
+            return None
+        patch = self._patch(node, directory)
+        return f"{patch[0]} changed ({patch[1]})" if patch else self._macro(node, directory)
+
+    def _has_models(self, directory: Path) -> bool:
+        """A folder that holds no model at all is a manifest that was carried elsewhere."""
+        if not self._any:
+            own = (n for n in self.project.models if n.package == self.project.name and n.file)
+            self._any.append(any((directory / str(n.file)).is_file() for n in own))
+        return self._any[0]
+
+    # --- the YAML ---------------------------------------------------------------------------------------------------
+
+    def _patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
+        package, _, name = str(node.raw.get("patch_path") or "").partition("://")
+        if package != self.project.name or not name or node.raw.get("version") is not None:
+            return None
+        path = directory / name
+        if not path.is_file() or not self._written_later(path):
+            return None
+        entries = [form for form in _models(self._decoded(path)) if form.get("name") == node.name]
+        if not entries:
+            return name, f"it no longer describes {node.name}"
+        difference = _difference(entries[0], node.raw) if len(entries) == 1 else None
+        return (name, difference) if difference else None
+
+    def _written_later(self, path: Path) -> bool:
+        try:
+            compiled = datetime.fromisoformat(self.project.generated_at.replace("Z", "+00:00"))
+            return path.stat().st_mtime > compiled.timestamp()
+        except (ValueError, OSError):
+            return True
+
+    def _decoded(self, path: Path) -> Any:
+        if path not in self._yaml:
+            try:
+                self._yaml[path] = decoded(path)
+            except ProjectError:
+                self._yaml[path] = None
+        return self._yaml[path]
+
+    # --- the macros -------------------------------------------------------------------------------------------------
+
+    def _macro(self, node: ProjectNode, directory: Path) -> str | None:
+        """dbt 1 keeps a macro's text as its file has it; of dbt 2 that is not known."""
+        if not self.project.dbt_version.startswith("1."):
+            return None
+        waiting, seen = _ids(node.raw), set[str]()
+        while waiting:
+            key = waiting.pop()
+            macro = self.project.macros.get(key)
+            if key in seen or not isinstance(macro, Mapping):
+                continue
+            seen.add(key)
+            if key not in self._macros:
+                self._macros[key] = macro.get("package_name") == self.project.name and _is_gone(macro, directory)
+            if self._macros[key]:
+                return f"the macro {macro.get('name')} changed ({macro.get('original_file_path')})"
+            waiting += _ids(macro)
+        return None
+
+
+def _is_text_of(raw: Mapping[str, Any], path: Path) -> bool:
+    """Whether the file holds what dbt read: by dbt's checksum, however lines end, else by the manifest's own copy.
+
+    dbt 1 hashes the text without the blanks around it, dbt 2 in lower case and without any blank. dbt 2 may keep no
+    copy of the text.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True
+    plain = _NEWLINE.sub("\n", text)
+    copy = raw.get("raw_code")
+    copied = isinstance(copy, str) and copy.strip() not in ("", "--placeholder--")
+    if copied and _NEWLINE.sub("\n", str(copy)).strip() == plain.strip():
+        return True
+    given = raw.get("checksum")
+    checksum = given.get("checksum") if isinstance(given, Mapping) and given.get("name") == "sha256" else None
+    if not checksum:
+        return not copied
+    return checksum in {
+        hashlib.sha256(form.encode("utf-8")).hexdigest()
+        for variant in (text, plain, plain.replace("\n", "\r\n"))
+        for form in (variant, variant.strip(), _BLANK.sub("", variant).lower())
+    }
+
+
+def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
+    file, text = macro.get("original_file_path"), macro.get("macro_sql")
+    if not isinstance(file, str) or not isinstance(text, str) or not text.strip():
+        return False
+    try:
+        found = (directory / file).read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return _NEWLINE.sub("\n", text).strip() not in _NEWLINE.sub("\n", found)
+
+
+def _ids(form: Mapping[str, Any]) -> list[str]:
+    depends_on = form.get("depends_on")
+    found = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
+    return [str(key) for key in found] if isinstance(found, list) else []
+
+
+def _models(form: Any) -> Iterator[Mapping[str, Any]]:
+    listed = form.get("models") if isinstance(form, Mapping) else None
+    yield from (entry for entry in listed if isinstance(entry, Mapping)) if isinstance(listed, list) else ()
+
+
+def _difference(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
+    """The first promise that the YAML makes in other words than the manifest."""
+    written = {str(column.get("name")): column for column in _mappings(entry.get("columns"))}
+    known = {str(c.get("name") or key): c for key, c in (raw.get("columns") or {}).items() if isinstance(c, Mapping)}
+    if any("{" in name for name in written) or "versions" in entry:
+        return None
+    for name in [*(n for n in written if n not in known), *(n for n in known if n not in written)]:
+        return f"the column {name}"
+    for name, column in written.items():
+        data_type = column.get("data_type")
+        plain = isinstance(data_type, str) and "{" not in data_type
+        if (plain or data_type is None) and data_type != known[name].get("data_type"):
+            return f"the type of {name}"
+        if _constraints(column) != _constraints(known[name]):
+            return f"the constraints of {name}"
+    return _contract(entry, raw)
+
+
+def _contract(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
+    config, known = entry.get("config"), raw.get("config")
+    stated = config.get("contract") if isinstance(config, Mapping) else None
+    now = stated.get("enforced") if isinstance(stated, Mapping) else None
+    before = known.get("contract") if isinstance(known, Mapping) else None
+    was = bool(before.get("enforced")) if isinstance(before, Mapping) else False
+    # The model's own text may say otherwise, and goes before.
+    return (
+        "its contract" if isinstance(now, bool) and now != was and "contract" not in str(raw.get("raw_code")) else None
+    )
+
+
+def _constraints(form: Mapping[str, Any]) -> set[tuple[str, str]] | None:
+    listed = list(_mappings(form.get("constraints")))
+    found = {(str(c.get("type")), _BLANK.sub(" ", str(c.get("expression") or "")).strip()) for c in listed}
+    return {(kind, "" if kind == "foreign_key" or "{" in text else text) for kind, text in found}
+
+
+def _mappings(given: Any) -> Iterable[Mapping[str, Any]]:
+    return (item for item in given if isinstance(item, Mapping)) if isinstance(given, list) else ()
