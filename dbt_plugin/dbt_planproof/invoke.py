@@ -24,9 +24,11 @@ def compile_project(
     exclude: Iterable[str] = (),
     vars: Mapping[str, Any] | None = None,
     full_refresh: bool = False,
+    target_path: str | None = None,
 ) -> dict[str, Any]:
     """The manifest after `dbt compile` against the profile's target, with the selected nodes' `compiled_code`.
 
+    dbt writes into `target_path`, below the project, in place of its own target folder.
     With dbt-spark's session method the SparkSession that dbt used goes on running, under the profile's settings. Raises
     `CompileFailed`. dbt keeps its state in globals: one call at a time.
     """
@@ -35,6 +37,7 @@ def compile_project(
     args += ["--target", target] if target else []
     args += ["--vars", json.dumps(dict(vars))] if vars else []
     args += ["--full-refresh"] if full_refresh else []
+    args += ["--target-path", target_path] if target_path else []
     args += [word for name in select for word in ("--select", name)]
     args += [word for name in exclude for word in ("--exclude", name)]
     for _ in range(_TRIES):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
+from planproof.project.place import OWN_TARGET
+from planproof.report.model import Verdict
 from planproof.report.run import RunReport
 
 SCHEMA = """
@@ -55,13 +58,16 @@ def invoke(project, *args):
 
 
 def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, spark, database):
+    (project / "target" / "planproof" / "dbt").mkdir(parents=True)
+    (project / "target" / "manifest.json").write_text("the whole project's")
     healthy = invoke(project, "run")
+    assert (project / "target" / "manifest.json").read_text() == "the whole project's"
     assert healthy.exit_code == 0, healthy.output
     assert "4 models · 4 published" in healthy.stdout
     assert spark.table(f"{database}.log").count() == 2
     comments = {c.name: c.description for c in spark.catalog.listColumns(f"{database}.stg")}
     assert comments == {"id": None, "total": "Ada's total"}
-    manifest = str(shutil.copy(project / "target" / "manifest.json", project / "older.json"))
+    manifest = str(shutil.copy(project / OWN_TARGET / "manifest.json", project / "older.json"))
 
     broken = invoke(project, "run", "--vars", "{broken: true}", "--json", "--html", str(project / "out.html"))
     assert broken.exit_code == 1, broken.output
@@ -76,6 +82,7 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     assert again.exit_code == 0, again.output
     assert spark.table(f"{database}.log").count() == 2
 
+    shutil.copy(manifest, project / "target" / "manifest.json")
     audit = invoke(project, "audit", "mart")
     assert audit.exit_code == 0, audit.output
     assert "2 rows" in audit.stdout
@@ -91,6 +98,8 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     recovered = invoke(project, "recover")
     assert recovered.exit_code == 0, recovered.output
     assert "nothing to recover" in recovered.stdout
+    assert f"target dev of {project}/profiles.yml: looked in " in recovered.stdout
+    assert f"{database}.db" in recovered.stdout
 
 
 def test_a_path_is_audited_against_an_inline_contract(project, spark, tmp_path):
@@ -141,3 +150,60 @@ def test_python_functions_of_a_module_stand_in_lambdas(project, spark, database)
     }.items():
         refused = invoke(project, "run", "--functions", given)
         assert (refused.exit_code, said in refused.output) == (2, True), refused.output
+
+
+def test_a_compile_that_is_older_than_its_files_is_seen(project):
+    from dbt_planproof.invoke import compile_project
+
+    (project / "macros").mkdir()
+    macro = "\n{% macro doubled(x) -%}\n  {{ x }} * 2\n{%- endmacro %}\n"
+    (project / "macros" / "arithmetic.sql").write_text(macro)
+    (project / "models" / "child.sql").write_text("select sum({{ doubled('total') }}) as s from {{ ref('stg') }}")
+    compile_project(project, project)
+
+    def check(*args):
+        done = invoke(project, "check", "--json", *args)
+        reports = {r.details["name"]: r for r in RunReport.from_json(done.stdout).reports}
+        said = {name: [f.message for f in r.findings if f.code == "PP112"] for name, r in reports.items()}
+        return done.exit_code, reports, {name: messages[0] for name, messages in said.items() if messages}
+
+    code, reports, stale = check()
+    assert (code, stale) == (0, {})
+    assert "PP505" in {f.code for f in reports["mart"].findings}
+
+    # What lies in the way of a line's end is no change; another text is, and those that read it are told.
+    (project / "models" / "stg.sql").write_bytes(MODELS["stg.sql"].replace("\n", "\r\n").encode() + b"\n\n")
+    assert check()[2] == {}
+    (project / "models" / "stg.sql").write_text(MODELS["stg.sql"].replace("(2L, 20)", "('x', null)"))
+    code, reports, stale = check()
+    assert code == 0
+    assert stale["stg"].startswith("models/stg.sql changed since dbt compiled it: run `dbt compile`")
+    assert stale["mart"].startswith("it reads ")
+    assert "models/stg.sql changed" in stale["mart"]
+    assert {report.verdict.value for report in reports.values()} == {"unproved"}
+
+    (project / "models" / "stg.sql").write_text(MODELS["stg.sql"])
+    (project / "macros" / "arithmetic.sql").write_text(macro.replace("* 2", "* 3"))
+    assert list(check()[2]) == ["child"]
+    (project / "macros" / "arithmetic.sql").write_text(macro)
+    later = (project / "models" / "schema.yml").stat().st_mtime + 3600
+    for change, said in {
+        "total, data_type: int": "(the type of total)",
+        "constraints: [{type: not_null}]}": "(the constraints of total)",
+        "- {name: id, data_type: bigint, constraints: [{type: not_null}], d": "(the column it)",
+        "{contract: {enforced: true}, persist": "(its contract)",
+    }.items():
+        text = SCHEMA
+        assert change in text
+        other = change.replace("int", "long").replace("not_null", "unique").replace("true", "false").replace("id", "it")
+        (project / "models" / "schema.yml").write_text(text.replace(change, other))
+        os.utime(project / "models" / "schema.yml", (later, later))
+        assert said in check()[2]["mart"]
+
+    # --compile sees the files as they are, and leaves the manifest of the whole project alone.
+    (project / "models" / "schema.yml").write_text(SCHEMA.replace("total, data_type: int", "total, data_type: string"))
+    before = (project / "target" / "manifest.json").read_bytes()
+    code, reports, stale = check("--compile")
+    assert (code, stale) == (1, {})
+    assert {f.code for f in reports["mart"].of(Verdict.VIOLATED)} == {"PP504"}
+    assert (project / "target" / "manifest.json").read_bytes() == before

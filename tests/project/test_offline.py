@@ -515,3 +515,47 @@ def test_a_relation_that_is_not_listed_and_not_known_is_named(check):
 def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):
     models = {"a": {"sql": "select id from shop.b"}, "b": {"sql": "select id from shop.a"}}
     assert {found(report)[0] for report in check(models, {}).values()} == {("PP111", None)}
+
+
+STAR = """select
+*
+/* No columns were returned. Maybe the relation doesn't exist yet{blank}
+or all columns were excluded. This star is only output during{blank}
+dbt compile, and exists to keep SQLFluff happy. */
+            , id, amount from raw.orders"""
+UNION = """select 'a' as source,
+    /* No columns from any of the relations.
+       This star is only output during dbt compile, and exists to keep SQLFluff happy. */
+    {columns}
+from raw.orders"""
+
+
+@pytest.mark.parametrize("text", [STAR.format(blank=""), STAR.format(blank="  "), UNION.format(columns="*")])
+def test_a_star_that_is_printed_for_dbt_compile_alone_is_not_judged(check, text):
+    models = {"mart": {"sql": text, "parents": ["raw.orders"]}, "child": {"sql": "select id from shop.mart"}}
+    reports = check(models)
+    assert found(reports["mart"]) == [("PP111", None)]
+    assert "`dbt run --empty`" in logical(reports["mart"]).reason
+    assert reports["child"].verdict is Verdict.UNPROVED
+
+
+def test_union_relations_says_the_same_beside_its_columns(check):
+    text = UNION.format(columns="cast(id as bigint) as id")
+    assert check({"mart": {"sql": text, "parents": ["raw.orders"]}})["mart"].verdict is Verdict.PROVED
+
+
+def test_an_ephemeral_model_that_is_never_built_alone_violates_nothing(check):
+    eph = {"materialized": "ephemeral"}
+    models = {
+        "alone": {"sql": "select nobody from values (1) as t(id)", "config": eph},
+        "unread": {"sql": None, "config": eph},
+        "mart": {
+            "sql": "with __dbt__cte__alone as (select nobody from values (1) as t(id)) select * from __dbt__cte__alone",
+            "parents": ["alone"],
+        },
+    }
+    reports = check(models)
+    assert set(reports) == {"alone", "mart"}
+    assert found(reports["alone"]) == [("PP110", None)]
+    assert reports["alone"].verdict is not Verdict.VIOLATED
+    assert ("PP110", None) in found(reports["mart"], Verdict.VIOLATED)

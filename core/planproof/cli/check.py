@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from planproof.report.run import run_report
 @options.settings
 @options.report
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@click.option("--compile", "compiles", is_flag=True, help="Runs `dbt compile` first, in a target folder of its own.")
+@click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, with --compile.")
 @options.spark
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")
 def check(
@@ -27,19 +31,26 @@ def check(
     html: Path | None,
     markdown: Path | None,
     conf: tuple[str, ...],
+    given_vars: str | None,
     ansi: bool | None,
     **given: Any,
 ) -> None:
     """Checks the models of a compiled project offline: contract, logical plan, rewritten plan.
 
-    Needs the manifest of `dbt compile`, neither Java nor Spark. Schemas and evidence of non-null flow through ref().
+    Needs the manifest of `dbt compile`, neither Java nor Spark. Schemas and evidence of non-null flow through ref(). A
+    model whose files changed since it was compiled is unproved: --compile asks dbt anew, which needs its warehouse.
     """
+    if given_vars and not given["compiles"]:
+        raise click.UsageError("--vars changes what dbt compiles: it goes with --compile")
     started = datetime.now(timezone.utc)
     spark = options.spark_settings(conf)
     if ansi is not None:
         spark["spark.sql.ansi.enabled"] = str(ansi).lower()
-    request = Request("check", **options.plain(given), settings=settings, spark=spark)
+    variables = options.variables(given_vars)
+    request = Request("check", **options.plain(given), settings=settings, spark=spark, vars=variables)
     shown = output.Named()
-    reports = request.reports(None, shown)
+    # dbt prints to standard output, which is the report's.
+    with redirect_stdout(sys.stderr):
+        reports = request.reports(None, shown)
     report = run_report("check", reports, started, project=shown.name)
     output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=settings.get("fail_on"))

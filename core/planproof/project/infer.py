@@ -15,7 +15,7 @@ from planproof.invariants import contract as terms
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import contract_of, documented_columns, settings_of
+from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import DBT_CONF, OfflineCheck
 from planproof.project.selection import selected
 from planproof.project.sources import read_frozen
@@ -160,7 +160,7 @@ def property_file(project: Project, node: ProjectNode) -> Path:
     the project."""
     if project.directory is None:
         raise ProjectError("a manifest alone has no files to write to; give the project's directory")
-    patch = str(node.raw.get("patch_path") or "").partition("://")[2]
+    patch = patch_of(node.raw)[1]
     if not patch and not node.file:
         raise ProjectError(f"{node.place}: the manifest does not say which file it stands in")
     home = project.directory.resolve()

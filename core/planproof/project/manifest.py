@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +15,11 @@ from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
+from planproof.project.texts import Texts
 
 MANIFEST = Path("target") / "manifest.json"
-VERSION = 12
+VERSIONS = (12, 20)
+"""dbt 1.8 and later write v12, and so does dbt 2; its betas wrote v20: the same, with nulls for empty mappings."""
 KINDS = ("model", "seed", "snapshot", "source")
 """The kinds of node that are relations; tests, analyses and operations are none."""
 
@@ -186,16 +189,17 @@ class Project:
 def read_project(source: str | Path | Mapping[str, Any]) -> Project:
     """The project of a directory (its target/manifest.json), a manifest file, or a decoded manifest.
 
-    Reads the manifest's schema v12, which dbt 1.8 to 1.11 write. Raises `ProjectError`.
+    Reads the manifest's schema v12, which dbt 1.8 to 1.12 and dbt 2 write, and v20 of dbt 2's betas. Compiled texts
+    that dbt 2 left in files are read from the project's target folder. Raises `ProjectError`.
     """
     if isinstance(source, Mapping):
-        return _project(source, "the manifest", None)
+        return _project(source, "the manifest", None, None)
     path = Path(source)
     directory = path if path.is_dir() else _project_directory(path)
     file = path / MANIFEST if path.is_dir() else path
     if not file.exists():
         raise ProjectError(f"{file}: there is no manifest; run `dbt compile` in {directory or path.parent}")
-    return _project(_decoded(file), str(file), directory)
+    return _project(_decoded(file), str(file), directory, file.parent)
 
 
 def _project_directory(manifest: Path) -> Path | None:
@@ -217,19 +221,21 @@ def _decoded(file: Path) -> Mapping[str, Any]:
     return found
 
 
-def _project(manifest: Mapping[str, Any], where: str, directory: Path | None) -> Project:
+def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:
     metadata = _mapping(manifest, "metadata", where)
     version = str(metadata.get("dbt_schema_version") or "")
-    if not version.rstrip("/").endswith(f"/manifest/v{VERSION}.json"):
+    if not version.rstrip("/").endswith(tuple(f"/manifest/v{known}.json" for known in VERSIONS)):
         raise ProjectError(
-            f"{where}: its schema is {version or 'not stated'}; planproof reads manifest v{VERSION} "
-            "(dbt 1.8 to 1.11). Compile the project with one of these"
+            f"{where}: its schema is {version or 'not stated'}; planproof reads manifest v12 (dbt 1.8 to 1.12, dbt 2) "
+            "and v20 (betas of dbt 2). Compile the project with one of these"
         )
     adapter = str(metadata.get("adapter_type") or "")
     if adapter not in ("", "spark", "databricks"):
         raise ProjectError(f"{where}: it was compiled for {adapter}; planproof proves models on Spark")
+    dbt_version = str(metadata.get("dbt_version") or "")
+    texts = Texts(directory, target, of_dbt_2=re.match(r"[2-9]\.", dbt_version) is not None)
     raw = {**_mapping(manifest, "nodes", where), **_mapping(manifest, "sources", where)}
-    nodes = dict(_nodes(raw, where))
+    nodes = dict(_nodes(raw, where, texts))
     operations = tuple(
         str(node.get("raw_code") or "")
         for node in raw.values()
@@ -239,7 +245,7 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None) ->
         str(metadata.get("project_name") or ""),
         {key: nodes[key] for key in _dag_order(nodes, where)},
         directory,
-        str(metadata.get("dbt_version") or ""),
+        dbt_version,
         adapter,
         operations,
         _mapping(manifest, "macros", where),
@@ -247,13 +253,13 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None) ->
     )
 
 
-def _nodes(raw: Mapping[str, Any], where: str) -> Iterator[tuple[str, ProjectNode]]:
+def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[str, ProjectNode]]:
     relations = {key for key, node in raw.items() if isinstance(node, Mapping) and node.get("resource_type") in KINDS}
     for key, node in raw.items():
         if not isinstance(node, Mapping):
             raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
         if key in relations:
-            yield key, _node(key, node, relations, where)
+            yield key, _node(key, texts.completed(node), relations, where)
 
 
 def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
@@ -271,7 +277,7 @@ def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
         kind if kind in ("source", "snapshot") else materialized_of(node),
         tuple(str(part) for part in _list(node, "fqn", key, where)),
         tuple(sorted(tags)),
-        file.replace("\\", "/") if isinstance(file, str) else None,
+        file if isinstance(file, str) else None,
         str(node.get("package_name") or ""),
         tuple(dict.fromkeys(parent for parent in parents if parent in relations)),
         node,

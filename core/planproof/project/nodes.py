@@ -116,7 +116,7 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
     columns = _columns(node, where)
     if not columns:
         raise ProjectError(f"{where}: its contract is enforced, but it names no columns; list them under `columns:`")
-    source = str(node.get("patch_path") or "").partition("://")[2] or where
+    source = patch_of(node)[1] or where
     try:
         return Contract(
             [(name, _data_type(column, name, where, conf or Conf()), True) for name, column in columns.items()],
@@ -180,6 +180,16 @@ def place_of(node: Node) -> str:
     name = str(node.get("unique_id") or node.get("name") or "a node without unique_id")
     file = node.get("original_file_path")
     return f"{name} ({file})" if isinstance(file, str) and file else name
+
+
+def patch_of(node: Node) -> tuple[str, str]:
+    """The package and the path of the YAML file that describes the node, both empty where there is none.
+
+    dbt 1 writes `package://models/schema.yml`, the first dbt 2 the path alone.
+    """
+    given = str(node.get("patch_path") or "").replace("\\", "/")
+    package, separator, path = given.partition("://")
+    return (package, path) if separator else ("", given.removeprefix("./"))
 
 
 def documented_columns(node: Node) -> list[str]:

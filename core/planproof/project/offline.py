@@ -40,6 +40,9 @@ DBT_CONF = Conf(ansi=False)
 _NO_RELATION = ("TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _MISSING = (*_NO_RELATION, "UNRESOLVED_ROUTINE", "UNRESOLVED_TABLE_VALUED_FUNCTION", "UNRESOLVED_VARIABLE")
 _SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.I | re.S)
+# The `*` that dbt_utils.star and union_relations print where there is no column, or no relation yet; a run prints none.
+_SAID = r"only output during\s+dbt compile\b[^*]*\*/"
+_COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
 
 
 def check_project(
@@ -58,7 +61,10 @@ def check_project(
     `overrides` settings that go before the models' own. `progress` is told each report as it is made. Raises
     `ProjectError` where the project cannot be read, or a selected model is not compiled.
     """
-    chosen = selected(project, select, exclude)
+    # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
+    chosen = [
+        node for node in selected(project, select, exclude) if node.sql is not None or node.materialized != "ephemeral"
+    ]
     uncompiled = [node.unique_id for node in chosen if node.sql is None and not node.is_python]
     if uncompiled:
         raise ProjectError(f"not compiled: {', '.join(uncompiled[:5])}; run `dbt compile` on the selected models")
@@ -112,6 +118,16 @@ def _of_an_older_text(report: Report, changed: str | None) -> Report:
     ]
     rest = [f for f in report.findings if f.verdict not in (Verdict.PROVED, Verdict.VIOLATED)]
     return replace(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
+
+
+def _never_built(report: Report) -> Report:
+    """An ephemeral model is never built alone: what is wrong with it is wrong with the models that read it."""
+    said = "an ephemeral model is never built alone; the models that read it are judged"
+    findings = [
+        replace(f, verdict=Verdict.WARNING, evidence=said) if f.verdict is Verdict.VIOLATED else f
+        for f in report.findings
+    ]
+    return replace(report, findings=tuple(findings))
 
 
 @dataclass(slots=True)
@@ -178,6 +194,11 @@ class OfflineCheck:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
         from planproof.api import plan
 
+        if _COMPILE_ONLY.search(node.sql or ""):
+            raise Unknown(
+                "the columns that dbt_utils prints in a run: `dbt compile` alone gets a `*`; check the manifest "
+                "of a run, such as `dbt run --empty` in a schema of its own"
+            )
         with self.catalog.noting() as read:
             try:
                 found = plan(node.sql or "", self.catalog, conf=self._conf(node))
@@ -235,6 +256,8 @@ class OfflineCheck:
             made.failed(error)
             self.unread[node.unique_id] = "planproof itself failed on it"
         report = replace(made.report(), seconds=round(time.perf_counter() - started, 3))
+        if node.materialized == "ephemeral":
+            report = _never_built(report)
         return _of_an_older_text(relocate(report, node.raw, self.project.directory), self.stale.get(node.unique_id))
 
     def _read(self, node: ProjectNode, made: Reading) -> None:

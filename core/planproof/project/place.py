@@ -19,6 +19,9 @@ from planproof.session.protocol import Session
 _SERVERS = frozenset({"spark.remote", "thrift.host"})
 """Settings that name a server."""
 
+OWN_TARGET = "target/planproof/dbt"
+"""Where dbt compiles for planproof: the manifest of a part of the project never takes the place of the whole one's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -63,6 +66,7 @@ class Place:
             exclude=exclude,
             vars=vars,
             full_refresh=full_refresh,
+            target_path=OWN_TARGET,
         )
         return replace(read_project(manifest), directory=self._directory)
 

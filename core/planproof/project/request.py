@@ -61,7 +61,7 @@ class Request:
 
     `purpose` is `check` (offline), `run`, `audit`, or `publish` (a table of the caller's own). `spark` are Spark
     settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
-    file. For a run: `vars`, `full_refresh`, `threads` (None: as the profile says), `functions` (`module:name`). For an
+    file, and `compiles`, whether dbt compiles the project first, under `vars`. For a run: `vars`, `full_refresh`, `threads` (None: as the profile says), `functions` (`module:name`). For an
     audit: `names` (tables, paths, or models of the project) and `contract`, as in a contract file, or `contract_file`;
     without either the project's contracts count. Raises ValueError and `SettingsError`.
     """
@@ -83,6 +83,7 @@ class Request:
     contract: Mapping[str, Any] | None = None
     contract_file: str | None = None
     sources: str | None = None
+    compiles: bool = False
 
     def __post_init__(self) -> None:
         if self.purpose not in PURPOSES:
@@ -153,7 +154,12 @@ class Request:
 
     def _check(self, told: Progress) -> list[Report]:
         place = self.place
-        project = place.project()
+        if self.compiles and self.manifest is not None:
+            raise ProjectError(f"{self.manifest}: dbt compiles the project, not a manifest; give one or the other")
+        if self.compiles:
+            told.compiles()
+        # All of it: what is selected reads what is not.
+        project = place.compiled(vars=self.vars) if self.compiles else place.project()
         told.read(project)
         conf = place.conf(self.spark)
         found = check_project(project, self.select, self.exclude, conf, frozen=self.sources, overrides=self.settings)

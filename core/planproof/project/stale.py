@@ -6,7 +6,6 @@ evidence that something changed.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +16,9 @@ from typing import Any
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import patch_of
+from planproof.project.texts import NEWLINE, is_text_of
 
-_NEWLINE = re.compile(r"\r\n|\r")
 _BLANK = re.compile(r"\s+")
 
 
@@ -57,8 +57,8 @@ class Files:
     # --- the YAML ---------------------------------------------------------------------------------------------------
 
     def _patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
-        package, _, name = str(node.raw.get("patch_path") or "").partition("://")
-        if package != self.project.name or not name or node.raw.get("version") is not None:
+        package, name = patch_of(node.raw)
+        if package not in ("", self.project.name) or not name or node.raw.get("version") is not None:
             return None
         path = directory / name
         if not path.is_file() or not self._written_later(path):
@@ -106,29 +106,10 @@ class Files:
 
 
 def _is_text_of(raw: Mapping[str, Any], path: Path) -> bool:
-    """Whether the file holds what dbt read: by dbt's checksum, however lines end, else by the manifest's own copy.
-
-    dbt 1 hashes the text without the blanks around it, dbt 2 in lower case and without any blank. dbt 2 may keep no
-    copy of the text.
-    """
     try:
-        text = path.read_bytes().decode("utf-8")
+        return is_text_of(raw, path.read_bytes().decode("utf-8"))
     except (OSError, UnicodeDecodeError):
         return True
-    plain = _NEWLINE.sub("\n", text)
-    copy = raw.get("raw_code")
-    copied = isinstance(copy, str) and copy.strip() not in ("", "--placeholder--")
-    if copied and _NEWLINE.sub("\n", str(copy)).strip() == plain.strip():
-        return True
-    given = raw.get("checksum")
-    checksum = given.get("checksum") if isinstance(given, Mapping) and given.get("name") == "sha256" else None
-    if not checksum:
-        return not copied
-    return checksum in {
-        hashlib.sha256(form.encode("utf-8")).hexdigest()
-        for variant in (text, plain, plain.replace("\n", "\r\n"))
-        for form in (variant, variant.strip(), _BLANK.sub("", variant).lower())
-    }
 
 
 def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
@@ -139,7 +120,7 @@ def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
         found = (directory / file).read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
-    return _NEWLINE.sub("\n", text).strip() not in _NEWLINE.sub("\n", found)
+    return NEWLINE.sub("\n", text).strip() not in NEWLINE.sub("\n", found)
 
 
 def _ids(form: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,107 @@
+"""What dbt 2 keeps in files and dbt 1 in the manifest itself: a model's compiled text and its template.
+
+Paths of a manifest are untrusted: nothing outside of the project's directory and the manifest's own is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+NEWLINE = re.compile(r"\r\n|\r")
+_BLANK = re.compile(r"\s+")
+_PLACEHOLDER = "--placeholder--"
+
+Node = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Completes nodes. `directory` is the project's, `target` the manifest's; None where there is none."""
+
+    directory: Path | None
+    target: Path | None
+    of_dbt_2: bool
+
+    def completed(self, raw: Node) -> Node:
+        """The node with its path from the project's directory; of dbt 2 also with `compiled_code` and `raw_code`."""
+        found: dict[str, Any] = dict(raw)
+        file = raw.get("original_file_path")
+        if isinstance(file, str):
+            found["original_file_path"] = self._relative(file)
+        if not self.of_dbt_2:
+            return found
+        if is_missing(raw.get("compiled_code")) and raw.get("compiled") is not False:
+            found["compiled_code"] = self._compiled(found)
+        if is_missing(raw.get("raw_code")) and self.directory is not None and isinstance(file, str):
+            text = self._read(self.directory / found["original_file_path"])
+            found["raw_code"] = text.strip() if text is not None and is_text_of(raw, text) else None
+        return found
+
+    def _relative(self, file: str) -> str:
+        plain = file.replace("\\", "/")
+        if self.directory is not None and PurePosixPath(plain).is_absolute():
+            home = PurePosixPath(self.directory.resolve().as_posix())
+            return str(PurePosixPath(plain).relative_to(home)) if PurePosixPath(plain).is_relative_to(home) else plain
+        return plain.removeprefix("./")
+
+    def _compiled(self, raw: Node) -> str | None:
+        if raw.get("resource_type") != "model":
+            return None
+        texts = (self._read(path) for path in self._places(raw))
+        return next((text for text in texts if text is not None and text.strip()), None)
+
+    def _places(self, raw: Node) -> Iterator[Path]:
+        """Where the compiled text may lie: as the manifest says, else below the folder of the manifest itself, which
+        may have been carried here from another machine."""
+        given = raw.get("compiled_path")
+        path = given.replace("\\", "/") if isinstance(given, str) else ""
+        if path and self.directory is not None:
+            yield self.directory / path
+        if self.target is None:
+            return
+        within = path.rpartition("/compiled/")[2] if "/compiled/" in path else ""
+        file, package = raw.get("original_file_path"), raw.get("package_name")
+        for rest in (within, f"{package}/{file}", file):
+            if isinstance(rest, str) and rest:
+                yield self.target / "compiled" / rest
+
+    def _read(self, path: Path) -> str | None:
+        try:
+            real = path.resolve()
+            homes = [home.resolve() for home in (self.directory, self.target) if home is not None]
+            if not any(real.is_relative_to(home) for home in homes):
+                return None
+            return NEWLINE.sub("\n", real.read_bytes().decode("utf-8"))
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+
+def is_missing(text: Any) -> bool:
+    """Whether the manifest holds no text: dbt 2 may write a placeholder in its place."""
+    return text is None or (isinstance(text, str) and text.strip() in ("", _PLACEHOLDER))
+
+
+def is_text_of(raw: Node, text: str) -> bool:
+    """Whether a file's text is the one that dbt read: by the manifest's copy or dbt's checksum, however lines end.
+    Where there is neither, nothing says otherwise.
+
+    dbt 1 and the first dbt 2 hash the text without the blanks around it, later ones in lower case without any blank.
+    """
+    plain, copy = NEWLINE.sub("\n", text), raw.get("raw_code")
+    if not is_missing(copy) and NEWLINE.sub("\n", str(copy)).strip() == plain.strip():
+        return True
+    given = raw.get("checksum")
+    is_hash = isinstance(given, Mapping) and str(given.get("name")).lower() == "sha256"
+    checksum = given.get("checksum") if isinstance(given, Mapping) and is_hash else None
+    if not checksum:
+        return is_missing(copy)
+    return checksum in {
+        hashlib.sha256(form.encode("utf-8")).hexdigest()
+        for variant in (text, plain, plain.replace("\n", "\r\n"))
+        for form in (variant, variant.strip(), _BLANK.sub("", variant).lower())
+    }
