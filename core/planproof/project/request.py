@@ -61,9 +61,10 @@ class Request:
 
     `purpose` is `check` (offline), `run`, `audit`, or `publish` (a table of the caller's own). `spark` are Spark
     settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
-    file, and `compiles`, whether dbt compiles the project first, under `vars`. For a run: `vars`, `full_refresh`, `threads` (None: as the profile says), `functions` (`module:name`). For an
-    audit: `names` (tables, paths, or models of the project) and `contract`, as in a contract file, or `contract_file`;
-    without either the project's contracts count. Raises ValueError and `SettingsError`.
+    file, and `compiles`, whether dbt compiles the project first. For a run: `full_refresh`, `threads` (None: as the
+    profile says), `functions` (`module:name`). For both, where dbt compiles: `vars`. For an audit: `names` (tables,
+    paths, or models of the project) and `contract`, as in a contract file, or `contract_file`; without either the
+    project's contracts count. Raises ValueError and `SettingsError`.
     """
 
     purpose: str
