@@ -33,7 +33,11 @@ def places() -> dict[str, Place]:
     """Each rule's place. Raises ValueError where a rule is named twice."""
     form, found = yaml.safe_load(_MAP.read_text()), {}
     read = [(rule, Place(tuple(names.split(", ")))) for rule, names in form["read"].items()]
-    unread = [(rule, Place((part["at"],), part["why"])) for part in form["unread"] for rule in part["rules"].split()]
+    unread = [
+        (rule, Place(tuple(part["at"].split(", ")), part["why"]))
+        for part in form["unread"]
+        for rule in part["rules"].split()
+    ]
     for rule, place in (*read, *unread):
         if rule in found:
             raise ValueError(f"{_MAP.name} names {rule} twice")

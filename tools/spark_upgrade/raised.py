@@ -30,9 +30,13 @@ def written() -> dict[str, str]:
 
 
 def _texts(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FORM.fullmatch(node.value):
-            yield node.value
+    tree = ast.parse(source)
+    # A part of a text that is put together names no condition by itself.
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in parts else None
+        if isinstance(text, str) and _FORM.fullmatch(text):
+            yield text
 
 
 def meant(text: str) -> frozenset[str]:

@@ -1,0 +1,196 @@
+"""What planproof says about each version of Spark, against the facts that each Spark gave. No Spark runs here."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planproof.conf import SETTINGS, Conf
+from planproof.functions.names import SINCE, release
+from planproof.sql.keywords import KEYWORDS, SPELLINGS
+from spark_upgrade import facts, page, places, raised
+
+_SPEC = importlib.util.spec_from_file_location("gaps", Path(__file__).parent / "gaps.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+gaps = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(gaps)
+KNOWN = facts.known()
+NEWEST = list(KNOWN.values())[-1]
+VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
+
+
+def test_the_facts_of_each_version_are_there_in_their_order() -> None:
+    assert tuple(KNOWN) == VERSIONS
+
+
+@pytest.mark.parametrize("path", sorted(facts.FOLDER.glob("*.json")), ids=lambda p: p.stem)
+def test_a_file_of_facts_is_as_the_command_writes_it(path: Path) -> None:
+    form = json.loads(path.read_text())
+    assert path.stem == form["version"]
+    assert facts.written(form) == path.read_text()
+
+
+def test_each_rule_of_the_grammar_has_its_place() -> None:
+    assert sorted(NEWEST.grammar.keys() - places.places().keys()) == []
+
+
+def test_no_place_is_named_for_a_rule_that_no_spark_has() -> None:
+    rules = set().union(*(found.grammar for found in KNOWN.values()))
+    assert sorted(places.places().keys() - rules) == []
+
+
+def test_each_place_stands_in_the_code() -> None:
+    assert places.missing(name for place in places.places().values() for name in place.names) == []
+
+
+def test_a_place_that_is_gone_is_told() -> None:
+    named = ["sql.parse.parse", "sql.parse.gone", "sql.gone.parse", "sql.queries.QueryGrammar.gone", "sql.queries"]
+    assert places.missing(iter(named)) == sorted(named[1:])
+
+
+def test_the_keywords_are_those_of_spark_s_lexer() -> None:
+    # Names of tokens that are no words: what a name or a literal is made of, comments, spaces and signs.
+    words = {token for token in NEWEST.tokens if token.isupper() and token not in _NO_WORDS}
+    assert words == KEYWORDS - SPELLINGS.keys()
+    assert set(NEWEST.tokens) >= _NO_WORDS
+
+
+_NO_WORDS = {
+    *("BACKQUOTED_IDENTIFIER", "DOUBLEQUOTED_STRING", "STRING_LITERAL", "UNRECOGNIZED", "WS"),
+    *("BIGDECIMAL_LITERAL", "BIGINT_LITERAL", "DOUBLE_LITERAL", "FLOAT_LITERAL", "SMALLINT_LITERAL", "TINYINT_LITERAL"),
+    *("BRACKETED_COMMENT", "SIMPLE_COMMENT", "DECIMAL_VALUE", "EXPONENT_VALUE", "INTEGER_VALUE", "EQ", "GTE", "LTE"),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_function_is_there_from_its_version_on(version: str) -> None:
+    listed = KNOWN[version].functions.keys()
+    ours = {name for name, since in SINCE.items() if release(since) <= KNOWN[version].release}
+    assert sorted(listed - ours) == []
+    assert sorted((ours & NEWEST.functions.keys()) - listed) == []
+
+
+def test_each_setting_that_conf_follows_is_one_of_spark_s() -> None:
+    assert sorted(SETTINGS.keys() - NEWEST.settings.keys()) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_defaults_of_conf_are_spark_s(version: str) -> None:
+    conf, settings = Conf.of(version), KNOWN[version].settings
+    said = {key: settings[key][0] for key in SETTINGS if key in settings and key not in _OF_THE_MACHINE}
+    ours = {key: getattr(conf, SETTINGS[key]) for key in said}
+    assert {key: str(v).lower() if isinstance(v, bool) else v for key, v in ours.items()} == said
+
+
+_OF_THE_MACHINE = {"spark.sql.session.timeZone"}
+
+
+def test_each_text_of_the_form_of_a_condition_is_one_of_spark_s() -> None:
+    conditions = {name for found in KNOWN.values() for name in found.conditions}
+    of_classes = {name.partition(".")[2] for name in conditions}
+    tokens = set().union(*(found.tokens for found in KNOWN.values()))
+    others = {text for text in raised.written() if text not in conditions | of_classes | tokens}
+    assert others == _NO_CONDITIONS
+
+
+_NO_CONDITIONS: set[str] = set()
+"""Names of types, tokens, columns and marks; and what Spark says without a condition."""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_is_refused_by_its_own_conditions_and_has_a_line_of_each_of_its_functions(version: str) -> None:
+    # What is mended goes from the list by `python tests/tools/gaps.py`; nothing may come to it.
+    assert gaps.gaps(version) == json.loads(gaps.KEPT.read_text())[version]
+
+
+def test_the_newest_spark_has_no_gap() -> None:
+    assert json.loads(gaps.KEPT.read_text())[NEWEST.version] == {"conditions": [], "functions": []}
+
+
+def test_alternatives_of_a_rule_are_those_of_its_one_block() -> None:
+    assert facts.alternatives("(a | b (c | d)? | '(' e ')' | '|')") == ["a", "b (c | d)?", "'(' e ')'", "'|'"]
+    assert facts.alternatives("(a | b) c") == ["(a | b) c"]
+    assert facts.alternatives("(a)? (b)?") == ["(a)? (b)?"]
+    assert facts.alternatives("a") == ["a"]
+    assert facts.alternatives("'(' a ')'") == ["'(' a ')'"]
+
+
+def test_a_function_is_told_by_its_usages_and_by_a_hash_of_what_is_said_of_it() -> None:
+    lines = [
+        "Function: f",
+        "Class: org.apache.spark.F",
+        "Usage: f(a) - Gives a.\n\n    f(a, b) - Gives b: both.",
+        "Extended Usage:\n    Arguments:\n      * a - one\n    Examples:\n      > SELECT f(1);\n    Since: 9.1.0\n",
+    ]
+    [cls, since, usages, text] = facts._described(lines)
+    assert [cls, since, usages] == ["F", "9.1.0", ["f(a)", "f(a, b)"]]
+    other_example = [line.replace("f(1)", "f(2)") for line in lines]
+    other_argument = [line.replace("a - one", "a - two") for line in lines]
+    assert facts._described(other_example)[3] == text
+    assert facts._described(other_argument)[3] != text
+
+
+def _changed() -> facts.Facts:
+    """The newest Spark, as it might be in a version to come."""
+    told = NEWEST.conditions["UNRESOLVED_ROUTINE"]
+    return replace(
+        NEWEST,
+        version="9.0.0",
+        functions={
+            **{name: found for name, found in NEWEST.functions.items() if name != "abs"},
+            "brandnew": facts.Described("brandnew", "Abs", "9.0.0", ("brandnew(a)",), "000000"),
+            "acos": replace(NEWEST.functions["acos"], usages=("acos(expr, mode)",)),
+        },
+        grammar={
+            **NEWEST.grammar,
+            "queryPrimary": (*NEWEST.grammar["queryPrimary"], "GRAPH graphPattern"),
+            "graphPattern": ("'(' identifier ')'",),
+        },
+        tokens=(*NEWEST.tokens, "GRAPH"),
+        settings={**NEWEST.settings, "spark.sql.ansi.enabled": ("false", "3.0.0"), "spark.sql.new": ("1", "9.0.0")},
+        conditions={
+            **{name: found for name, found in NEWEST.conditions.items() if name != "UNRESOLVED_ROUTINE"},
+            "NO_ROUTINE": replace(told, name="NO_ROUTINE"),
+        },
+        types=(*NEWEST.types, "GraphType"),
+        type_names={**NEWEST.type_names, "graph": "graph"},
+    )
+
+
+@cache
+def _told() -> list[str]:
+    return page.page(NEWEST, _changed()).splitlines()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- new: `brandnew(a)` (Abs, since 9.0.0). **planproof has no line for it: Unknown.**",
+        "- gone: `abs` (Abs)",
+        "- changed: `acos(expr)` (Acos, since 1.4.0) is now `acos(expr, mode)` (Acos, since 1.4.0)",
+        "- new tokens (`sql.keywords`, `sql.tokens`): `GRAPH`",
+        "- new: `graphPattern`: **not in grammar.yml: say where planproof answers for it**",
+        "- changed: `queryPrimary`: `sql.queries.QueryGrammar.query_primary`, `sql.primary.PrimaryGrammar.query_at`",
+        "    - with ``GRAPH graphPattern``",
+        "- **followed by `Conf.ansi`**: `spark.sql.ansi.enabled` was `true`, is `false`",
+        "- new: `spark.sql.new` = `1` (of 9.0.0)",
+        "- renamed: `UNRESOLVED_ROUTINE` is now `NO_ROUTINE`, **which planproof raises**",
+        "- new classes of `org.apache.spark.sql.types`: `GraphType`",
+        "- new name in DDL: `graph`, for `graph`",
+        "| 4.3.0 | 9.0.0 | 1 / 1 / 1 | 1 / 0 / 1 | 1 / 0 / 0 | 1 / 0 / 1 | 0 / 0 / 1 | 1 / 1 / 0 | 1 / 0 / 0 |",
+    ],
+)
+def test_the_page_tells_each_change_and_whom_it_concerns(line: str) -> None:
+    assert line in _told()
+
+
+def test_a_spark_beside_itself_has_no_change() -> None:
+    told = page.page(NEWEST, NEWEST)
+    assert told.count("Nothing changed.") == 5
+    assert "| 0 / 0 / 0 " * 7 in told
