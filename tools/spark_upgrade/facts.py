@@ -15,12 +15,12 @@ _OF_THE_MACHINE = ("spark.sql.warehouse.dir", "spark.sql.session.timeZone")
 """Settings whose default is no fact of Spark, but of where it runs."""
 
 _USAGE = re.compile(r"^\s*(\S.*?) +- ", re.MULTILINE)
-_NOTES = re.compile(r"^ *(Arguments|Note):\n(.*?)(?=^ *[A-Z]\w+:|\Z)", re.MULTILINE | re.DOTALL)
+_NOTES = re.compile(r"^ *Note:\n(.*?)(?=^ *[A-Z]\w+:|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A function as Spark documents it. `text` is a hash of its sentences: usage, arguments and notes, no examples."""
+    """A function as Spark documents it. `text` is a hash of what it does: usage and notes, without arguments and examples."""
 
     name: str
     cls: str

@@ -80,7 +80,7 @@ def _functions(old: Facts, new: Facts) -> Lines:
             earlier, later = (_listed(also[f.version][name]) for f in (old, new))
             yield f"- other names of `{name}`: {earlier} became {later}"
     if rest:
-        yield f"- said in other words (usage, arguments or notes; read them): {_listed(rest)}"
+        yield f"- said in other words (usage or notes; read them): {_listed(rest)}"
 
 
 def _described(found: Described, others: Sequence[str] = ()) -> str:
