@@ -15,6 +15,7 @@ from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
+from planproof.project.shapes import check_node
 from planproof.project.texts import Texts
 
 MANIFEST = Path("target") / "manifest.json"
@@ -254,7 +255,9 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
 
 
 def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[str, ProjectNode]]:
-    relations = {key for key, node in raw.items() if isinstance(node, Mapping) and node.get("resource_type") in KINDS}
+    relations = {
+        key for key, node in raw.items() if isinstance(node, Mapping) and str(node.get("resource_type")) in KINDS
+    }
     for key, node in raw.items():
         if not isinstance(node, Mapping):
             raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
@@ -263,6 +266,7 @@ def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[s
 
 
 def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
+    check_node(node, f"{where}: {key}")
     kind = str(node["resource_type"])
     config = _mapping(node, "config", f"{where}: {key}")
     depends_on = _mapping(node, "depends_on", f"{where}: {key}")

@@ -39,7 +39,10 @@ class Texts:
             found["compiled_code"] = self._compiled(found)
         if is_missing(raw.get("raw_code")) and self.directory is not None and isinstance(file, str):
             text = self._read(self.directory / found["original_file_path"])
-            found["raw_code"] = text.strip() if text is not None and is_text_of(raw, text) else None
+            found["raw_code"] = None
+            if text is not None and is_text_of(raw, text):
+                found["raw_code"] = text.strip()
+                found["compiled_code"] = _without_head(text, found.get("compiled_code"))
         return found
 
     def _relative(self, file: str) -> str:
@@ -79,6 +82,13 @@ class Texts:
             return NEWLINE.sub("\n", real.read_bytes().decode("utf-8"))
         except (OSError, ValueError, RuntimeError):
             return None
+
+
+def _without_head(template: str, compiled: Any) -> Any:
+    """dbt 1 renders a template without the blank lines at its top; where dbt 2 kept them they are dropped, as what the
+    template says is found again in what it rendered to."""
+    head = template[: len(template) - len(template.lstrip())]
+    return compiled.removeprefix(head) if isinstance(compiled, str) else compiled
 
 
 def is_missing(text: Any) -> bool:
