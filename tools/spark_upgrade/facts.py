@@ -20,7 +20,7 @@ _NOTES = re.compile(r"^ *Note:\n(.*?)(?=^ *[A-Z]\w+:|\Z)", re.MULTILINE | re.DOT
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A function as Spark documents it. `text` is a hash of what it does: usage and notes, without arguments and examples."""
+    """A function as Spark documents it. `text` is a hash of its usage and notes, without arguments and examples."""
 
     name: str
     cls: str
