@@ -165,7 +165,10 @@ def test_syntax_errors(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["BEGIN SELECT 1; END", "INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "CREATE MATERIALIZED VIEW v AS SELECT 1"],
+    [
+        *("BEGIN SELECT 1; END", "CREATE MATERIALIZED VIEW v AS SELECT 1"),
+        *("INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "AUTO CDC INTO t FROM STREAM s KEYS (a) SEQUENCE BY b"),
+    ],
 )
 def test_unknown_statements(text: str) -> None:
     with pytest.raises(Unknown):

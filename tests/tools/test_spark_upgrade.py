@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 from dataclasses import replace
 from functools import cache
@@ -21,8 +22,9 @@ assert _SPEC.loader is not None
 gaps = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(gaps)
 KNOWN = facts.known()
+DOCS = (Path(__file__).parents[2] / "docs" / "spark-versions.md").read_text()
 NEWEST = list(KNOWN.values())[-1]
-VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
+VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
 
 
 def test_the_facts_of_each_version_are_there_in_their_order() -> None:
@@ -125,6 +127,11 @@ def test_alternatives_of_a_rule_are_those_of_its_one_block() -> None:
     assert facts.alternatives("(a)? (b)?") == ["(a)? (b)?"]
     assert facts.alternatives("a") == ["a"]
     assert facts.alternatives("'(' a ')'") == ["'(' a ')'"]
+    looped = "(NOT e[5] | '(' e ')') (({from 2}? AND e[3] | {from 1}? OR '(' e[2]))*"
+    assert facts.alternatives(looped) == [
+        *("NOT e[5]", "'(' e ')'"),
+        *("... {from 2}? AND e[3]", "... {from 1}? OR '(' e[2]"),
+    ]
 
 
 def test_a_function_is_told_by_its_usages_and_by_a_hash_of_what_is_said_of_it() -> None:
@@ -200,3 +207,13 @@ def test_a_spark_beside_itself_has_no_change() -> None:
     told = page.page(NEWEST, NEWEST)
     assert told.count("Nothing changed.") == 5
     assert "| 0 / 0 / 0 " * 7 in told
+
+
+def test_the_docs_tell_what_the_command_tells_of_each_step() -> None:
+    steps = "\n".join(page.summary(itertools.pairwise(KNOWN.values())))
+    assert steps in DOCS, "write what `python tools/spark_upgrade --steps` prints into docs/spark-versions.md"
+
+
+@pytest.mark.parametrize("version", sorted({f.minor for f in KNOWN.values()}))
+def test_the_docs_name_each_version(version: str) -> None:
+    assert version in DOCS

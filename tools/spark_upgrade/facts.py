@@ -123,14 +123,37 @@ def _line(value: Any) -> str:
 
 
 def alternatives(text: str) -> list[str]:
-    """A rule's alternatives: those of its one block, or the text itself."""
+    """A rule's alternatives: those of its one block, or the text itself.
+
+    A rule that begins with itself has become a loop over what may follow; its alternatives are told as `... AND e`.
+    """
+    first, loop = _looped(text)
+    return [*_of_block(first), *(f"... {found}" for found in (_of_block(loop) if loop else []))]
+
+
+def _shape(text: str) -> str:
+    """The text with signs in quotes made unreadable, so that brackets are those of the grammar."""
+    return re.sub(r"'[^']*'", lambda found: "_" * len(found[0]), text)
+
+
+def _looped(text: str) -> tuple[str, str]:
+    """What a rule that begins with itself starts with, and what its loop reads; nothing for any other rule."""
+    if not text.endswith(")*") or "{from " not in text:
+        return text, ""
+    shape, at, depth = _shape(text), len(text) - 2, 1
+    while depth:
+        at -= 1
+        depth += {")": 1, "(": -1}.get(shape[at], 0)
+    return text[:at].strip(), text[at + 1 : -2]
+
+
+def _of_block(text: str) -> list[str]:
     parts, depth, start = [], 0, 1
-    for at, (before, sign) in enumerate(zip(" " + text, text)):
-        quoted = before == "'" and text[at + 1 : at + 2] == "'"
-        depth += 0 if quoted else {"(": 1, ")": -1}.get(sign, 0)
+    for at, sign in enumerate(_shape(text)):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
         if depth == 0 and at < len(text) - 1:
             return [text]
-        if depth == 1 and sign == "|" and not quoted:
+        if depth == 1 and sign == "|":
             parts.append(text[start:at].strip())
             start = at + 1
     return [*parts, text[start:-1].strip()] if parts else [text]

@@ -59,6 +59,8 @@ class StatementGrammar(CreateGrammar):
             return self._command()
         if self.kind == "BEGIN":
             self.unknown("a SQL script")
+        if self.kind == "AUTO" and self.peek() == "CDC":
+            self.unknown("AUTO CDC")
         self.fail()
 
     def _query_statement(self) -> q.Node:

@@ -1,0 +1,77 @@
+"""The support matrix claims what tests hold, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import support_matrix
+
+MATRIX = support_matrix.read()
+FORM = yaml.safe_load(support_matrix.DATA.read_text())
+
+
+def test_every_test_and_command_that_the_matrix_names_is_there() -> None:
+    assert support_matrix.problems(MATRIX) == []
+
+
+def test_the_page_is_made_of_the_data() -> None:
+    assert support_matrix.page(MATRIX) == support_matrix.PAGE.read_text(), "run python tools/support_matrix.py"
+
+
+def test_the_versions_of_the_test_run_are_those_of_the_lock() -> None:
+    lock = (support_matrix.ROOT / "uv.lock").read_text()
+    versions = FORM["runs"]["test"]["versions"]
+    for package, axis in (("pyspark", "spark"), ("dbt-core", "dbt"), ("apache-airflow", "airflow")):
+        locked = re.findall(rf'^name = "{package}"\nversion = "([\d.]+)"', lock, re.MULTILINE)[-1]
+        assert locked.startswith(f"{versions[axis]}."), package
+
+
+@pytest.mark.parametrize("axis", support_matrix.AXES)
+def test_a_table_has_every_value_of_an_axis(axis: str) -> None:
+    assert all(f"| {value} |" in support_matrix.PAGE.read_text() for value in MATRIX.values[axis])
+
+
+def _with(**changes: object) -> str:
+    entry = {"run": "test", "connection": "Thrift", "catalog": "Hive", "format": "Parquet", "what": "read"}
+    entry["tests"] = ["tests/tools/test_support_matrix.py::test_a_table_has_every_value_of_an_axis"]
+    return yaml.safe_dump({**FORM, "tried": [{**entry, **changes}]})
+
+
+def test_a_cell_names_its_first_test_and_its_points_and_the_others_say_not_tried() -> None:
+    told = support_matrix.page(support_matrix.read(_with())).splitlines()
+    assert "| 4.3 | not tried | not tried | not tried | read: `test_a_table_has_every_value_of_an_axis` (1) |" in told
+    assert "| 4.2 | not tried | not tried | not tried | not tried |" in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, None),
+        ({"tests": ["tests/tools/test_support_matrix.py::test_gone"]}, "no such test"),
+        ({"tests": ["tests/tools/gone.py::test_gone"]}, "no such test"),
+        ({"tests": ["tests/session/test_elsewhere.py::test_healthy_models_are_published"]}, "has the marks"),
+        ({"run": "conformance"}, "has the marks"),
+    ],
+)
+def test_what_the_repository_does_not_have_is_told(changes: dict[str, object], problem: str | None) -> None:
+    found = support_matrix.problems(support_matrix.read(_with(**changes)))
+    assert [problem in line for line in found] == ([True] if problem else [])
+
+
+def test_a_command_that_is_gone_is_told() -> None:
+    runs = {"test": {"command": "make gone", "versions": FORM["runs"]["test"]["versions"]}}
+    form = yaml.safe_dump({**yaml.safe_load(_with()), "runs": runs})
+    assert support_matrix.problems(support_matrix.read(form)) == ["no such command: make gone"]
+
+
+def test_a_value_that_no_axis_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="Cassette is no connection"):
+        support_matrix.read(_with(connection="Cassette"))
+
+
+def test_docs_are_where_the_page_says() -> None:
+    assert Path(support_matrix.PAGE).with_suffix(".yml") == support_matrix.DATA

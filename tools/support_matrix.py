@@ -1,0 +1,209 @@
+"""The support matrix: docs/support.md, made of docs/support.yml, where each cell names the test that holds it.
+
+python tools/support_matrix.py    # writes docs/support.md
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs" / "support.yml"
+PAGE = ROOT / "docs" / "support.md"
+
+AXES = ("spark", "dbt", "connection", "catalog", "format", "airflow")
+"""What a point of the matrix is made of. `none` stands where a test does without, and is no column of a table."""
+
+_NONE = "none"
+_UNTRIED = "not tried"
+_SLOW = ("conformance", "slow", "faults")
+"""Marks of tests that `make test` leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A command that runs tests in one environment: the versions of what is there, the marks it takes."""
+
+    command: str
+    versions: dict[str, str]
+    marks: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination that was tried: its value on each axis, what holds there, and the tests `path::name` of a run."""
+
+    at: dict[str, str]
+    what: str
+    run: Run
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """`values` has of each axis all the values that a reader may ask for, also those that nobody tried."""
+
+    values: dict[str, tuple[str, ...]]
+    points: tuple[Point, ...]
+    notes: dict[str, str]
+
+
+def read(text: str | None = None) -> Matrix:
+    """The matrix of docs/support.yml. Raises ValueError for a value that its axis does not have."""
+    form = yaml.safe_load(text or DATA.read_text())
+    values = {axis: tuple(form["axes"][axis]) for axis in AXES}
+    runs = {
+        name: Run(run["command"], run.get("versions", {}), frozenset(run.get("marks", ())))
+        for name, run in form["runs"].items()
+    }
+    points = tuple(_point(entry, runs[entry["run"]], values) for entry in form["tried"])
+    return Matrix(values, points, form.get("notes", {}))
+
+
+def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]]) -> Point:
+    at = {}
+    for axis in AXES:
+        # An entry says of dbt and Airflow only whether they take part: their version is that of the run.
+        at[axis] = entry.get(axis, run.versions.get(axis, _NONE) if axis == "spark" else _NONE)
+        if at[axis] == "this":
+            at[axis] = run.versions[axis]
+        if at[axis] not in (*values[axis], _NONE):
+            raise ValueError(f"{entry}: {at[axis]} is no {axis} of docs/support.yml")
+    return Point(at, entry["what"], run, tuple(entry["tests"]))
+
+
+def problems(matrix: Matrix) -> list[str]:
+    """What the data claim and the repository does not have: tests, commands, marks."""
+    found = []
+    for point in matrix.points:
+        found += [f"no such command: {point.run.command}"] if not _is_command(point.run.command) else []
+        for test in point.tests:
+            marks = _marks(test)
+            if marks is None:
+                found.append(f"no such test: {test}")
+            elif marks - point.run.marks or (point.run.marks & {"conformance"} and "conformance" not in marks):
+                found.append(f"{test} has the marks {sorted(marks)}, which `{point.run.command}` does not run")
+    return sorted(set(found))
+
+
+def _is_command(command: str) -> bool:
+    """Whether `make TARGET` or `.ci/script ...` is there."""
+    first, *rest = command.split()
+    if first == "make":
+        return re.search(rf"^{re.escape(rest[0])}:", (ROOT / "Makefile").read_text(), re.MULTILINE) is not None
+    return (ROOT / first).is_file()
+
+
+def _marks(test: str) -> frozenset[str] | None:
+    """The marks that keep a test out of `make test`; None where its file has no such test."""
+    path, _, name = test.partition("::")
+    if not (ROOT / path).is_file():
+        return None
+    return _tests(ROOT / path).get(name)
+
+
+@cache
+def _tests(path: Path) -> dict[str, frozenset[str]]:
+    """The tests of a file, each with its slow marks and those of the file."""
+    body = ast.parse(path.read_text()).body
+    assigned = (node for node in body if isinstance(node, ast.Assign))
+    whole = [node.value for node in assigned if any(ast.unparse(t) == "pytestmark" for t in node.targets)]
+    return {
+        node.name: frozenset(_slow([*whole, *node.decorator_list]))
+        for node in body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+def _slow(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        yield from (mark for mark in _SLOW if f"pytest.mark.{mark}" in ast.unparse(node))
+
+
+_TABLES = (
+    ("connection", "spark"),
+    ("connection", "dbt"),
+    ("format", "catalog"),
+    ("format", "spark"),
+    ("catalog", "spark"),
+    ("dbt", "spark"),
+    ("connection", "airflow"),
+)
+"""Columns and rows of the tables of the page."""
+
+_TITLES = {
+    "spark": "Spark",
+    "dbt": "dbt-core",
+    "connection": "Connection",
+    "catalog": "Catalog",
+    "format": "Format",
+    "airflow": "Airflow",
+}
+
+
+def page(matrix: Matrix) -> str:
+    """The whole page."""
+    lines = [
+        "# What was tried",
+        "",
+        "Made of `support.yml` by `python tools/support_matrix.py`. Each cell names a test that holds it; a number",
+        f"leads to the list below, with the command that runs them. `{_UNTRIED}` means that no test says so, no more.",
+        "",
+    ]
+    for columns, rows in _TABLES:
+        lines += _table(matrix, columns, rows)
+    lines += ["## All that was tried", "", f"| # | {' | '.join(_TITLES[a] for a in AXES)} | what holds | by | tests |"]
+    lines.append("|---" * (len(AXES) + 4) + "|")
+    for number, point in enumerate(matrix.points, 1):
+        at = " | ".join("" if point.at[axis] == _NONE else point.at[axis] for axis in AXES)
+        tests = "<br>".join(f"`{test}`" for test in point.tests)
+        lines.append(f"| {number} | {at} | {point.what} | `{point.run.command}` | {tests} |")
+    return "\n".join(lines) + "\n"
+
+
+def _table(matrix: Matrix, columns: str, rows: str) -> Iterator[str]:
+    yield from (f"## {_TITLES[rows]} and {_TITLES[columns]}", "")
+    yield f"| {_TITLES[rows]} | {' | '.join(matrix.values[columns])} |"
+    yield "|---" * (len(matrix.values[columns]) + 1) + "|"
+    for row in matrix.values[rows]:
+        cells = (_cell(matrix, {rows: row, columns: column}) for column in matrix.values[columns])
+        yield f"| {row} | {' | '.join(cells)} |"
+    yield ""
+    note = matrix.notes.get(f"{rows}, {columns}")
+    if note:
+        yield from (note, "")
+
+
+def _cell(matrix: Matrix, where: dict[str, str]) -> str:
+    found = [
+        (number, point)
+        for number, point in enumerate(matrix.points, 1)
+        if all(point.at[axis] == value for axis, value in where.items())
+    ]
+    if not found:
+        return _UNTRIED
+    first = found[0][1].tests[0].partition("::")[2]
+    return f"{found[0][1].what}: `{first}` ({', '.join(str(number) for number, _ in found)})"
+
+
+def main() -> int:
+    matrix = read()
+    wrong = problems(matrix)
+    if wrong:
+        print(*wrong, sep="\n", file=sys.stderr)
+        return 1
+    PAGE.write_text(page(matrix))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
