@@ -25,6 +25,8 @@ def compile_project(
     vars: Mapping[str, Any] | None = None,
     full_refresh: bool = False,
     target_path: str | None = None,
+    selector: str | None = None,
+    state: str | Path | None = None,
 ) -> dict[str, Any]:
     """The manifest after `dbt compile` against the profile's target, with the selected nodes' `compiled_code`.
 
@@ -38,6 +40,8 @@ def compile_project(
     args += ["--vars", json.dumps(dict(vars))] if vars else []
     args += ["--full-refresh"] if full_refresh else []
     args += ["--target-path", target_path] if target_path else []
+    args += ["--selector", selector] if selector else []
+    args += ["--state", str(state)] if state else []
     args += [word for name in select for word in ("--select", name)]
     args += [word for name in exclude for word in ("--exclude", name)]
     for _ in range(_TRIES):

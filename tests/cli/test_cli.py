@@ -77,7 +77,7 @@ def test_a_project_that_is_not_compiled(invoke, project):
 def test_a_selection_of_nothing_is_no_pass(invoke, project):
     found = invoke("check", "--project-dir", project({"mart": {"sql": "select 1"}}), "-s", "marts")
     assert found.exit_code == 2
-    assert "--select marts selects no model; did you mean 'mart'?" in found.stderr
+    assert "selector 'marts': 'marts' names nothing in the project; did you mean 'mart'?" in found.stderr
 
 
 def test_run_refuses_by_name_before_spark_starts(invoke, project):

@@ -27,6 +27,8 @@ def infer(
     target: str | None,
     select: tuple[str, ...],
     exclude: tuple[str, ...],
+    selector: str | None,
+    state: Path | None,
     sources: Path | None,
     tighten: bool,
     dry_run: bool,
@@ -42,7 +44,9 @@ def infer(
 
     place = Place(project_dir, manifest, profiles_dir, target)
     project = place.project()
-    found = infer_project(project, select, exclude, place.conf(), frozen=sources, tighten=tighten)
+    found = infer_project(
+        project, select, exclude, place.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
+    )
     texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found).items()}
     changed = {file: (text, said) for file, (text, said) in texts.items() if said}
     for file, (text, _) in changed.items():

@@ -29,13 +29,35 @@ def place(function: F) -> F:
     )
 
 
+class Words(click.Option):
+    """An option that takes several words, as dbt's `--select a b` does: all up to the next option."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        for name in self.opts:
+            option = parser._long_opt.get(name) or parser._short_opt.get(name)
+            if option is not None:
+                option.process = functools.partial(_all_words, option.process)
+
+
+def _all_words(process: Callable[[Any, Any], None], value: Any, state: Any) -> None:
+    process(value, state)
+    while state.rargs and not state.rargs[0].startswith("-"):
+        process(state.rargs.pop(0), state)
+
+
 def selection(function: F) -> F:
-    """--select, --exclude."""
-    syntax = "Names, globs, `+name`, `name+`, tag:, path:, config.materialized:, source:. May be repeated."
+    """--select, --exclude, --selector, --state."""
+    syntax = (
+        "dbt's syntax: names, globs, `+name`, `name+`, tag:, path:, config.materialized:, source:; the rest (state:, "
+    )
+    syntax += "result:, package:, `@name`, ...) where dbt is installed. Several words, or repeated."
     return _with(
         function,
-        click.option("--select", "-s", multiple=True, help=f"Which models. {syntax}"),
-        click.option("--exclude", multiple=True, help="Which models not, in the same syntax."),
+        click.option("--select", "-s", cls=Words, multiple=True, help=f"Which models, in {syntax}"),
+        click.option("--exclude", cls=Words, multiple=True, help="Which models not, in the same syntax."),
+        click.option("--selector", help="A selector of the project's selectors.yml, in place of --select."),
+        click.option("--state", type=_DIRECTORY, help="The folder of an older manifest.json, for state: and result:."),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from planproof.conf import Conf
@@ -35,15 +36,20 @@ def promises(
     exclude: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
     conf: Conf | None = None,
+    selector: str | None = None,
+    state: str | Path | None = None,
 ) -> list[Promise]:
     """The contracts of the models called `names`, else of every selected model that has one.
 
     `conf` says what a bare `timestamp` in a contract means. Raises `ProjectError` for a name without a contract, and
     where nothing is left.
     """
-    nodes = [_named(project, name) for name in names] or [
-        node for node in selected(project, select, exclude) if node.materialized != "ephemeral"
-    ]
+    nodes = [_named(project, name) for name in names]
+    if not names:
+        chosen = selected(project, select, exclude, selector, state)
+        if not chosen and project.models:
+            return []  # Nothing changed or happened, where that was asked.
+        nodes = [node for node in chosen if node.materialized != "ephemeral"]
     found = [(node, contract_of(node.raw, conf)) for node in nodes]
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:

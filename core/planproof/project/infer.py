@@ -55,6 +55,8 @@ def infer_project(
     *,
     frozen: str | Path | None = None,
     tighten: bool = False,
+    selector: str | None = None,
+    state: str | Path | None = None,
 ) -> list[Inferred]:
     """What each selected model's contract can promise, in DAG order.
 
@@ -62,7 +64,7 @@ def infer_project(
     `ProjectError` where the project cannot be read.
     """
     conf = conf or DBT_CONF
-    wanted = {node.unique_id for node in selected(project, select, exclude)}
+    wanted = {node.unique_id for node in selected(project, select, exclude, selector, state)}
     needed = wanted | project.ancestors(wanted)
     check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
     found = []

@@ -48,10 +48,18 @@ def parts_of(given: str | Parts) -> Parts:
 
 
 def stored_nodes(project: Project) -> Mapping[Parts, ProjectNode]:
-    """The project's stored relations by their parts; a relation that two nodes claim is nobody's."""
+    """The project's stored relations by their parts; a relation that two nodes claim is nobody's.
+
+    Where dbt deferred to another state (`--defer`), a text reads a model where that state has it.
+    """
     found: dict[Parts, ProjectNode | None] = {}
     for node in project.nodes.values():
         if node.materialized != "ephemeral":
             key = parts_of(node.relation)
             found[key] = None if key in found else node
+    for node in project.nodes.values():
+        deferred = node.raw.get("defer_relation")
+        name = deferred.get("relation_name") if isinstance(deferred, Mapping) else None
+        if isinstance(name, str) and name and node.materialized != "ephemeral":
+            found.setdefault(parts_of(name), node)
     return {key: node for key, node in found.items() if node is not None}

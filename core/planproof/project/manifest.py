@@ -119,6 +119,7 @@ class Project:
     operations: tuple[str, ...] = ()
     macros: Mapping[str, Any] = field(default_factory=dict, repr=False)
     generated_at: str = ""
+    manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -251,6 +252,7 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
         operations,
         _mapping(manifest, "macros", where),
         str(metadata.get("generated_at") or ""),
+        manifest,
     )
 
 

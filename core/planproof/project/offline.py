@@ -53,6 +53,8 @@ def check_project(
     *,
     frozen: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
+    selector: str | None = None,
+    state: str | Path | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> list[Report]:
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
@@ -63,7 +65,9 @@ def check_project(
     """
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     chosen = [
-        node for node in selected(project, select, exclude) if node.sql is not None or node.materialized != "ephemeral"
+        node
+        for node in selected(project, select, exclude, selector, state)
+        if node.sql is not None or node.materialized != "ephemeral"
     ]
     uncompiled = [node.unique_id for node in chosen if node.sql is None and not node.is_python]
     if uncompiled:
@@ -170,10 +174,12 @@ class OfflineCheck:
         wanted = parts_of(parts)
         node = self._stored.get(wanted)
         if node is not None:
-            if node.unique_id in self.reports:
+            own = split_name(node.relation)
+            if node.unique_id in self.reports and parts_of(own) == wanted:
                 return None
             self.visit(node)
-            return self.catalog.find(split_name(node.relation))
+            found = self.catalog.find(own)
+            return None if found is None else replace(found, name=joined(parts))
         known = self.frozen.relations.get(wanted) if len(wanted) > 1 else None
         return None if known is None else self._add(joined(parts), known)
 

@@ -48,6 +48,8 @@ class Place:
         exclude: Iterable[str] = (),
         vars: Mapping[str, Any] | None = None,
         full_refresh: bool = False,
+        selector: str | None = None,
+        state: str | Path | None = None,
     ) -> Project:
         """The project after `dbt compile` in the target, on the SparkSession that runs in this process, if one does.
 
@@ -67,6 +69,8 @@ class Place:
             vars=vars,
             full_refresh=full_refresh,
             target_path=OWN_TARGET,
+            selector=selector,
+            state=Path(state).resolve() if state is not None else None,
         )
         return replace(read_project(manifest), directory=self._directory)
 

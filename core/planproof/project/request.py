@@ -74,6 +74,8 @@ class Request:
     target: str | None = None
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    selector: str | None = None
+    state: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
     vars: Mapping[str, Any] | None = None
@@ -163,11 +165,22 @@ class Request:
         project = place.compiled(vars=self.vars) if self.compiles else place.project()
         told.read(project)
         conf = place.conf(self.spark)
-        found = check_project(project, self.select, self.exclude, conf, frozen=self.sources, overrides=self.settings)
+        found = check_project(
+            project,
+            self.select,
+            self.exclude,
+            conf,
+            frozen=self.sources,
+            overrides=self.settings,
+            selector=self.selector,
+            state=self.state,
+        )
         return list(found)
 
     def _chosen(self, project: Project) -> Sequence[ProjectNode]:
-        return runnable(selected(project, self.select, self.exclude), fresh=self.manifest is None)
+        return runnable(
+            selected(project, self.select, self.exclude, self.selector, self.state), fresh=self.manifest is None
+        )
 
     def _run(self, session: Session, told: Progress) -> list[Report]:
         known = Loaded.of(self.functions, Path(self.project_dir or "."))
@@ -194,7 +207,9 @@ class Request:
     def _compiled(self, told: Progress) -> Project:
         told.compiles()
         with _remote(self.spark):
-            return self.place.compiled(self.select, self.exclude, self.vars, self.full_refresh)
+            return self.place.compiled(
+                self.select, self.exclude, self.vars, self.full_refresh, self.selector, self.state
+            )
 
     def _promises(self, told: Progress) -> list[Promise]:
         if self.contract_file is not None:
@@ -205,7 +220,8 @@ class Request:
             place = self.place
             project = place.project()
             told.read(project)
-            return promises(project, self.names, self.select, self.exclude, self.settings, place.conf())
+            chosen = (self.select, self.exclude, self.settings, place.conf(), self.selector, self.state)
+            return promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings, {"contract": True}) for name in self.names]
 

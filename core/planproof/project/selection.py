@@ -1,15 +1,18 @@
-"""Which models a command is about: a small, exact subset of dbt's selection syntax.
+"""Which models a command is about: dbt's selection, of which a small, exact subset is read without dbt.
 
-A selector is `[n+]what[+n]`; `what` is a name, a glob over the fully qualified name (`shop.staging.*`), or
-`method:value` with one of `METHODS`. Blanks join selectors to a union, commas to an intersection, as in dbt.
+What the subset cannot say is dbt's to answer where dbt is installed, and refused by name elsewhere. A selector of the
+subset is `[n+]what[+n]`; `what` is a name, a glob over the fully qualified name (`shop.staging.*`), or `method:value`
+with one of `METHODS`. Blanks join selectors to a union, commas to an intersection, as in dbt.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -17,18 +20,62 @@ from planproof.project.manifest import Project, ProjectNode
 _SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d*)\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d*))?")
 
 
-def selected(project: Project, select: Iterable[str] = (), exclude: Iterable[str] = ()) -> tuple[ProjectNode, ...]:
+def selected(
+    project: Project,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    selector: str | None = None,
+    state: str | Path | None = None,
+) -> tuple[ProjectNode, ...]:
     """The models that `select` names (all, where it is empty) and `exclude` does not, in DAG order.
 
-    Raises `ProjectError` for a selector that cannot be read, or that leaves no model.
+    `selector` is a name of selectors.yml, `state` the folder of an older manifest.json. Raises `ProjectError` for a
+    selector that cannot be read or that names nothing, and where no model is left; `state:`, `result:` and
+    `source_status:` may find none.
     """
     wanted, unwanted = _split(select), _split(exclude)
-    chosen = set(project.nodes) if not wanted else _union(project, wanted)
-    chosen -= _union(project, unwanted) if unwanted else set()
+    if selector is not None and wanted:
+        raise ProjectError(f"--selector {selector} stands for --select; give one of them")
+    asked = False
+    if selector is not None or state is not None or not all(map(_is_own, [*wanted, *unwanted])):
+        chosen, asked = _by_dbt(project, wanted, unwanted, selector, state)
+    else:
+        chosen = set(project.nodes) if not wanted else _union(project, wanted)
+        chosen -= _union(project, unwanted) if unwanted else set()
     found = tuple(node for node in project.models if node.unique_id in chosen)
-    if not found and (wanted or project.models):
+    if not found and not asked and (wanted or project.models):
         raise ProjectError(_nothing(project, wanted, unwanted))
     return found
+
+
+def _is_own(selector: str) -> bool:
+    """Whether the subset reads the selector, or it is none that dbt would read."""
+    if selector.startswith("@"):
+        return False
+    matches = [_SELECTOR.fullmatch(part) for part in selector.split(",")]
+    methods = [match["what"].partition(":") for match in matches if match is not None]
+    return all(not colon or method in METHODS for method, colon, _ in methods)
+
+
+def _by_dbt(
+    project: Project, select: Sequence[str], exclude: Sequence[str], selector: str | None, state: str | Path | None
+) -> tuple[set[str], bool]:
+    """What dbt selects, and whether nothing may be an answer. Raises `ProjectError`."""
+    said = [f"--selector {selector}"] if selector is not None else []
+    said += [f"--state {state}"] if state is not None else []
+    said += [word for word in (*select, *exclude) if not _is_own(word)]
+    try:
+        importlib.import_module("dbt.graph.selector")
+        own = importlib.import_module("dbt_planproof.selection")
+    except ImportError as error:
+        raise ProjectError(
+            f"{', '.join(said)}: only dbt selects so, and it is not installed ({error}): planproof[dbt]. Without it: a "
+            f"name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before and "
+            "after, or the names that `dbt ls --output name` prints"
+        ) from error
+    folder = Path(state) if state is not None else None
+    choice = own.choose(project.manifest, project.directory, select, exclude, selector, folder)
+    return set(choice.unique_ids), choice.asked
 
 
 def _split(given: Iterable[str]) -> list[str]:
@@ -44,12 +91,12 @@ def _union(project: Project, selectors: Sequence[str]) -> set[str]:
 
 
 def _reached(project: Project, selector: str) -> set[str]:
-    if selector.startswith("@"):
-        raise ProjectError(f"selector {selector!r}: `@` is not supported; write `+{selector[1:]}+`")
     match = _SELECTOR.fullmatch(selector)
     if match is None:
         raise ProjectError(f"selector {selector!r} cannot be read; write a name, `+name`, `name+` or `method:value`")
     named = {node.unique_id for node in project.nodes.values() if _matcher(match["what"])(node)}
+    if not named:
+        raise ProjectError(_unmatched(project, selector, match["what"]))
     reached = set(named)
     if match["up"]:
         reached |= project.ancestors(named, int(match["up_depth"]) if match["up_depth"] else None)
@@ -64,14 +111,7 @@ def _matcher(what: str) -> Callable[[ProjectNode], bool]:
         if "/" in what or what.endswith((".sql", ".csv", ".py")):
             return lambda node: _by_path(node, what)
         return lambda node: _by_name(node, what)
-    test = METHODS.get(method)
-    if test is None:
-        close = difflib.get_close_matches(method, METHODS, n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
-        raise ProjectError(
-            f"selector {what!r}: unknown method {method!r}{meant} Supported: a name, a glob over the "
-            f"qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before and after"
-        )
+    test = METHODS[method]
     return lambda node: test(node, value)
 
 
@@ -120,10 +160,13 @@ METHODS: dict[str, Callable[[ProjectNode, str], bool]] = {
 }
 
 
+def _unmatched(project: Project, selector: str, what: str) -> str:
+    close = difflib.get_close_matches(what, [node.name for node in project.models], n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else f"; the project has {len(project.models)} models"
+    return f"selector {selector!r}: {what!r} names nothing in the project{meant}"
+
+
 def _nothing(project: Project, wanted: Sequence[str], unwanted: Sequence[str]) -> str:
     said = f"--select {' '.join(wanted)}" if wanted else "no --select"
     said += f" --exclude {' '.join(unwanted)}" if unwanted else ""
-    names = [node.name for node in project.models]
-    close = difflib.get_close_matches(wanted[0].strip("+"), names, n=1) if wanted else []
-    meant = f"; did you mean {close[0]!r}?" if close else f"; the project has {len(names)} models"
-    return f"{said} selects no model{meant}"
+    return f"{said} selects no model; the project has {len(project.models)} models"

@@ -1,0 +1,140 @@
+"""dbt's own selection over a manifest: its selector classes, its `--state`, its selectors.yml."""
+
+from __future__ import annotations
+
+import copy
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planproof.project.errors import ProjectError
+
+MAY_BE_EMPTY = ("state", "result", "source_status")
+"""Methods that ask what changed or happened: an answer of nothing is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The unique ids that were selected; `asked` is whether a method of MAY_BE_EMPTY decided over them."""
+
+    unique_ids: frozenset[str]
+    asked: bool
+
+
+def choose(
+    manifest: Mapping[str, Any],
+    project_dir: Path | None,
+    select: Sequence[str],
+    exclude: Sequence[str],
+    selector: str | None = None,
+    state: Path | None = None,
+) -> Choice:
+    """What dbt selects. `state` is the folder of another manifest.json (and run_results.json, sources.json).
+
+    Raises `ProjectError` for what dbt cannot read, and for a selector that names nothing.
+    """
+    from dbt_common.exceptions import DbtBaseException
+
+    with _flags(project_dir):
+        try:
+            return _chosen(manifest, project_dir, select, exclude, selector, state)
+        except DbtBaseException as error:
+            raise ProjectError(f"dbt's selection: {error}") from error
+
+
+def _chosen(
+    manifest: Mapping[str, Any],
+    project_dir: Path | None,
+    select: Sequence[str],
+    exclude: Sequence[str],
+    selector: str | None,
+    state: Path | None,
+) -> Choice:
+    from dbt.compilation import Linker
+    from dbt.graph.selector import NodeSelector
+    from dbt.graph.selector_spec import SelectionDifference, SelectionUnion
+
+    found = _manifest(manifest)
+    nodes = NodeSelector(Linker().get_graph(found), found, _previous(state, project_dir))
+    parts = [(word, _criteria(word)) for word in (*select, *exclude)]
+    for word, criteria in parts:
+        for part in criteria:
+            _refuse_unmatched(nodes, word, part)
+    wanted = [_spec(word) for word in select] or [_named(project_dir, selector) if selector else _spec("fqn:*")]
+    spec = SelectionDifference([SelectionUnion(wanted), SelectionUnion([_spec(word) for word in exclude])])
+    asked = selector is not None or any(part.method in MAY_BE_EMPTY for _, criteria in parts for part in criteria)
+    return Choice(frozenset(nodes.select_nodes(spec, warn_on_no_nodes=False)[0]), asked)
+
+
+def _spec(word: str) -> Any:
+    from dbt.graph.selector_spec import SelectionIntersection
+
+    return SelectionIntersection(_criteria(word))
+
+
+def _criteria(word: str) -> list[Any]:
+    from dbt.graph.selector_spec import SelectionCriteria
+
+    return [SelectionCriteria.from_single_spec(part) for part in word.split(",")]
+
+
+def _refuse_unmatched(nodes: Any, word: str, part: Any) -> None:
+    found = nodes.select_included(set(nodes.graph.nodes()), part)
+    if not found and part.method not in MAY_BE_EMPTY:
+        raise ProjectError(f"selector {word!r}: {part.raw!r} names nothing in the project")
+
+
+def _named(project_dir: Path | None, name: str) -> Any:
+    from dbt.config.selectors import selector_config_from_data, selector_data_from_root
+
+    if project_dir is None:
+        raise ProjectError(f"--selector {name}: a manifest alone has no selectors.yml; give the project's directory")
+    known = selector_config_from_data(selector_data_from_root(str(project_dir)) or {})
+    if name not in known:
+        raise ProjectError(f"--selector {name}: {project_dir}/selectors.yml defines: {', '.join(known) or 'none'}")
+    return known[name]["definition"]
+
+
+def _manifest(form: Mapping[str, Any]) -> Any:
+    """dbt's own form of a manifest. dbt changes what it reads, so that it gets a copy."""
+    from dbt.artifacts.schemas.manifest import WritableManifest
+    from dbt.contracts.graph.manifest import Manifest
+
+    version = (form.get("metadata") or {}).get("dbt_version")
+    try:
+        return Manifest.from_writable_manifest(WritableManifest.upgrade_schema_version(copy.deepcopy(dict(form))))
+    except Exception as error:  # What it raises for fields that it does not know is not one class.
+        said = str(error).splitlines()[0] if str(error) else ""
+        raise ProjectError(
+            f"the dbt that is installed here cannot read a manifest of dbt {version} to select from it "
+            f"({type(error).__name__}: {said}); let the dbt that wrote it name the models: `dbt ls --output name`"
+        ) from error
+
+
+def _previous(state: Path | None, project_dir: Path | None) -> Any:
+    from dbt.contracts.state import PreviousState
+
+    if state is None:
+        return None
+    if not (state / "manifest.json").is_file():
+        raise ProjectError(f"--state {state}: there is no manifest.json; give the folder of an older one")
+    root = (project_dir or Path()).resolve()
+    return PreviousState(state.resolve(), root / "target", root)
+
+
+@contextmanager
+def _flags(project_dir: Path | None) -> Iterator[None]:
+    """Within the block dbt's flags are those of the project; what compares states asks them."""
+    from dbt import flags
+    from dbt.config.project import read_project_flags
+
+    before = flags.get_flags()
+    where = str(project_dir or Path())
+    flags.set_from_args(Namespace(), read_project_flags(where, where))
+    try:
+        yield
+    finally:
+        flags.set_flags(before)
