@@ -1,6 +1,6 @@
 """Which functions an older Spark answers otherwise than planproof says: data for `since`, `until` and `changed`.
 
-    PYTHONPATH=core:/where/pyspark-3.5.6 python tests/functions/versions.py [--show 3] [--list]
+    PYTHONPATH=core:/where/pyspark-3.5.6 python tests/functions/versions.py [--show 3] [--list] [--family strings]
 
 Asks the Spark that Python finds those calls of the sweep that planproof accepts, over the types and functions that it
 has. Conditions are not compared: what both refuse, they agree on.
@@ -9,9 +9,10 @@ has. Conditions are not compared: what both refuse, they agree on.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -51,9 +52,9 @@ def _alike(ours: Answer, spark: Answer) -> bool:
     return same(ours, spark) or bool(ours.error and spark.error)
 
 
-def _lines(kept: Kept, version: str) -> Iterator[tuple[str, str, bool, Answer, Answer, bool]]:
+def _lines(kept: Kept, version: str, families: Sequence[str]) -> Iterator[tuple[str, str, bool, Answer, Answer, bool]]:
     missing, older = absent(version), builtin(version)
-    for part, lines in selected():
+    for part, lines in selected(families):
         there = [(n, older.find(n) or f) for n, f in lines if release(SINCE.get(n, "1.0"))[:2] <= release(version)[:2]]
         for ansi in (True, False):
             conf = Conf(ansi=ansi, time_type=release(version) >= release("4.1"), spark=".".join(version.split(".")[:2]))
@@ -95,6 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", type=int, default=3, help="differences printed per function")
     parser.add_argument("--list", action="store_true", help="print the names only")
+    parser.add_argument("--family", nargs="*", default=[], help="families only, and no texts; all when left out")
     options = parser.parse_args()
     version = pyspark.__version__
     differing: dict[str, list[str]] = {}
@@ -108,7 +110,9 @@ def main() -> int:
             return Spark(session, over(version))
 
         kept = Kept(version, over(version), asker)
-        for name, text, ansi, ours, spark, alike in (*_lines(kept, version), *_texts(kept, version)):
+        told = () if options.family else _texts(kept, version)
+        asked = itertools.chain(_lines(kept, version, options.family), told)
+        for name, text, ansi, ours, spark, alike in asked:
             calls += 1
             if not alike:
                 mode = "ansi" if ansi else "legacy"

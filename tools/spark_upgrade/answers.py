@@ -22,7 +22,7 @@ def lines(spark: str, facts: Facts, families: Sequence[str]) -> list[str]:
     found = ["## Golden cases", "", *golden_lines(golden), "", "## Sweeps", ""]
     chosen = ["--family", *families] if families else []
     for title, script, args in (
-        ("versions.py: what planproof accepts, beside this Spark", "versions.py", ["--show", str(_SHOWN)]),
+        ("versions.py: what planproof accepts, beside this Spark", "versions.py", ["--show", str(_SHOWN), *chosen]),
         ("sweep.py: planproof as for the newest Spark, beside this one", "sweep.py", ["--show", str(_SHOWN), *chosen]),
     ):
         printed = sparks.printed(spark, sparks.ROOT / "tests" / "functions" / script, args, ends=_SWEPT)
