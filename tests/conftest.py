@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -270,3 +271,37 @@ def dbt_manifest() -> Callable[..., dict[str, Any]]:
         }
 
     return build
+
+
+SECONDS = Path(__file__).parent / "seconds.yml"
+_taken: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Adds what a test took, its fixtures too, to its folder."""
+    folder = Path(report.nodeid.partition("::")[0]).parent
+    name = folder.parts[1] if folder.parts[:1] == ("tests",) and len(folder.parts) > 1 else folder.name
+    _taken[name] = _taken.get(name, 0.0) + report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says how long each folder took, where the whole took over half a minute, and which took longer than it may."""
+    if sum(_taken.values()) < 30:
+        return
+    budget = yaml.safe_load(SECONDS.read_text())
+    terminalreporter.section("seconds per folder")
+    for line in over_budget(_taken, budget["folders"], budget["others"], os.getloadavg()[0] / (os.cpu_count() or 1)):
+        terminalreporter.write_line(line)
+
+
+def over_budget(taken: dict[str, float], budget: dict[str, float], others: float, load: float) -> list[str]:
+    """A line per folder, the longest first: seconds taken and allowed; `load` is that of the machine per core.
+
+    A folder over its budget is a warning, no failure: other work on the machine makes every test slower.
+    """
+    lines = []
+    for name, seconds in sorted(taken.items(), key=lambda item: -item[1]):
+        allowed = budget.get(name, others)
+        over = f"  OVER: look at --durations (load {load:.1f} per core)" if seconds > allowed else ""
+        lines.append(f"{name:<12} {seconds:7.0f} s of {allowed:g}{over}")
+    return [*lines, f"{'all':<12} {sum(taken.values()):7.0f} s"]
