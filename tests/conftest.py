@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,19 @@ SPARK_CONF = {
     "spark.hadoop.hive.metastore.schema.verification": "false",
 }
 
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips what an older Spark than the marked one cannot show, and says why."""
+    for mark in item.iter_markers("needs_spark"):
+        wanted, why = mark.args
+        if _numbers_of(metadata.version("pyspark")) < _numbers_of(wanted):
+            pytest.skip(f"needs Spark {wanted}: {why}")
+
+
+def _numbers_of(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
 _started: list[tuple[SparkSession, dict[str, str]]] = []
 _numbers = itertools.count(1)
 
@@ -54,7 +68,7 @@ def spark_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(spark_dir: Path) -> Iterator[SparkSession]:
-    """The run's one Spark session: Hive-enabled, local[2], ANSI by default, time zone America/Los_Angeles."""
+    """The run's one Spark session: Hive-enabled, local[2], ANSI as that Spark has it, time zone America/Los_Angeles."""
     pytest.importorskip("pyspark")
     from pyspark.sql import SparkSession
 
@@ -70,7 +84,7 @@ def spark(spark_dir: Path) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")
-    _started.append((session, dict(session.conf.getAll)))
+    _started.append((session, _settings(session)))
     yield session
     _started.clear()
     session.stop()
@@ -173,6 +187,12 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
+def _settings(spark: SparkSession) -> dict[str, str]:
+    from planproof.session.versions import given_settings
+
+    return given_settings(spark)
+
+
 def _temporary_views(spark: Any) -> set[str]:
     found = spark._jsparkSession.sessionState().catalog().listLocalTempViews("*")
     return {found.apply(i).table() for i in range(found.size())}
@@ -186,7 +206,7 @@ def _restored_spark() -> Iterator[None]:
     for spark, before in _started:
         for name in _temporary_views(spark) - kept:
             spark.catalog.dropTempView(name)
-        after: dict[str, Any] = dict(spark.conf.getAll)
+        after = _settings(spark)
         # A dbt profile may name settings of the JVM, which a running session keeps but does not follow.
         for key in after.keys() - before.keys():
             if spark.conf.isModifiable(key):
