@@ -1,12 +1,15 @@
-"""What `DESCRIBE TABLE EXTENDED ... AS JSON` says: a relation with every flag, for clients that have no schema objects.
+"""What Spark's own descriptions say of a relation, for clients that have no schema objects.
 
-Source: `DescribeRelationJsonCommand`.
+`DESCRIBE TABLE EXTENDED ... AS JSON` says all of it, every flag too (Spark 4; `DescribeRelationJsonCommand`). Before,
+the flags stand in the tree that `SHOW TABLE EXTENDED` prints (`CatalogTable.toLinkedHashMap`, `StructType.treeString`),
+and all else in the lines of `DESCRIBE TABLE EXTENDED`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planproof.schema import PhysicalField, PhysicalSchema
@@ -23,9 +26,18 @@ from planproof.types import (
     TypeSyntaxError,
     Varchar,
     parse_type,
+    same_structure,
+    with_lengths,
+    without_lengths,
 )
 
 Form = Mapping[str, Any]
+
+_NODE = re.compile(
+    r" \|(?P<depth>(?: {4}\|)*)-- (?P<name>.*): (?P<type>[^:]+?)"
+    r"(?: \((?:nullable|containsNull|valueContainsNull) = (?P<flag>true|false)\))?"
+)
+_ROOT = "\nSchema: root\n"
 
 
 def relation(name: str, text: str) -> StoredTable:
@@ -53,6 +65,104 @@ def relation(name: str, text: str) -> StoredTable:
         "num_buckets" in form,
         str(form.get("partition_provider")).lower() == "catalog",
     )
+
+
+def of_lines(
+    name: str, lines: Sequence[Sequence[Any]], schema: PhysicalSchema, properties: Mapping[str, str]
+) -> StoredTable:
+    """The relation by the lines of `DESCRIBE TABLE EXTENDED`; `schema` is the one that a query of it sees."""
+    heads = [str(line[0]) for line in lines]
+    start = max((i for i, head in enumerate(heads) if head.startswith("# Detailed ")), default=len(schema))
+    details = {str(line[0]): str(line[1]) for line in lines[start:]}
+    partitions: list[str] = []
+    if "# Partition Information" in heads:
+        for head in heads[heads.index("# Partition Information") + 2 :]:
+            if not head or head.startswith("#"):
+                break
+            partitions.append(head)
+    provider = details.get("Provider")
+    return StoredTable(
+        name,
+        "view" if details.get("Type") == "VIEW" else "table",
+        schema,
+        tuple(partitions),
+        provider.lower() if provider else None,
+        details.get("Location"),
+        details.get("Type") == "MANAGED",
+        dict(properties),
+        details.get("Comment"),
+        "Num Buckets" in details,
+        details.get("Partition Provider") == "Catalog",
+    )
+
+
+def schema_of_tree(information: str, lines: Sequence[Sequence[Any]]) -> PhysicalSchema:
+    """The columns of a relation: flags by the tree in what `SHOW TABLE EXTENDED` says of it, names and the lengths of
+    char and varchar by the lines that describe it. Raises `SparkFailure` where they cannot be read.
+
+    >>> tree = "\\nSchema: root\\n |-- a: array (nullable = false)\\n |    |-- element: string (containsNull = true)"
+    >>> schema_of_tree(tree, [("a", "array<varchar(3)>")]).fields[0]
+    PhysicalField(name='a', type=Array(element=Varchar(length=3), contains_null=True), nullable=False)
+    """
+    try:
+        nodes = [_node(line) for line in information[information.rindex(_ROOT) + len(_ROOT) :].rstrip().splitlines()]
+        fields, rest = _fields(nodes, 0)
+        if rest or len(fields) > len(lines):
+            raise ValueError(information)
+        described = [(str(line[0]), _parsed(str(line[1]))) for line in lines]
+    except (ValueError, TypeSyntaxError) as error:
+        raise SparkFailure(f"the columns that Spark prints cannot be read: {error!r}") from error
+    return PhysicalSchema(
+        tuple(
+            PhysicalField(name, f.type if declared is None else _with_lengths(f.type, declared), f.nullable)
+            for f, (name, declared) in zip(fields, described)
+        )
+    )
+
+
+_Node = tuple[int, str, str, bool]
+
+
+def _node(line: str) -> _Node:
+    """Depth, name, type and flag of a line of the tree."""
+    found = _NODE.fullmatch(line)
+    if found is None:
+        raise ValueError(line)
+    return len(found["depth"]) // 5, found["name"], found["type"], found["flag"] != "false"
+
+
+def _fields(nodes: Sequence[_Node], depth: int) -> tuple[list[StructField], Sequence[_Node]]:
+    """The fields at the beginning that stand at one depth, and what follows them."""
+    fields: list[StructField] = []
+    while nodes and nodes[0][0] == depth:
+        (_, name, kind, nullable), nodes = nodes[0], nodes[1:]
+        below, nodes = _fields(nodes, depth + 1)
+        fields.append(StructField(name, _of_fields(kind, below), nullable))
+    return fields, nodes
+
+
+def _of_fields(kind: str, below: Sequence[StructField]) -> DataType:
+    if kind == "struct":
+        return Struct(tuple(below))
+    if kind == "array":
+        (element,) = below
+        return Array(element.type, element.nullable)
+    if kind == "map":
+        key, value = below
+        return Map(key.type, value.type, value.nullable)
+    return parse_type(_SPELLINGS.get(kind, kind))
+
+
+def _parsed(text: str) -> DataType | None:
+    """A described type; None for one whose nested names need quotes, which this description does not give."""
+    try:
+        return parse_type(text)
+    except TypeSyntaxError:
+        return None
+
+
+def _with_lengths(t: DataType, declared: DataType) -> DataType:
+    return with_lengths(t, declared) if same_structure(t, without_lengths(declared)) else t
 
 
 def _type(form: Form) -> DataType:

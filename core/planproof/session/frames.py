@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session import python_functions, versions
+from planproof.session.described import of_lines
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
@@ -166,30 +168,9 @@ class FrameSession:
     def described(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
         lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(name)}").collect()]
-        heads = [str(line[0]) for line in lines]
-        start = max((i for i, head in enumerate(heads) if head.startswith("# Detailed ")), default=len(schema))
-        details = {str(line[0]): str(line[1]) for line in lines[start:]}
-        partitions: list[str] = []
-        if "# Partition Information" in heads:
-            for head in heads[heads.index("# Partition Information") + 2 :]:
-                if not head or head.startswith("#"):
-                    break
-                partitions.append(head)
         properties = {str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(name)}").collect()}
-        provider = details.get("Provider")
-        return StoredTable(
-            name,
-            "view" if details.get("Type") == "VIEW" else "table",
-            schema,
-            tuple(partitions),
-            provider.lower() if provider else None,
-            details.get("Location"),
-            details.get("Type") == "MANAGED",
-            properties,
-            details.get("Comment"),
-            "Num Buckets" in details,
-            details.get("Partition Provider") == "Catalog" and self._manages_partitions(),
-        )
+        found = of_lines(name, lines, schema, properties)
+        return replace(found, tracked=found.tracked and self._manages_partitions())
 
     def _manages_partitions(self) -> bool:
         return str(self.spark.conf.get(MANAGED_PARTITIONS, "true")).lower() == "true"

@@ -1,6 +1,6 @@
 """A session over the Thrift server, through a PyHive connection: SQL texts and nothing else.
 
-The analyzed plane is read by a temporary view and `DESCRIBE TABLE EXTENDED ... AS JSON`, which says every flag. Spark's
+The analyzed plane is read by a temporary view and what Spark's descriptions say of it, every flag included. Spark's
 later plans, Arrow batches and Python functions do not pass this way, and are reported as such.
 """
 
@@ -20,7 +20,7 @@ from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
-from planproof.session.described import relation
+from planproof.session.described import of_lines, relation, schema_of_tree
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
@@ -48,7 +48,8 @@ class ThriftSession:
         self._first, self._another = connection, another
         self._opened, self._here = [connection], threading.local()
         self._here.connection = connection
-        self._version = str(self._run("select version()")[0][0])
+        self._version = str(self._run("select version()")[0][0]).split()[0]
+        self._says_json = True
 
     @property
     def connection(self) -> Any:
@@ -61,7 +62,7 @@ class ThriftSession:
         return self._here.connection
 
     def __repr__(self) -> str:
-        return f"ThriftSession(Spark {self._version.split()[0]})"
+        return f"ThriftSession(Spark {self._version})"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -155,10 +156,29 @@ class ThriftSession:
         named = f" ({', '.join(columns)})" if columns else ""
         self.rows(f"CREATE TEMPORARY VIEW {view}{named} AS (\n{query}\n)")
         try:
-            ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {view} AS JSON")
+            return self._described(view).schema
         finally:
             self.rows(f"DROP VIEW IF EXISTS {view}")
-        return relation(view, str(text)).schema
+
+    def _described(self, name: str) -> StoredTable:
+        """Any relation, by whatever this Spark describes it in. Raises `AnalysisError` where there is none."""
+        dotted = _quoted(name)
+        if self._says_json:
+            try:
+                ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
+                return relation(name, str(text))
+            except AnalysisError as error:  # The name is quoted: what does not parse is the form.
+                if error.condition != "PARSE_SYNTAX_ERROR":
+                    raise
+                self._says_json = False
+        lines = self.rows(f"DESCRIBE TABLE EXTENDED {dotted}")
+        *within, own = split_name(name)
+        place = f" IN {_quoted_parts(within)}" if within else ""
+        # The pattern of LIKE is one of its own: a star and a bar mean something, and no table's name holds them.
+        ((_, _, temporary, information, *_),) = self.rows(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
+        properties = {str(key): str(value) for key, value in self.rows(f"SHOW TBLPROPERTIES {dotted}")}
+        found = of_lines(name, lines, schema_of_tree(str(information), lines), properties)
+        return replace(found, kind="temporary view") if str(temporary).lower() == "true" else found
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(sql)
@@ -206,14 +226,12 @@ class ThriftSession:
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
 
     def table(self, name: str) -> StoredTable | None:
-        dotted = _quoted(name)
         try:
-            ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
+            found = self._described(name)
         except AnalysisError as error:
             if error.condition in _NOT_THERE:
                 return None
             raise
-        found = relation(name, str(text))
         if not found.partition_by:
             return found
         return replace(found, tracked=found.tracked and self._setting(MANAGED_PARTITIONS) in ("true", None))
@@ -262,7 +280,18 @@ class ThriftSession:
 
 
 def _quoted(name: str) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
+    return _quoted_parts(split_name(name))
+
+
+def _quoted_parts(parts: Sequence[str]) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def _pattern(name: str) -> str:
+    """A table's own name as LIKE takes it. Raises `SparkFailure` for one that no session catalog holds."""
+    if not re.fullmatch(r"\w+", name):
+        raise SparkFailure(f"{name!r} cannot be described over this kind of session")
+    return name
 
 
 def _translated(error: Exception) -> SparkFailure | AnalysisError:
