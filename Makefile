@@ -1,12 +1,14 @@
 # `make demo` and `make test` need Python 3.10 to 3.13 and Java 17 or later; the rest is installed into .venv.
 
 PYTHON ?=
+SPARK ?= $(SPARK35)
+SPARK35 := 3.5.9
 ORACLE ?= ../shared/oracle
 BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-spark test-spark35 smoke-spark35 lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -28,6 +30,18 @@ test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (s
 test-airflow2: environment ## Runs the operators' tests on Airflow 2.11, in an environment of its own.
 	@.ci/airflow2
 	.venv-airflow2/bin/python -m pytest -m "slow or not conformance" -p no:cacheprovider tests/operators $(PYTEST_ARGS)
+
+test-spark: environment ## Runs the tests of sessions, publishing, the guard and dbt on another Spark: SPARK=4.0.5
+	@.ci/spark $(SPARK)
+	.venv-spark-$(SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider \
+		tests/session tests/publish tests/guard tests/dbt_plugin $(PYTEST_ARGS)
+
+test-spark35: ## The same on Spark 3.5.
+	@$(MAKE) --no-print-directory test-spark SPARK=$(SPARK35)
+
+smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, as CI does.
+	@.ci/spark $(SPARK35)
+	.venv-spark-$(SPARK35)/bin/python -m pytest -m spark35_smoke -p no:cacheprovider tests/session tests/guard $(PYTEST_ARGS)
 
 lint: ## Runs ruff and mypy.
 	@.ci/environment

@@ -68,7 +68,7 @@ def spark_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(spark_dir: Path) -> Iterator[SparkSession]:
-    """The run's one Spark session: Hive-enabled, local[2], ANSI as that Spark has it, time zone America/Los_Angeles."""
+    """The run's one Spark session: Hive-enabled, local[2], ANSI, time zone America/Los_Angeles."""
     pytest.importorskip("pyspark")
     from pyspark.sql import SparkSession
 
@@ -80,7 +80,8 @@ def spark(spark_dir: Path) -> Iterator[SparkSession]:
         "spark.local.dir": str(spark_dir / "local"),
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_dir} -Xss8m",
     }
-    for key, value in {**SPARK_CONF, **paths}.items():
+    # The tests mean ANSI mode where they do not say otherwise; it is the default since Spark 4.
+    for key, value in {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")

@@ -11,6 +11,7 @@ from planproof import Contract, Guard, Model, Report, Settings, Verdict
 from planproof.contract import Constraint
 
 
+@pytest.mark.spark35_smoke
 @pytest.mark.parametrize("on", [True, False])
 def test_a_healthy_table_is_published_and_says_how(
     guard: Guard, database: str, read: Any, clean: Any, ansi: Any, on: bool
@@ -67,6 +68,7 @@ BAD = {
 }
 
 
+@pytest.mark.spark35_smoke
 @pytest.mark.parametrize("code", BAD)
 def test_a_violation_leaves_the_table_as_it_was(
     guard: Guard, database: str, read: Any, spark: Any, clean: Any, code: str

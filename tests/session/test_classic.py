@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import planproof.session
-from planproof.conf import SETTINGS, Conf
+from planproof.conf import _ABSENT, SETTINGS, SPARKS, Conf, spark_version
 from planproof.origin import AnalysisError
 from planproof.session import SparkFailure
 from planproof.types import LONG, STRING, Array, Struct, Varchar
@@ -21,14 +23,27 @@ def test_open_refuses_what_is_no_session():
 
 
 @pytest.mark.parametrize("key", SETTINGS)
-def test_a_setting_of_conf_stands_in_sparks_spelling(spark, key):
-    assert spark.conf.isModifiable(key)
+def test_a_setting_of_conf_stands_in_the_spelling_of_the_sparks_that_have_it(spark, key):
+    version, since = spark_version(spark.version), _ABSENT.get(SETTINGS[key], SPARKS)[0]
+    assert spark.conf.isModifiable(key) == (SPARKS.index(version) >= SPARKS.index(since))
 
 
-def test_conf_follows_the_session(session, ansi):
-    assert session.conf == Conf()
+def test_conf_follows_the_session(session, spark, ansi):
+    assert session.conf == replace(Conf.of(spark.version), ansi=True)
     ansi(False)
-    assert session.conf == Conf(ansi=False)
+    assert session.conf == replace(Conf.of(spark.version), ansi=False)
+
+
+@pytest.mark.spark35_smoke
+def test_what_nobody_set_is_as_this_spark_says(session, spark):
+    for key in SETTINGS:
+        if spark.conf.isModifiable(key) and key != "spark.sql.session.timeZone":
+            spark.conf.unset(key)
+    # SET answers by another way than the one that a session asks.
+    said = {key: spark.sql(f"SET {key}").collect()[0][1] for key in SETTINGS}
+    assert session.conf == Conf.of(spark.version, {k: v for k, v in said.items() if v != "<undefined>"})
+    assert session.conf == Conf.of(spark.version)
+    assert session.conf.ansi == (not spark.version.startswith("3."))
 
 
 def test_settings_are_restored_and_unset_again(session, spark):
