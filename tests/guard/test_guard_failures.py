@@ -9,6 +9,7 @@ import pytest
 from reports import ROWS, SCHEMA, codes
 
 from planproof import Contract, Guard, Model, Settings, Verdict
+from planproof.session.versions import given_settings
 
 
 def test_files_that_belong_to_no_table_are_left_alone(guard: Guard, database: str, spark: Any, clean: Any) -> None:
@@ -25,10 +26,10 @@ def test_files_that_belong_to_no_table_are_left_alone(guard: Guard, database: st
 
 
 def test_no_setting_of_the_session_changes(guard: Guard, database: str, spark: Any) -> None:
-    before = dict(spark.conf.getAll)
+    before = given_settings(spark)
     guard.publish(Model(f"{database}.t", ROWS, contract=Contract(SCHEMA)))
     guard.publish(Model(f"{database}.t", "select 1L as id, 'a' as name", contract=Contract(SCHEMA)))
-    assert dict(spark.conf.getAll) == before
+    assert given_settings(spark) == before
 
 
 def test_settings_decide_what_stops_a_publish(spark: Any, database: str, read: Any) -> None:

@@ -125,6 +125,7 @@ def test_declared_lengths_stand_beside_the_strings_that_a_query_sees(session, sp
     assert [f.type.simple for f in planes.declared] == ["varchar(4)", "struct<x:char(2),y:int>", "string"]
 
 
+@pytest.mark.needs_spark("4.0", "collations")
 def test_collations_are_types(session):
     planes = session.planes(
         "select 'a' collate utf8_lcase as c, array('x' collate unicode_ci) as xs, map('k', named_struct('f', "
@@ -176,7 +177,8 @@ def test_rejections_carry_condition_and_place(session, capfd, sql, condition, li
 def test_an_internal_error_of_the_analyzer_is_a_rejection(session):
     with pytest.raises(AnalysisError) as raised:
         session.planes("select x -> x + 1")
-    assert raised.value.condition == "INTERNAL_ERROR"
+    # Spark 3.5 has no condition for it.
+    assert raised.value.condition in ("INTERNAL_ERROR", "AnalysisException")
 
 
 def test_an_error_inside_a_view_has_no_place_in_the_query(session, spark, database):
@@ -196,7 +198,7 @@ def test_an_error_inside_a_view_has_no_place_in_the_query(session, spark, databa
         "insert into `{0}`.kept select 2",
         "from range(3) insert into `{0}`.kept select id",
         "create table `{0}`.made using parquet as select 1 as a",
-        "begin drop table `{0}`.kept; end",
+        pytest.param("begin drop table `{0}`.kept; end", marks=pytest.mark.needs_spark("4.0", "scripts")),
         "set spark.sql.ansi.enabled=false",
     ],
 )
@@ -246,7 +248,7 @@ def test_functions_are_registered_with_a_type_or_not_at_all(session, spark):
     [
         ("select * from parquet.`{dir}/gone`", "PATH_NOT_FOUND"),
         ("select * from parquet.`{dir}/empty`", "UNABLE_TO_INFER_SCHEMA"),
-        ("select * from parquet.`{dir}/damaged.parquet`", "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"),
+        ("select * from parquet.`{dir}/damaged.parquet`", None),
         ("select * from parquet.`nosuch://host/x`", None),
     ],
 )
@@ -265,6 +267,7 @@ def test_what_the_text_says_is_a_rejection(session, sql):
         session.planes(sql)
 
 
+@pytest.mark.needs_spark("4.0", "Python data sources")
 def test_a_python_data_source_is_python_fed(session, spark):
     from pyspark.sql.datasource import DataSource
 

@@ -70,6 +70,9 @@ SHAPES: tuple[Callable[[Product], str], ...] = (
 )
 
 
+IN_LAMBDAS = pytest.mark.needs_spark("4.1", "Arrow functions, which Python functions in lambdas run as")
+
+
 @pytest.fixture(scope="module")
 def guard(spark: Any) -> Guard:
     return Guard(spark, functions=FUNCTIONS)
@@ -91,6 +94,7 @@ def called(name: str) -> Product:
     return lambda a, b: f"{name}({a}, {b})"
 
 
+@IN_LAMBDAS
 @pytest.mark.parametrize("on", [True, False])
 @pytest.mark.parametrize("name", ["times", "py"])
 def test_the_rows_and_the_schema_are_those_of_sql_alone(
@@ -107,6 +111,7 @@ def test_the_rows_and_the_schema_are_those_of_sql_alone(
     assert list(map(repr, found.orderBy("id").collect())) == list(map(repr, native.orderBy("id").collect()))
 
 
+@IN_LAMBDAS
 def test_a_declared_not_null_reaches_spark_and_is_checked(guard: Guard, source: str) -> None:
     sql = "select transform(xs, x -> sure(x, rate)) a, transform(xs, x -> times(x, rate)) b from python_rows"
     report = guard.check(Model("default.t", sql))
@@ -123,6 +128,7 @@ BROKEN = {
 }
 
 
+@IN_LAMBDAS
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_function_that_breaks_its_declaration_publishes_nothing(
     guard: Guard, spark: Any, source: str, database: str, name: str
@@ -139,6 +145,7 @@ def test_a_function_that_breaks_its_declaration_publishes_nothing(
     ] == []
 
 
+@IN_LAMBDAS
 def test_an_error_of_the_function_is_its_own(guard: Guard, source: str, database: str) -> None:
     report = guard.publish(Model(f"{database}.t", "select transform(xs, x -> boom(x)) as y from python_rows"))
     assert (report.outcome, report.verdict) == ("failed", "unproved")
@@ -147,6 +154,7 @@ def test_an_error_of_the_function_is_its_own(guard: Guard, source: str, database
     assert guard.publish(Model(f"{database}.t", empty)).outcome == "published"
 
 
+@IN_LAMBDAS
 @pytest.mark.parametrize(
     ("code", "text", "materialized"),
     [
@@ -163,6 +171,7 @@ def test_what_cannot_run_is_refused_before_spark_is_asked(
     assert [f.code for f in report.findings if f.verdict is Verdict.VIOLATED] == [code]
 
 
+@IN_LAMBDAS
 def test_functions_stand_in_every_clause_and_are_forgotten_afterwards(guard: Guard, spark: Any, source: str) -> None:
     sql = """
     with a as (select id, transform(items, i -> shouted(i.sku)) as names from python_rows)
@@ -224,6 +233,7 @@ def sent(guard: Guard, spark: Any, sql: str) -> tuple[list[str], int]:
     return [c.dataType().simpleString() for c in children], node.metrics().apply("pythonDataSent").value()
 
 
+@IN_LAMBDAS
 def test_only_the_list_and_what_is_captured_travels(guard: Guard, spark: Any, source: str) -> None:
     wide = "select *, repeat('x', 10000) as blob, transform(items, i -> struct(i.price, repeat('y', 1000) z)) w"
     narrow_sql = "select transform(w, i -> times(i.price, rate)) as y from ({} from python_rows)"
@@ -247,6 +257,7 @@ print(evaluated(pa.array([[1.0, 2.0], [], None]), pa.array([2.0, 3.0, 4.0])).to_
 """
 
 
+@IN_LAMBDAS
 @pytest.mark.parametrize("kind", [pytest.param("arrow", marks=pytest.mark.conformance), "python"])
 def test_a_worker_needs_no_planproof(kind: str) -> None:
     """The function travels with planproof's own code: a cluster's Python has pyarrow and pyspark only."""
@@ -269,6 +280,7 @@ def test_a_worker_needs_no_planproof(kind: str) -> None:
     assert ran.stdout.decode().strip() == "[[2.0, 4.0], [], None]"
 
 
+@IN_LAMBDAS
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_plain_function_is_called_once_for_arguments_that_repeat(deterministic: bool) -> None:
     calls = []
@@ -286,6 +298,7 @@ def test_a_plain_function_is_called_once_for_arguments_that_repeat(deterministic
     assert len(calls) == (4 if deterministic else 200)
 
 
+@IN_LAMBDAS
 def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source: str) -> None:
     pytest.importorskip("pandas")
     from pyspark.sql.functions import udf
@@ -304,3 +317,17 @@ def test_pyspark_functions_are_taken_by_their_own_declaration(spark: Any, source
       transform(array(timestamp'2024-03-10 23:30:00', null), m -> date_trunc('day', m)) b,
       transform(items, i -> i.price * i.qty) c from python_rows where id < 3 order by id""").collect()
     assert found == native
+
+
+@pytest.mark.spark35_smoke
+def test_a_spark_without_arrow_functions_refuses_the_function_by_name(
+    spark: Any, source: str, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("pyspark.sql.functions.arrow_udf", raising=False)
+    guard = Guard(spark, functions={"half": Function(lambda x: x / 2, "double", kind="python")})
+    report = guard.publish(Model(f"{database}.t", "select transform(xs, x -> half(x)) as y from python_rows"))
+    assert report.outcome == "rejected"
+    (finding,) = [f for f in report.findings if f.verdict is Verdict.VIOLATED]
+    assert (finding.code, "a lambda (half) needs pyspark 4.1" in finding.message) == ("PP223", True)
+    report = guard.publish(Model(f"{database}.t", "select half(rate) as y from python_rows where id = 1"))
+    assert (report.outcome, report.rows) == ("published", 1)

@@ -112,7 +112,8 @@ def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | Spar
     java = getattr(error, "_origin", None)
     message = cleaned(_message(error), condition)
     # A file that is gone, a refused access and a metastore that cannot be reached come as AnalysisExceptions too.
-    if _speaks_of_outside(condition, error.getSqlState()) or (java is not None and _is_outside(java)):
+    around = _speaks_of_outside(condition, error.getSqlState()) or versions.hides_a_file(condition, java)
+    if around or (java is not None and _is_outside(java)):
         return SparkFailure(_with_cause(message, java), condition, transient=True)
     named = versions.places(error)
     own = [p for p in named if not p.object_type]

@@ -79,6 +79,14 @@ def line_and_position(error: PySparkException) -> tuple[int, int] | None:
         return None
 
 
+def hides_a_file(condition: str, java: Any) -> bool:
+    """Whether a rejection stands for a file that cannot be read: Spark 3.5 says so of `parquet.`path`` with a cause."""
+    try:
+        return condition == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" and java.getCause() is not None
+    except (Py4JError, AttributeError):
+        return False
+
+
 def hush(dropped: logging.Filter) -> None:
     """Puts a filter before pyspark's JSON stack traces; pyspark 3.5 prints none."""
     try:
