@@ -13,6 +13,7 @@ from planproof.analysis.counting import counting_query
 from planproof.analysis.immediate import is_immediate, parsed
 from planproof.analysis.places import output_origins
 from planproof.analysis.queries import bind_query
+from planproof.analysis.versions import as_called
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
@@ -110,13 +111,16 @@ def plan(
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
     env = evolve(environment or make_environment(sql, catalog, conf, registry), widths={})
-    env, tree = parsed(sql, env)
+    try:
+        env, tree = parsed(sql, env)
+    except AnalysisError as error:
+        raise as_called(error, env.conf.spark) from None
     try:
         root = bind_query(tree, env, None)
     except RecursionError:
         raise Unknown("a query nested this deep") from None
     except AnalysisError as error:
-        raise (unresolved_routine(tree, env) or error) from None
+        raise as_called(unresolved_routine(tree, env) or error, env.conf.spark) from None
     if strict:
         _refuse_duplicates(root)
     origins = output_origins(tree, env, len(root.output))

@@ -105,7 +105,7 @@ class Aggregated:
     def names(self, ctx: Context, every: bool = False) -> Aliases:
         """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""
         found = aliases_of(self.items, ctx, every)
-        if self.expanded and not self._named:
+        if self.expanded and not self._named and not ctx.lacks("computed keys by name"):
             self._named = {a.id: a for a in (Alias(e, pretty(e), fresh_id()) for e in self.expanded)}
         for key, aliases in aliases_of(list(self._named.values()), ctx).items():
             found.setdefault(key, aliases)

@@ -123,3 +123,25 @@ def text_of(node: q.Node, ctx: Context, what: str) -> str:
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
         raise ctx.env.unknown(what, node)
     return value
+
+
+_BARE = {
+    "current_date": "current_date",
+    "current_timestamp": "current_timestamp",
+    "current_time": "current_time",
+    "current_user": "current_user",
+    "session_user": "session_user",
+    "user": "user",
+    "current_catalog": "current_catalog",
+    "current_database": "current_database",
+    "current_schema": "current_schema",
+    "localtime": "localtime",
+    "grouping__id": "grouping_id",
+}
+"""Functions that a query may name without parentheses, where no column has the name."""
+
+
+def bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
+    """The function that a name without parentheses means, where it is no column's."""
+    name = parts[0].lower()
+    return _BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from planproof.analysis.scope import LambdaScope, Scope
+from planproof.analysis.versions import lacking
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Alias, Column, Expr
@@ -62,6 +63,10 @@ class Environment:
     widths: dict[int, int] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
     taken_below: frozenset[str] = frozenset()
+
+    def lacks(self, thing: str) -> bool:
+        """Whether the analyzer of the session's Spark does not have it yet (`planproof.analysis.versions`)."""
+        return thing in lacking(self.conf.spark)
 
     def origin(self, node: q.Node) -> Origin | None:
         start, stop = node.span
@@ -152,6 +157,9 @@ class Context:
     @property
     def conf(self) -> Conf:
         return self.env.conf
+
+    def lacks(self, thing: str) -> bool:
+        return self.env.lacks(thing)
 
     def with_aliases(self, aliases: Aliases) -> Context:
         return evolve(self, aliases=aliases)

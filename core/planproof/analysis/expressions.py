@@ -9,8 +9,9 @@ from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.binding import Binder, bind, bind_item, call, unresolved
 from planproof.analysis.calls import bind_call
 from planproof.analysis.checks import SUBQUERY, WINDOW, content, refuse_outer_below_joins
-from planproof.analysis.constants import text_of
+from planproof.analysis.constants import bare_call, text_of
 from planproof.analysis.context import Context
+from planproof.analysis.correlation import refuse_correlation, refuse_many_rows
 from planproof.analysis.evidence import guarded
 from planproof.analysis.quantified import quantified_like
 from planproof.analysis.scope import ambiguous, extract, fields_of, item, placed, resolve
@@ -84,7 +85,7 @@ def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
     found = _named(parts, node, ctx)
     if found is not None:
         return found
-    bare = _BARE.get(parts[0].lower()) if len(parts) == 1 else None
+    bare = bare_call(parts, ctx)
     if bare is not None:
         return call(bare, [], ctx, node)
     raise unresolved(parts, ctx, node)
@@ -105,7 +106,7 @@ def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
     if lateral is not None:
         return lateral
     if ctx.scope.outer is not None:
-        bare = _BARE.get(parts[0].lower()) if len(parts) == 1 else None
+        bare = bare_call(parts, ctx)
         outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry)
         if outer is not None and bare is None:
             return outer[0]
@@ -146,22 +147,6 @@ def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
     if isinstance(found, SessionVariable) and not found.known:
         raise Unknown(f"the value of the variable {found.name}")
     return found
-
-
-_BARE = {
-    "current_date": "current_date",
-    "current_timestamp": "current_timestamp",
-    "current_time": "current_time",
-    "current_user": "current_user",
-    "session_user": "session_user",
-    "user": "user",
-    "current_catalog": "current_catalog",
-    "current_database": "current_database",
-    "current_schema": "current_schema",
-    "localtime": "localtime",
-    "grouping__id": "grouping_id",
-}
-"""Functions that a query may name without parentheses, where no column has the name."""
 
 
 def _dot(node: q.Dot, ctx: Context) -> Expr:
@@ -311,7 +296,11 @@ def _exists(node: q.Exists, ctx: Context) -> Expr:
 def _inner(query: q.Node, ctx: Context, node: q.Node) -> Plan:
     """The plan of a subquery."""
     plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+    scalar = isinstance(node, q.Subquery)
+    if scalar and len(plan.output) == 1:
+        refuse_many_rows(plan, node, ctx.env)
     refuse_outer_below_joins(plan, node, ctx.env)
+    refuse_correlation(plan, node, ctx.env, united=scalar)
     return plan
 
 
@@ -321,6 +310,8 @@ def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
 
 
 def _refuse_subquery(ctx: Context, node: q.Node) -> None:
+    if ctx.lacks("subqueries checked in lambdas"):
+        return
     raise ctx.env.rejected(
         "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
         "Subquery expressions are not supported within higher-order functions.",

@@ -69,6 +69,10 @@ def modified(found: Call, node: q.Call, ctx: Context) -> Call:
     """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
     changes: dict[str, Any] = {}
     filtered = refuse_modifiers(found.function, node, ctx)
+    if filtered is not None and node.args.get("over") is not None and ctx.lacks("FILTER of windows"):
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1030", "Window aggregate function with filter predicate is not supported yet.", node
+        )
     if node.args.get("distinct"):
         changes["distinct"] = True
     if node.args.get("nulls"):

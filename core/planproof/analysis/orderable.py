@@ -27,7 +27,7 @@ def refuse_sort_key(key: Expr, node: q.Node, env: Environment) -> None:
 
 def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
     """PARTITION BY of a window, which sorts its rows by it."""
-    if not is_orderable(key.type):
+    if not is_orderable(key.type) and not env.lacks("partitions checked for order"):
         raise env.rejected(
             "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
             f'Column expression "{pretty(key)}" cannot be sorted because its type "{key.type.sql}" is not orderable.',
@@ -36,8 +36,8 @@ def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
 
 
 def refuse_group(key: Expr, node: q.Node, env: Environment) -> None:
-    """GROUP BY, which takes maps."""
-    if _holds_variant(key.type):
+    """GROUP BY, which takes maps since 4.0."""
+    if _holds_variant(key.type) or (env.lacks("grouping by maps") and not is_orderable(key.type)):
         raise env.rejected(
             "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
             f'The expression "{pretty(key)}" cannot be used as a grouping expression because its data type '

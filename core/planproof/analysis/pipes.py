@@ -98,6 +98,8 @@ def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Sid
     if group is not None and analytic(group):
         ctx = evolve(ctx, grouping=())
     items = bind_items(node.expressions, ctx)
+    if ctx.lacks("aggregates in pipe SELECT"):
+        _refuse_aggregates(items.exprs, "SELECT", node, ctx)
     if group is not None or items.content & AGGREGATE:
         side = _anew(aggregated(node, items, child, ctx)[0], ctx)
     else:

@@ -47,7 +47,7 @@ def recursive_cte(
         raise env.rejected(
             "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
         )
-    if query.args.get("distinct", True):
+    if query.args.get("distinct", True) and not env.lacks("recursion as it is"):
         raise env.rejected(
             "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
         )
@@ -67,6 +67,7 @@ def recursive_cte(
     inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
     step = env.bind_query(query.args["expression"], inner, outer)
     _check_places(step, itself, cte, env)
+    _check_number(step, itself, cte, env)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
         _check_types(anchor, step, cte, env)
@@ -103,12 +104,27 @@ def refers(query: q.Node, name: str) -> bool:
     return any(refers(child, name) for child in query.children if child is not with_)
 
 
+def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
+    if env.lacks("recursion as it is") and _references(step, itself) > 1:
+        raise env.rejected(
+            "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
+        )
+
+
+def _references(plan: Plan, itself: Plan) -> int:
+    within = (e.plan for e in plan.all_expressions() if isinstance(e, Subquery))
+    return sum(n is itself for n in plan.walk()) + sum(n is itself for inner in within for n in inner.walk())
+
+
 def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
     """The step may not aggregate, sort or number itself, nor stand where an outer join fills in for it."""
     for node in step.walk():
         below: tuple[Plan, ...] = ()
-        if isinstance(node, (Aggregate, Pivot, Ordered)) or (
-            isinstance(node, Project) and contents(node.expressions) & WINDOW
+        sorted_ = isinstance(node, Ordered) and not env.lacks("recursion as it is")
+        if (
+            sorted_
+            or isinstance(node, (Aggregate, Pivot))
+            or (isinstance(node, Project) and contents(node.expressions) & WINDOW)
         ):
             below = node.children
         elif isinstance(node, Join):

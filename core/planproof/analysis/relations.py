@@ -15,6 +15,7 @@ from planproof.analysis.binding import bind
 from planproof.analysis.checks import AGGREGATE, GENERATOR, SUBQUERY, WINDOW, content, refuse_outer_below_joins
 from planproof.analysis.constants import function_name, text_of
 from planproof.analysis.context import Context, Environment
+from planproof.analysis.correlation import refuse_correlation
 from planproof.analysis.generators import generator, is_outer, named_columns
 from planproof.analysis.modifiers import is_random
 from planproof.analysis.pivots import pivot, unpivot
@@ -344,6 +345,7 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
         right_scope = _scope(right.output, env, outer, right_scope.hidden)
         _refuse_random(left, right, node, env)
         refuse_outer_below_joins(right, node, env)
+        refuse_correlation(right, node, env, united=True)
     if left_node is None:
         return right, right_scope
     return joins.join(node, (left, left_scope), (right, right_scope), env, outer)

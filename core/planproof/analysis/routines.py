@@ -71,7 +71,8 @@ def find(name: str, env: Environment) -> Routine | None:
 def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
     if routine.makes_table or routine.node.args.get("body") is None:
-        raise _misused(routine, "NOT_A_SCALAR_FUNCTION", node, ctx)
+        unseen = ctx.lacks("table functions called as what they are")
+        raise _misused(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
     operator = _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
         raise ctx.env.rejected(

@@ -121,9 +121,9 @@ def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
         if outer is not None:
             refuse_outer((*items.exprs, *items.arguments), "the aggregation", group or node, env)
         plan, items, over = aggregated(node, items, child, ctx)
-        over.extended |= bool(found & WINDOW)
+        over.extended |= bool(found & WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
     else:
-        if found & WINDOW and found & OUTER:
+        if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
             refuse_outer(_window_columns(items.exprs), "the window", node, env)
         plan = Project(tuple(items.exprs), items.below(child))
     plan = _refined(node, plan, items, ctx, found, over)

@@ -71,14 +71,8 @@ class CallGrammar(LiteralGrammar):
 
     def _trailers(self, node: q.Call) -> None:
         """What may follow a call's closing parenthesis, in Spark's order."""
-        if self.kind == "WITHIN" and self.peek() == "GROUP":
-            self.advance()
-            self.advance()
-            self.take("(")
-            self.take("ORDER")
-            self.take("BY")
-            node.put("within_group", self.ordered())
-            self.take(")")
+        if self.kind == "WITHIN" and self.peek() == "GROUP" and "WITHIN GROUP" not in self.lacks:
+            self._within_group(node)
         if self.kind == "FILTER" and self.peek() == "(" and self.peek(2) == "WHERE":
             self.advance()
             self.advance()
@@ -92,6 +86,12 @@ class CallGrammar(LiteralGrammar):
         if self.kind == "OVER" and (self.peek() == "(" or (self.peek() in WORDS and self.peek() != "FROM")):
             self.advance()
             node.put("over", self.window_spec())
+
+    def _within_group(self, node: q.Call) -> None:
+        for word in ("WITHIN", "GROUP", "(", "ORDER", "BY"):
+            self.take(word)
+        node.put("within_group", self.ordered())
+        self.take(")")
 
     def window_spec(self) -> q.Window:
         """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
@@ -188,6 +188,20 @@ class CallGrammar(LiteralGrammar):
         if not self.skip_all("IGNORE", "NULLS"):
             return None
         return self._form(start, name, "ignore_nulls", expressions=[operand], nulls="IGNORE")
+
+    def _percentile(self) -> q.Node | None:
+        """`percentile_cont(x) WITHIN GROUP (ORDER BY y)`, while that is a rule of its own; else an ordinary call."""
+        if self.peek(2) in ENDS:
+            return None
+        start, name = self._enter()
+        node = q.Call(this=name)
+        node.put("expressions", [self.value()])
+        if not (self.skip(")") and self.kind == "WITHIN" and self.peek() == "GROUP"):
+            return None
+        self._within_group(node)
+        if self.kind in ("FILTER", "OVER"):
+            self._trailers(node)
+        return self.placed(node, start)
 
     def _extract(self) -> q.Node | None:
         if self.peek(3) != "FROM" or self.peek(2) not in WORDS:
@@ -289,6 +303,8 @@ SPECIAL_CALLS: dict[str, Callable[[CallGrammar], q.Node | None]] = {
     "SUBSTRING": CallGrammar._substring,
     "TRIM": CallGrammar._trim,
     "OVERLAY": CallGrammar._overlay,
+    "PERCENTILE_CONT": CallGrammar._percentile,
+    "PERCENTILE_DISC": CallGrammar._percentile,
     **dict.fromkeys(
         ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"],
         CallGrammar._unit_call,

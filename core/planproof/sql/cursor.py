@@ -11,6 +11,7 @@ from planproof.sql import nodes as q
 from planproof.sql.keywords import WORDS
 from planproof.sql.strings import unescape, verbatim
 from planproof.sql.tokens import tokenize
+from planproof.sql.versions import lacking
 
 Node = TypeVar("Node", bound=q.Node)
 
@@ -20,7 +21,10 @@ class Cursor:
 
     def __init__(self, text: str, conf: Conf) -> None:
         # Spark reads double quotes as identifiers only while ANSI mode is on too.
-        tokens = tokenize(text, double_quoted_identifiers=conf.double_quoted_identifiers and conf.ansi)
+        quoted = conf.double_quoted_identifiers and conf.ansi
+        tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark)
+        self.lacks = lacking(conf.spark)
+        self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
         self.text, self.conf = text, conf
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
         self.i = 0
@@ -141,6 +145,8 @@ class Cursor:
             quote = token[0]
             node = q.Identifier(this=token[1:-1].replace(quote * 2, quote), quoted=True)
         else:
+            if not token.isascii() and "letters beyond ASCII" in self.lacks:
+                self.fail()
             if not token.isascii() or "/" in token:
                 self.bad_identifier(token, self.start)
             node = q.Identifier(this=token, quoted=False)

@@ -44,7 +44,9 @@ class TypeGrammar(Cursor):
 
     def _type_extent(self) -> None:
         kind = self.kind
-        if kind in _PLAIN:
+        if kind in self.lacks:
+            self._named_extent()
+        elif kind in _PLAIN:
             self.advance()
         elif kind in ("ARRAY", "MAP"):
             self.advance()
@@ -142,18 +144,20 @@ class TypeGrammar(Cursor):
             name = self.text[start : self.stop]
             message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
             self.later("DATATYPE_MISSING_SIZE", message, start, self.stop)
-        if kind.startswith("TIMESTAMP"):
+        if kind.startswith("TIMESTAMP") and self.kinds[self.i - 1] == ")":
             self._precision(kind, start)
         if kind in ("TIME", "TIMESTAMP"):
             self.skip_all("WITH", "LOCAL", "TIME", "ZONE")
             self.skip_all("WITHOUT", "TIME", "ZONE")
-        elif self.kind == "COLLATE":
+        elif self.kind == "COLLATE" and "COLLATE of CHAR" not in self.lacks:
             self._collation_extent()
 
     def _precision(self, kind: str, start: int) -> None:
         """Refuses digits of a second that no timestamp has (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
-        digits = int(self.token(self.i - 2)) if self.kinds[self.i - 1] == ")" else 6
-        if digits in (7, 8, 9) and not self.conf.timestamp_nanos:
+        digits = int(self.token(self.i - 2))
+        if "precision of timestamps" in self.lacks:
+            self._unsupported(self.text[start : self.stop].upper(), start)
+        elif digits in (7, 8, 9) and not self.conf.timestamp_nanos:
             message = "The feature Nanosecond-precision timestamp types is not enabled."
             self.later("FEATURE_NOT_ENABLED", message, start, self.stop)
         elif not 6 <= digits <= 9:
@@ -172,17 +176,26 @@ class TypeGrammar(Cursor):
 
     def _collation_extent(self) -> None:
         self.advance()
-        self.identifier()
+        name = self.identifier()
         while self.kind == "." and self.peek() in WORDS:
             self.advance()
-            self.identifier()
+            name = self.identifier()
+        self.check_collation(name)
+
+    def check_collation(self, name: q.Identifier) -> None:
+        if "trimming collations" in self.lacks and name.args["this"].upper().endswith("_RTRIM"):
+            message = "The feature is not supported: TRIM specifier in the collation."
+            self.later("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
 
     def _named_extent(self) -> None:
         kind, start, name = self.kind, self.start, self.token()
         self.advance()
         sized = self._lengths()
-        if kind == "STRING" and self.kind == "COLLATE":
+        if kind == "STRING" and self.kind == "COLLATE" and "COLLATE" not in self.lacks:
             self._collation_extent()
-        if kind not in _NAMED or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
+        if kind not in _NAMED or kind in self.lacks or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
             shown = self.text[start : self.stop].upper() if not name.startswith("`") else name
-            self.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, self.stop)
+            self._unsupported(shown, start)
+
+    def _unsupported(self, shown: str, start: int) -> None:
+        self.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, self.stop)

@@ -94,7 +94,7 @@ class ExpressionGrammar(PrimaryGrammar):
             operator = _BINARY.get(self.kind)
             if operator is None or operator[0] < floor:
                 return left
-            if operator[0] == 2 and self.kinds[self.i + 1] in PIPE_WORDS:
+            if operator[0] == 2 and self.kinds[self.i + 1] in PIPE_WORDS and self.bar_is_pipe:
                 return left
             self.i += 1
             self.kind = self.kinds[self.i]

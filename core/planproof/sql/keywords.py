@@ -1,11 +1,15 @@
 """Spark's words: what the lexer calls a keyword, and which keyword may stand where a name may stand.
 
-Source: Spark's SqlBaseLexer and the rules `nonReserved` and `strictNonReserved` of SqlBaseParser (4.3). With
+Source: Spark's SqlBaseLexer and the rules `nonReserved` and `strictNonReserved` of SqlBaseParser. With
 `spark.sql.ansi.enforceReservedKeywords` off, the default, every keyword can be a name; only the words that join or
 combine relations cannot be the alias of one.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
+
+from planproof.functions.names import release
 
 _KEYWORDS = """
 ADD AFTER AGGREGATE ALIGN ALL ALTER ALWAYS ANALYZE AND ANTI ANY ANY_VALUE APPLY APPROX ARCHIVE ARRAY AS ASC ASENSITIVE
@@ -41,7 +45,43 @@ VIEWS VOID WATERMARK WEEK WEEKS WHEN WHERE WHILE WIDTH WINDOW WITH WITHIN WITHOU
 """
 
 KEYWORDS = frozenset(_KEYWORDS.split())
-"""Every keyword of Spark's lexer, in upper case."""
+"""Every keyword of the lexer of Spark 4.3, in upper case."""
+
+_SINCE = {
+    "4.0": """
+        AGGREGATE ATOMIC BEGIN BINDING CALL CALLED COLLATION COMPENSATION CONDITION CONTAINS CONTINUE DECLARE DEFINER
+        DETERMINISTIC DO ELSEIF EVOLUTION EXECUTE EXIT EXTEND FOUND HANDLER IDENTITY IMMEDIATE INCREMENT INPUT INVOKER
+        ITERATE JSON LANGUAGE LEAVE LOOP MODIFIES NONE READS RECURSIVE REPEAT RETURN RETURNS SECURITY SINGLE SPECIFIC
+        SQL SQLEXCEPTION SQLSTATE TIMEDIFF UNTIL VALUE VAR VARIABLE VARIANT WHILE
+    """,
+    "4.1": """
+        DELAY ENFORCED FLOW GEOGRAPHY GEOMETRY KEY LEVEL MATERIALIZED MAX NORELY PROCEDURE PROCEDURES RECURSION RELY
+        STREAM STREAMING WATERMARK WITHOUT
+    """,
+    "4.2": """
+        APPROX ASENSITIVE BERNOULLI CHANGES CLOSE COLLATIONS CURRENT_DATABASE CURRENT_PATH CURRENT_SCHEMA CURSOR
+        DEFAULT_PATH DISTANCE EXACT EXCLUSIVE IDENTIFIED INCLUSIVE INSENSITIVE MEASURE METRICS NEAREST NEXT OPEN PATH
+        QUALIFY READ SIMILARITY SYSTEM SYSTEM_PATH
+    """,
+    "4.3": """
+        ALIGN APPLY ASOF AUTO BIN BIN_DISTRIBUTE_RATIO BIN_END BIN_START CDC ERROR HISTORY JSON_TABLE LOCALTIME
+        MATCH_CONDITION ORDINALITY SCD SEQUENCE TRACK UNIFORM UNNEST WIDTH
+    """,
+}
+"""The keywords that a version of Spark brought; all others are as old as 3.5."""
+
+_UNTIL = {"4.0": "PERCENTILE_CONT PERCENTILE_DISC"}
+"""Keywords of older Sparks, by the version that has them no more."""
+
+
+@lru_cache(maxsize=16)
+def keywords(spark: str) -> frozenset[str]:
+    """The keywords of one version's lexer; each other word is a plain identifier to it."""
+    asked = release(spark)[:2]
+    younger = (words.split() for version, words in _SINCE.items() if asked < release(version))
+    gone = (words.split() for version, words in _UNTIL.items() if asked < release(version))
+    return KEYWORDS.difference(*younger).union(*gone)
+
 
 SPELLINGS = {"TEMP": "TEMPORARY", "REGEXP": "RLIKE"}
 """Words that Spark's lexer reads as another keyword."""
@@ -59,7 +99,7 @@ MINUS NATURAL OFFSET ORDER PIVOT RIGHT SELECT SEMI SET SORT TABLESAMPLE UNION UN
 PIPE_WORDS = frozenset(_PIPES.split())
 """Keywords that make a `|` before them a pipe operator, as `|>` is: `a | left` is no expression to Spark 4.3."""
 
-WORDS = KEYWORDS | {"IDENTIFIER_TOKEN", "BACKQUOTED"}
+WORDS = KEYWORDS.union({"IDENTIFIER_TOKEN", "BACKQUOTED"}, *(words.split() for words in _UNTIL.values()))
 """Token kinds that Spark's rule `identifier` accepts."""
 
 ALIAS_WORDS = WORDS - STRICT_NON_RESERVED

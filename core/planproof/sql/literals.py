@@ -59,7 +59,7 @@ class LiteralGrammar(TypeGrammar):
         """`WORD 'text'`: one string token, unlike a bare string literal."""
         start = self.start
         kind = self.token().upper()
-        if self.kind == "BACKQUOTED" or kind not in _TYPED:
+        if self.kind == "BACKQUOTED" or kind not in _TYPED or kind in self.lacks:
             self.later(
                 "UNSUPPORTED_TYPED_LITERAL",
                 f'Literals of the type "{kind}" are not supported. '

@@ -16,7 +16,8 @@ def with_values(text: str, values: Mapping[str, str | None], conf: Conf) -> str:
     >>> with_values("SELECT :a, v:a", {"a": "'x'"}, Conf())
     "SELECT 'x', v:a"
     """
-    tokens = tokenize(text, double_quoted_identifiers=conf.double_quoted_identifiers and conf.ansi)
+    quoted = conf.double_quoted_identifiers and conf.ansi
+    tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark)
     changes = []
     for at, kind in enumerate(tokens.kinds):
         if kind != ":" or tokens.kinds[at + 1] not in WORDS or _is_path(tokens, at):

@@ -55,7 +55,7 @@ class PipeGrammar(RelationGrammar):
         if distinct is not None:
             node.args["distinct"] = distinct
         node.put("expressions", self.named_expressions())
-        if self.kind == "GROUP" and self.peek() == "BY":
+        if self.kind == "GROUP" and self.peek() == "BY" and "grouping in pipe SELECT" not in self.lacks:
             node.put("group", self.group(aliases=True))
         self._windows(node)
         return node
@@ -83,10 +83,13 @@ class PipeGrammar(RelationGrammar):
 
     def _drop(self, before: q.Node) -> q.Pipe:
         self.advance()
-        found = [self._column(self.multipart())]
+        found = [self._dropped()]
         while self.skip(","):
-            found.append(self._column(self.multipart()))
+            found.append(self._dropped())
         return q.Pipe(this=before, kind="DROP", expressions=found)
+
+    def _dropped(self) -> q.Node:
+        return self._column([self.identifier()] if "pipe DROP of fields" in self.lacks else self.multipart())
 
     def _rename(self, before: q.Node) -> q.Pipe:
         self.advance()

@@ -74,14 +74,15 @@ class PrimaryGrammar(CallGrammar):
             self.advance()
             return self.placed(q.Cast(this=node, to=self.data_type(), colons=True), start)
         if kind == "COLLATE":
-            if self.peek() not in WORDS:
+            if self.peek() not in WORDS or "COLLATE" in self.lacks:
                 return None
             self.advance()
             name = [self.captured_identifier()]
             while self.skip("."):
                 name.append(self.captured_identifier())
+            self.check_collation(name[-1])
             return self.placed(q.Collate(this=node, expression=self._column(name)), start)
-        if self.peek() not in WORDS and self.peek() != "[":
+        if (self.peek() not in WORDS and self.peek() != "[") or "variant path" in self.lacks:
             return None
         return self._variant_path(node, start)
 
@@ -160,7 +161,7 @@ class PrimaryGrammar(CallGrammar):
         node = q.Star()
         if qualifier:
             node.put("qualifier", qualifier)
-        if self.kind == "EXCEPT" and self.peek() == "(" and not self.query_at(self.i + 2):
+        if self.kind == "EXCEPT" and self.peek() == "(" and self._columns_are_excepted():
             self.advance()
             self.advance()
             names = [self.multipart()]
@@ -169,6 +170,9 @@ class PrimaryGrammar(CallGrammar):
             self.take(")")
             node.put("except_", [self._column(name) for name in names])
         return self.placed(node, start)
+
+    def _columns_are_excepted(self) -> bool:
+        return "star EXCEPT" not in self.lacks and not self.query_at(self.i + 2)
 
     def multipart(self) -> list[q.Identifier]:
         """A dotted name."""

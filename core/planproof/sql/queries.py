@@ -80,7 +80,7 @@ class QueryGrammar(PipeGrammar):
                 distinct = self.quantifier() is not False
                 right = self._query_term(strength + 1)
                 left = self.placed(_SETS[kind](this=left, expression=right, distinct=distinct), start)
-            elif floor == 1 and (kind == "|>" or (kind == "|" and self.peek() in PIPE_WORDS)):
+            elif floor == 1 and (kind == "|>" or (kind == "|" and self.peek() in PIPE_WORDS and self.bar_is_pipe)):
                 self.advance()
                 left = self.placed(self.pipe(left), start)
             else:
@@ -140,6 +140,8 @@ class QueryGrammar(PipeGrammar):
             self.organization(body)
             bodies.append(self.placed(body, at))
         if not bodies:
+            if "bare FROM" in self.lacks:
+                self.fail()
             star = self.placed(q.Star(), start)
             bodies.append(self.placed(q.Select(expressions=[star], from_=source, from_only=True), start))
         node = bodies[0]

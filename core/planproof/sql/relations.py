@@ -203,7 +203,7 @@ class RelationGrammar(AliasGrammar):
         version = self._time_travel()
         if version is not None:
             node.put("version", version)
-        if self.kind == "WITH" and self.peek() == "(":
+        if self.kind == "WITH" and self.peek() == "(" and "table options" not in self.lacks:
             node.args["options"] = self.properties_text()
         self._sample_and_alias(node)
         return self.placed(node, start)
@@ -343,6 +343,8 @@ class RelationGrammar(AliasGrammar):
         else:
             relation = self.table_name(self.multipart())
         node = q.TableArgument(this=relation)
+        if "partitioned table argument" in self.lacks:
+            return self.placed(node, start)
         if self.skip_all("WITH", "SINGLE", "PARTITION"):
             node.args["single"] = True
         elif self.skip_all("PARTITION", "BY") or self.skip_all("DISTRIBUTE", "BY"):

@@ -193,10 +193,15 @@ class StatementGrammar(CreateGrammar):
         node.put("query", self.query())
         return node
 
+    def _immediate_text(self) -> q.Node:
+        if "EXECUTE IMMEDIATE of expressions" not in self.lacks:
+            return self.expression()
+        return self.string_literal() if self.kind == "STRING_LITERAL" else self._column(self.multipart())
+
     def _execute(self) -> ExecuteImmediate:
         self.advance()
         self.take("IMMEDIATE")
-        node = ExecuteImmediate(this=self.expression())
+        node = ExecuteImmediate(this=self._immediate_text())
         if self.skip("INTO"):
             into = [self._column(self.multipart())]
             while self.skip(","):

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from planproof.conf import SPARKS
 from planproof.origin import AnalysisError, Unknown, place
-from planproof.sql.keywords import KEYWORDS, SPELLINGS
+from planproof.sql.keywords import SPELLINGS, keywords
+from planproof.sql.versions import lacking
 
-_TOKEN = re.compile(
-    r"""
+_TOKEN = r"""
   [\s\u00a0]*(?:
     (?P<STRING_LITERAL>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
   | (?P<DOUBLE>[rR]"[^"]*"|"(?:[^"\\]|\\.|"")*")
@@ -31,9 +33,25 @@ _TOKEN = re.compile(
   | (?P<op><=>|>>>|==|<>|!=|<=|>=|!>|!<|<<|>>|->|=>|\|>|\|\||::|[-+*/%~&|^:;(),.\[\]!<>=?@])
   | (?P<end>\Z)
   )
-""",
-    re.X | re.S,
-)
+"""
+
+_YOUNGER = {
+    "shifts": ((">>>|", ""), ("<<|>>|", "")),
+    "double colon": (("::|", ""),),
+    "pipe": ((r"\|>|", ""),),
+    "doubled quotes": (("|''", ""), ('|""', "")),
+}
+"""A construct to what stands in the pattern for it, and what stands there without it."""
+
+
+@lru_cache(maxsize=16)
+def _lexer(spark: str) -> re.Pattern[str]:
+    pattern = _TOKEN
+    for construct in _YOUNGER.keys() & lacking(spark):
+        for text, older in _YOUNGER[construct]:
+            pattern = pattern.replace(text, older)
+    return re.compile(pattern, re.X | re.S)
+
 
 _SPELLINGS = {"==": "=", "!>": "<=", "!<": ">="}
 
@@ -63,12 +81,13 @@ class Tokens:
     stops: list[int]
 
 
-def tokenize(text: str, *, double_quoted_identifiers: bool = False) -> Tokens:
-    """The tokens of `text`. Raises `AnalysisError` for what Spark's lexer has no token for."""
+def tokenize(text: str, *, double_quoted_identifiers: bool = False, spark: str = SPARKS[-1]) -> Tokens:
+    """The tokens of `text` in a version of Spark. Raises `AnalysisError` for what its lexer has no token for."""
     kinds: list[str] = []
     starts: list[int] = []
     stops: list[int] = []
-    match, at, size = _TOKEN.match, 0, len(text)
+    match, at, size = _lexer(spark).match, 0, len(text)
+    known = keywords(spark)
     while at < size:
         found = match(text, at)
         if found is None:
@@ -77,7 +96,7 @@ def tokenize(text: str, *, double_quoted_identifiers: bool = False) -> Tokens:
         at, stop = found.span(group)
         if group == "word":
             kind = text[at:stop].upper()
-            kind = SPELLINGS.get(kind, kind) if kind in KEYWORDS else "IDENTIFIER_TOKEN"
+            kind = SPELLINGS.get(kind, kind) if kind in known else "IDENTIFIER_TOKEN"
         elif group == "op":
             kind = text[at:stop]
             kind = _SPELLINGS.get(kind, kind)
@@ -87,6 +106,8 @@ def tokenize(text: str, *, double_quoted_identifiers: bool = False) -> Tokens:
         elif group == "end":
             break
         else:
+            if group == "dollar" and "dollar quotes" in lacking(spark):
+                raise _unreadable(text, at)
             kind = _other(group, text, at, stop, double_quoted_identifiers)
         kinds.append(kind)
         starts.append(at)

@@ -1,0 +1,79 @@
+"""What the analyzer of an older Spark refuses or takes otherwise, and what its errors were called.
+
+The one place where the analysis of versions differs; functions say it of themselves (`planproof.functions`), the
+grammar in `planproof.sql.versions`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from planproof.functions.names import release
+from planproof.origin import AnalysisError
+
+_SINCE = {
+    "grouping by maps": "4.0",
+    "partitions checked for order": "4.0",  # PARTITION BY of a window
+    "subqueries checked in lambdas": "4.0",
+    "scalar subqueries of many rows": "4.0",  # a correlated one, which a check at run time then guards
+    "correlation below LIMIT and set operations": "4.0",
+    "correlation in windows": "4.0",
+    "sorting over HAVING": "4.0",  # ORDER BY count(*) after a HAVING
+    "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
+    "computed keys by name": "4.1",  # ORDER BY `(a + 1)` after GROUP BY CUBE (a + 1)
+    "session_user without parentheses": "4.0",
+    "current_time without parentheses": "4.1",
+    "current_database without parentheses": "4.3",
+    "current_schema without parentheses": "4.3",
+    "localtime without parentheses": "4.3",
+    "table functions called as what they are": "4.2",
+    "FILTER of windows": "4.2",
+    "aggregates in pipe SELECT": "4.2",
+}
+"""Each thing that a version brought, to that version."""
+
+_CALLED = {
+    "4.0": {
+        "ASSIGNMENT_ARITY_MISMATCH": "_LEGACY_ERROR_TEMP_1028",
+        "DUPLICATED_CTE_NAMES": "_LEGACY_ERROR_TEMP_0038",
+        "INVALID_AGGREGATE_FILTER.CONTAINS_AGGREGATE": "_LEGACY_ERROR_TEMP_1026",
+        "INVALID_AGGREGATE_FILTER.CONTAINS_WINDOW_FUNCTION": "_LEGACY_ERROR_TEMP_1027",
+        "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": "_LEGACY_ERROR_TEMP_1024",
+        "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN": "_LEGACY_ERROR_TEMP_1025",
+        "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING": "_LEGACY_ERROR_TEMP_0063",
+        "INVALID_WITHIN_GROUP_EXPRESSION.WITHIN_GROUP_MISSING": "UNRESOLVED_ROUTINE",
+        "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX": "_LEGACY_ERROR_TEMP_1023",
+        "MISSING_WINDOW_SPECIFICATION": "_LEGACY_ERROR_TEMP_1004",
+        "NON_FOLDABLE_ARGUMENT": "_LEGACY_ERROR_TEMP_1100",
+        "TRAILING_COMMA_IN_SELECT": "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
+        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES": "INTERNAL_ERROR",
+    },
+    "4.2": {
+        "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE": "PARSE_SYNTAX_ERROR",
+        "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT": "_LEGACY_ERROR_TEMP_1021",
+        "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF": "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+        "WINDOW_FUNCTION_FRAME_NOT_ORDERED": "_LEGACY_ERROR_TEMP_1037",
+        "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE": "_LEGACY_ERROR_TEMP_1034",
+    },
+    "4.3": {
+        "COLUMN_IS_NOT_VARIANT_TYPE": "INTERNAL_ERROR",
+        "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN": "_LEGACY_ERROR_TEMP_0064",
+    },
+}
+"""What a condition was called before a version."""
+
+
+@lru_cache(maxsize=16)
+def lacking(spark: str) -> frozenset[str]:
+    """What the analyzer of a version does not have."""
+    asked = release(spark)[:2]
+    return frozenset(thing for thing, since in _SINCE.items() if asked < release(since))
+
+
+def as_called(error: AnalysisError, spark: str) -> AnalysisError:
+    """The error under the condition that this version of Spark has for it."""
+    asked = release(spark)[:2]
+    for version, names in _CALLED.items():
+        if asked < release(version) and error.condition in names:
+            return AnalysisError(names[error.condition], error.message, error.origin)
+    return error
