@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from planproof.conf import SETTINGS, Conf
 from planproof.functions.names import SINCE, release
 from planproof.sql.keywords import KEYWORDS, SPELLINGS
-from spark_upgrade import facts, page, places, raised
+from spark_upgrade import answers, facts, page, places, raised, sparks
 
 _SPEC = importlib.util.spec_from_file_location("gaps", Path(__file__).parent / "gaps.py")
 assert _SPEC is not None
@@ -217,3 +219,60 @@ def test_the_docs_tell_what_the_command_tells_of_each_step() -> None:
 @pytest.mark.parametrize("version", sorted({f.minor for f in KNOWN.values()}))
 def test_the_docs_name_each_version(version: str) -> None:
     assert version in DOCS
+
+
+def _other(name: str, ansi: bool = True) -> dict[str, object]:
+    return {
+        "name": name,
+        "text": f"{name}(\n a)",
+        "ansi": ansi,
+        "golden": '"a", "int", true',
+        "spark": "PARSE_SYNTAX_ERROR",
+    }
+
+
+def test_golden_cases_are_told_by_function_with_a_few_of_each() -> None:
+    answer = {"version": "9.0.0", "asked": 50, "other": [*(_other("abs", i != 1) for i in range(4)), _other("acos")]}
+    assert answers.golden_lines(answer) == [
+        "Of 50 golden cases Spark 9.0.0 answers 5 otherwise, of 2 functions and files.",
+        "",
+        "- `abs`: 4",
+        '    - `abs( a)` [ansi]: `"a", "int", true` became `PARSE_SYNTAX_ERROR`',
+        '    - `abs( a)` [legacy]: `"a", "int", true` became `PARSE_SYNTAX_ERROR`',
+        '    - `abs( a)` [ansi]: `"a", "int", true` became `PARSE_SYNTAX_ERROR`',
+        "- `acos`: 1",
+        '    - `acos( a)` [ansi]: `"a", "int", true` became `PARSE_SYNTAX_ERROR`',
+    ]
+
+
+def test_a_spark_is_a_python_a_package_or_a_distribution(tmp_path: Path) -> None:
+    package, distribution = tmp_path / "site" / "pyspark", tmp_path / "spark"
+    for folder in (
+        package / "jars",
+        package / "python" / "lib",
+        distribution / "jars",
+        distribution / "python" / "lib",
+    ):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    py4j = distribution / "python" / "lib" / "py4j-0.10.9.9-src.zip"
+    py4j.touch()
+    assert sparks.command(sys.executable) == (sys.executable, [])
+    assert sparks.command(str(package)) == (sys.executable, [str(package.parent)])
+    assert sparks.command(str(distribution)) == (sys.executable, [str(distribution / "python"), str(py4j)])
+    with pytest.raises(sparks.NoSpark):
+        sparks.command(str(tmp_path))
+    with pytest.raises(sparks.NoSpark):
+        sparks.facts_of("9.0.0")
+
+
+def test_the_facts_of_a_version_are_read_and_not_asked() -> None:
+    assert sparks.facts_of("4.0.5") == KNOWN["4.0.5"]
+
+
+def test_what_a_script_prints_comes_back_and_its_failure_is_raised(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys; print(sys.argv[1]); sys.exit(int(sys.argv[2]))")
+    assert sparks.printed(sys.executable, script, ["said", "1"], ends=(0, 1)) == "said\n"
+    with pytest.raises(subprocess.CalledProcessError):
+        sparks.printed(sys.executable, script, ["said", "1"])

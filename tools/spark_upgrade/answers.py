@@ -42,5 +42,7 @@ def golden_lines(answer: dict[str, Any]) -> list[str]:
         found.append(f"- `{name}`: {len(cases)}")
         for case in cases[:_SHOWN]:
             mode = "ansi" if case["ansi"] else "legacy"
-            found.append(f"    - `{' '.join(case['text'].split())}` [{mode}]: {case['golden']} became {case['spark']}")
+            found.append(
+                f"    - `{' '.join(case['text'].split())}` [{mode}]: `{case['golden']}` became `{case['spark']}`"
+            )
     return found

@@ -69,7 +69,8 @@ def other_calls(asker: Spark, cases: Iterable[Case]) -> Iterator[dict[str, Any]]
             for case, answer in zip(batch, asker.answers([c.text for c in batch], ansi)):
                 found = parsed(answer)
                 if found != case.answer:
-                    yield _told(case.name, case.text, ansi, str(case.answer), str(found))
+                    then, now = (_columns(a.error, a.columns) for a in (case.answer, found))
+                    yield _told(case.name, case.text, ansi, then, now)
 
 
 def other_queries(spark: Any) -> Iterator[dict[str, Any]]:
@@ -80,12 +81,21 @@ def other_queries(spark: Any) -> Iterator[dict[str, Any]]:
         found = golden._answer(spark, case["query"], case["ansi"])
         wanted = {key: value for key, value in case.items() if key != "file"}
         if found != wanted:
-            shown = [str(a.get("error") or a.get("schema")) for a in (wanted, found)]
-            yield _told(case["file"], case["query"], case["ansi"], *shown)
+            then, now = (_columns(a.get("error"), [f.values() for f in a.get("schema", ())]) for a in (wanted, found))
+            yield _told(case["file"], case["query"], case["ansi"], then, now)
 
 
-def _told(name: str, text: str, ansi: bool, then: str, now: str) -> dict[str, Any]:
-    return {"name": name, "text": text, "ansi": ansi, "golden": then, "spark": now}
+def _columns(error: str | None, columns: Iterable[Iterable[Any]]) -> list[str]:
+    """The columns of an answer, each as one text; the condition where Spark refuses."""
+    return [error] if error else [json.dumps(list(column))[1:-1] for column in columns]
+
+
+def _told(name: str, text: str, ansi: bool, then: list[str], now: list[str]) -> dict[str, Any]:
+    """Of two answers of the same length only the columns that differ are told."""
+    if len(then) == len(now):
+        pairs = [(a, b) for a, b in zip(then, now) if a != b]
+        then, now = ([pair[side] for pair in pairs] for side in (0, 1))
+    return {"name": name, "text": text, "ansi": ansi, "golden": "; ".join(then), "spark": "; ".join(now)}
 
 
 def main() -> int:
