@@ -207,3 +207,47 @@ def test_a_compile_that_is_older_than_its_files_is_seen(project):
     assert (code, stale) == (1, {})
     assert {f.code for f in reports["mart"].of(Verdict.VIOLATED)} == {"PP504"}
     assert (project / "target" / "manifest.json").read_bytes() == before
+
+
+def test_hooks_and_grants_run_where_dbt_runs_them(project, spark, database):
+    """A model reads what its pre-hook makes; what fails behind a publish fails the model, with its new table in place.
+    Spark alone knows no grants: what it says of them is the model's error, as it is dbt's."""
+    models = project / "models"
+    for name in [*MODELS, "schema.yml"]:
+        (models / name).unlink()
+    with (project / "dbt_project.yml").open("a") as file:
+        file.write(
+            f"on-run-start: create table {database}.ran (id int) using parquet\n"
+            f"on-run-end: ['drop table {database}.ran', '{{{{ log(1) }}}}']\n"
+        )
+    texts = {
+        "hooked": "{{ config(materialized='table',\n"
+        "  pre_hook='create or replace temporary view fed as select 7L as id',\n"
+        f"  post_hook='create table {database}.seen using parquet as select * from {database}.hooked') }}}}\n"
+        "select id from fed",
+        "late": "{{ config(materialized='table', post_hook='select * from nowhere') }}\nselect 2 as id",
+        "below": "{{ config(materialized='view') }}\nselect id from {{ ref('late') }}",
+        "early": "{{ config(materialized='table', pre_hook='select * from nowhere') }}\nselect 3 as id",
+        "granted": "{{ config(materialized='table', grants={'select': ['ada']}) }}\nselect 4 as id",
+    }
+    for name, text in texts.items():
+        (models / f"{name}.sql").write_text(text)
+    found = invoke(project, "run", "--json", "--threads", "2")
+    assert found.exit_code == 2, found.output
+    report = RunReport.from_json(found.stdout)
+    outcomes = {r.details["name"]: (r.outcome, r.details.get("published", False)) for r in report.reports}
+    assert outcomes == {
+        "hooked": ("published", False),
+        "late": ("failed", True),
+        "below": ("skipped", False),
+        "early": ("failed", False),
+        "granted": ("failed", True),
+    }
+    errors = {r.details["name"]: r.error for r in report.reports}
+    assert "the post-hook failed: [TABLE_OR_VIEW_NOT_FOUND]" in errors["late"]
+    assert "a grant failed: " in errors["granted"]
+    assert f"grant select on `{database}`.`granted` to `ada`" in errors["granted"]
+    assert report.remarks == ("on-run-end `{{ log(1) }}` has Jinja, which only dbt renders; it is not run",)
+    assert [tuple(row) for row in spark.table(f"{database}.seen").collect()] == [(7,)]
+    tables = {table.name for table in spark.catalog.listTables(database)}
+    assert tables == {"hooked", "seen", "late", "granted"}

@@ -94,7 +94,7 @@ def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_mani
     project = read_project(
         dbt_manifest(
             {
-                "hooked": {"sql": "select 1", "config": {"post-hook": "analyze table x"}},
+                "hooked": {"sql": "select 1", "config": {"post-hook": "analyze table {{ this }}"}},
                 "snake": {"language": "python", "sql": "x"},
                 "bare": {},
                 "fine": {"sql": "select 1"},
@@ -103,7 +103,7 @@ def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_mani
     )
     assert [(node.name, reason) for node, reason in refusals(project.models, fresh=True)] == [
         ("bare", "not compiled"),
-        ("hooked", "only dbt does what it asks for: 1 hook"),
+        ("hooked", "only dbt does what it asks for: post-hook `analyze table {{ this }}` has Jinja"),
         ("snake", "a Python model"),
     ]
     with pytest.raises(ProjectError, match=r"nothing was run:\n  bare: not compiled\n  hooked: .*\n  snake"):
@@ -166,11 +166,9 @@ def test_where_finished_raises_no_further_model_is_begun(shop, threads):
 
 
 def test_what_dbt_alone_would_do_is_listed(dbt_manifest):
-    config = {
-        "post-hook": [{"sql": "grant select on x to y"}, {"sql": "analyze table x"}],
-        "grants": {"select": ["bob"]},
-        "sql_header": "set x = 1;",
-    }
+    config = {"post-hook": [{"sql": "grant select on {{ this }} to y"}, {"sql": "analyze table x"}]}
     manifest = dbt_manifest({"a": {"sql": "select 1 as id", "config": config}})
-    with pytest.raises(ProjectError, match=r"a: only dbt does .*2 hooks, sql_header, grants"):
+    with pytest.raises(
+        ProjectError, match=r"a: only dbt does .*: post-hook `grant select on {{ this }} to y` has Jinja"
+    ):
         runnable(selected(read_project(manifest)), fresh=True)

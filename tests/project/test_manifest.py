@@ -193,7 +193,7 @@ def test_what_the_guard_cannot_run_is_said(dbt_manifest):
         dbt_manifest(
             {
                 "fine": {"sql": "select 1"},
-                "hooked": {"sql": "select 1", "config": {"pre-hook": [{"sql": "set x=1"}]}},
+                "hooked": {"sql": "select 1", "config": {"pre-hook": [{"sql": "set x={{ 1 }}"}]}},
                 "merged": {"sql": "s", "config": {"materialized": "incremental", "incremental_strategy": "merge"}},
                 "lake": {"sql": "select 1", "config": {"file_format": "delta"}},
                 "snake": {"language": "python", "sql": "def model(): ..."},
@@ -204,8 +204,8 @@ def test_what_the_guard_cannot_run_is_said(dbt_manifest):
     )
     assert {node.name: node.unsupported() for node in project.models} == {
         "fine": None,
-        "headed": "only dbt does what it asks for: sql_header",
-        "hooked": "only dbt does what it asks for: 1 hook",
+        "headed": None,
+        "hooked": "only dbt does what it asks for: pre-hook `set x={{ 1 }}` has Jinja",
         "lake": "file format 'delta'",
         "merged": "incremental strategy 'merge'",
         "odd": "materialized as 'materialized_view'",

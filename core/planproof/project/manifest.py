@@ -16,6 +16,7 @@ from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
 from planproof.project.shapes import check_node
+from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
 from planproof.project.texts import Texts
 
 MANIFEST = Path("target") / "manifest.json"
@@ -61,14 +62,7 @@ class ProjectNode:
 
     def hooks(self) -> tuple[str, ...]:
         """The SQL, not rendered, of the pre-hooks and post-hooks."""
-        config = self.raw.get("config") or {}
-        found: list[str] = []
-        for key in ("pre-hook", "post-hook", "pre_hook", "post_hook"):
-            given = config.get(key) or ()
-            for hook in [given] if isinstance(given, (str, Mapping)) else given:
-                text = hook.get("sql") if isinstance(hook, Mapping) else hook
-                found.append(str(text or ""))
-        return tuple(text for text in found if text.strip())
+        return tuple(hook.sql for hook in hooks_of(self.raw.get("config") or {}))
 
     def unsupported(self) -> str | None:
         """Why the guard cannot run this model, or None where it can."""
@@ -96,15 +90,8 @@ class ProjectNode:
         return {name: str(column["description"]) for name, column in columns.items() if column.get("description")}
 
     def left_to_dbt(self) -> tuple[str, ...]:
-        """What the model's config asks of dbt beside its table, and the guard does not do."""
-        config = self.raw.get("config") or {}
-        hooks = self.hooks()
-        found = {
-            f"{len(hooks)} hook{'' if len(hooks) == 1 else 's'}": bool(hooks),
-            "sql_header": bool(config.get("sql_header")),
-            "grants": bool(config.get("grants")),
-        }
-        return tuple(what for what, asked in found.items() if asked)
+        """What the model's config asks of dbt beside its table, and `planproof run` cannot do."""
+        return tuple(only_dbt(self.raw.get("config") or {}))
 
 
 @dataclass(frozen=True)
@@ -116,17 +103,15 @@ class Project:
     directory: Path | None = None
     dbt_version: str = ""
     adapter: str = ""
-    operations: tuple[str, ...] = ()
+    on_run: tuple[Hook, ...] = ()
     macros: Mapping[str, Any] = field(default_factory=dict, repr=False)
     generated_at: str = ""
     manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What the guard leaves undone of what the project asks for, beside its models."""
-        count = len(self.operations)
-        hooks = f"{count} on-run-start or on-run-end hook{'s' if count > 1 else ''}"
-        return (f"the project has {hooks}; only dbt runs hooks",) if count else ()
+    def operations(self) -> tuple[str, ...]:
+        """The SQL, not rendered, of the on-run-start and on-run-end hooks."""
+        return tuple(hook.sql for hook in self.on_run)
 
     @cached_property
     def models(self) -> tuple[ProjectNode, ...]:
@@ -238,18 +223,14 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
     texts = Texts(directory, target, of_dbt_2=re.match(r"[2-9]\.", dbt_version) is not None)
     raw = {**_mapping(manifest, "nodes", where), **_mapping(manifest, "sources", where)}
     nodes = dict(_nodes(raw, where, texts))
-    operations = tuple(
-        str(node.get("raw_code") or "")
-        for node in raw.values()
-        if isinstance(node, Mapping) and node.get("resource_type") == "operation"
-    )
+    on_run = on_run_hooks(node for node in raw.values() if isinstance(node, Mapping))
     return Project(
         str(metadata.get("project_name") or ""),
         {key: nodes[key] for key in _dag_order(nodes, where)},
         directory,
         dbt_version,
         adapter,
-        operations,
+        on_run,
         _mapping(manifest, "macros", where),
         str(metadata.get("generated_at") or ""),
         manifest,

@@ -22,8 +22,9 @@ from planproof.project.functions import Loaded
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import check_project
 from planproof.project.place import Place
-from planproof.project.run import run_project, runnable
+from planproof.project.run import remarks, run_project, runnable
 from planproof.project.selection import selected
+from planproof.project.statements import Around
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
 from planproof.settings import Settings, SettingsError
@@ -187,21 +188,23 @@ class Request:
         place = self.place
         project = self._compiled(told) if self.manifest is None else place.project()
         told.read(project)
-        for remark in project.remarks:
-            told.noted(remark)
         nodes = self._chosen(project)
+        for remark in remarks(project, selected(project, self.select, self.exclude), nodes):
+            told.noted(remark)
         told.chose(nodes)
+        guard = known.guard(session)
         with _in_force(session, self.spark):
             return run_project(
                 project,
                 nodes,
-                known.guard(session),
+                guard,
                 session=session,
                 overrides=self.settings,
                 full_refresh=self.full_refresh,
                 threads=self.threads or place.threads(),
                 starting=told.begins,
                 finished=told.ended,
+                around=Around(session, guard.memory.forget),
             )
 
     def _compiled(self, told: Progress) -> Project:

@@ -14,7 +14,8 @@ from planproof.origin import AnalysisError
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
-from planproof.report.model import Report
+from planproof.project.statements import Around, grants_of, hooks_of, never_run
+from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 
 FRESH_ONLY = ("incremental",)
@@ -73,6 +74,7 @@ def run_project(
     threads: int = 1,
     starting: Callable[[ProjectNode], None] | None = None,
     finished: Callable[[Report], None] | None = None,
+    around: Around | None = None,
 ) -> list[Report]:
     """Publishes `nodes` (from `runnable`), parents first; below a model that was not published nothing is run.
 
@@ -80,21 +82,22 @@ def run_project(
     order. `overrides` are settings before the models' own. With `session`, a table is stored in its contract's order,
     as dbt stores it, and the rows of a table that was left as it is are counted. `starting` is told each model in the
     thread that runs it, `finished` each report in the calling thread; where `finished` raises, no further model is
-    begun. Raises `ProjectError` before anything runs; a model that cannot run is a report with the outcome `failed`.
+    begun. `around` runs the hooks and grants of the models and of the project. Raises `ProjectError` before anything
+    runs, and `SparkFailure` for an on-run-start hook; a model that cannot run is a report with the outcome `failed`.
     """
     conf = session.conf if session is not None else None
     models = {node.unique_id: node.model(overrides=overrides, conf=conf) for node in nodes}
     loop = _Loop(project, list(nodes))
 
+    one = _One(project, guard, session, full_refresh, around)
+
     def publish(node: ProjectNode) -> Report:
         if starting is not None:
             starting(node)
-        model = models[node.unique_id]
-        if session is not None:
-            model = commented(in_contract_order(model, guard), node, guard)
-        report = _published(guard, model, full_refresh)
-        return _told(report, node, model, project, session)
+        return one.published(node, models[node.unique_id])
 
+    if around is not None:
+        around.run(project.on_run, "on-run-start")
     with ThreadPoolExecutor(threads, "planproof") if threads > 1 else _CallingThread() as pool:
         running: dict[Future[Report], ProjectNode] = {}
         while loop.waiting or running:
@@ -108,7 +111,89 @@ def run_project(
                 loop.ended(node, _told(skipped, node, model, project, session), finished)
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 loop.ended(running.pop(future), future.result(), finished)
-    return [loop.reports[node.unique_id] for node in nodes]
+    reports = [loop.reports[node.unique_id] for node in nodes]
+    ending = _at_the_end(around, project) if around is not None else None
+    if ending is not None and finished is not None:
+        finished(ending)
+    return [*reports, ending] if ending is not None else reports
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """How one model of a run is published, with what its project has around it."""
+
+    project: Project
+    guard: Publisher
+    session: Session | None
+    full_refresh: bool
+    around: Around | None
+
+    def published(self, node: ProjectNode, model: Model) -> Report:
+        try:
+            existed = self.around is not None and self._prepared(self.around, node, model)
+        except (SparkFailure, AnalysisError) as failure:
+            return _told(_failed(model, failure), node, model, self.project, self.session)
+        if self.session is not None:
+            model = commented(in_contract_order(model, self.guard), node, self.guard)
+        report = _published(self.guard, model, self.full_refresh)
+        if self.around is not None and report.outcome == "published":
+            report = _followed(self.around, node, report, existed)
+        return _told(report, node, model, self.project, self.session)
+
+    @staticmethod
+    def _prepared(around: Around, node: ProjectNode, model: Model) -> bool:
+        """Runs the pre-hooks; whether a relation stood there that may have grants."""
+        config = node.raw.get("config") or {}
+        around.run(hooks_of(config), "pre-hook")
+        return bool(grants_of(config)) and around.session.registered(model.name) is not None
+
+
+def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:
+    """What follows a publish, as in dbt: grants, then post-hooks. Where it fails the model has failed, as in dbt, and
+    its table is the new one."""
+    config = node.raw.get("config") or {}
+    try:
+        around.grant(report.model, grants_of(config), existed)
+        around.run(hooks_of(config), "post-hook")
+    except SparkFailure as failure:
+        details = {**report.details, "published": True, "transient": failure.transient}
+        error = f"it was published, and then {failure}"
+        found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
+        return replace(report, outcome="failed", error=error, details=details, findings=(*report.findings, found))
+    return report
+
+
+def _failed(model: Model, failure: SparkFailure | AnalysisError) -> Report:
+    error = f"{failure}; nothing was written"
+    found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
+    transient = isinstance(failure, SparkFailure) and failure.transient
+    return Report(model.name, "failed", (found,), sql=model.sql, error=error, details={"transient": transient})
+
+
+def _at_the_end(around: Around, project: Project) -> Report | None:
+    """Runs the on-run-end hooks, whatever became of the models; a report where one of them failed."""
+    try:
+        around.run(project.on_run, "on-run-end")
+    except SparkFailure as failure:
+        found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=str(failure))
+        details = {"transient": failure.transient, "contract": False}
+        return Report("on-run-end", "failed", (found,), error=str(failure), details=details)
+    return None
+
+
+def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[ProjectNode]) -> list[str]:
+    """What a run of `chosen`, taken from the selected `nodes`, leaves undone, each with its reason."""
+    run = {node.unique_id for node in chosen}
+    found = [
+        f"{hook.shown} has Jinja, which only dbt renders; it is not run" for hook in project.on_run if not hook.is_plain
+    ]
+    for node in nodes:
+        found += [f"{node.name}: {said}" for said in never_run(node.raw.get("config") or {})]
+        if node.unique_id not in run:
+            found.append(
+                f"{node.name} is {node.materialized}: it is part of the models that read it, and not run itself"
+            )
+    return found
 
 
 class _CallingThread(Executor):
@@ -146,7 +231,8 @@ class _Loop:
         for parent in self.project.stored_parents(node):
             report = self.reports.get(parent.unique_id)
             if report is not None and report.outcome != "published":
-                return f"its parent {parent.relation} was not published"
+                failed = "failed after it was published" if report.details.get("published") else "was not published"
+                return f"its parent {parent.relation} {failed}"
         return None
 
     def ended(self, node: ProjectNode, report: Report, finished: Callable[[Report], None] | None) -> None:

@@ -78,6 +78,8 @@ def fate(report: Report) -> str:
         return "It was published, as fail_on allows it."
     if report.outcome in ("checked", "audited"):
         return "Nothing was written."
+    if report.details.get("published"):
+        return "It was published; what was to follow failed."
     if report.details.get("altered"):
         return "Nothing was published: the table keeps its rows, and the column that was added."
     rows = report.details.get("previous_rows")

@@ -1,0 +1,164 @@
+"""Hooks and grants around a model: what is read from a manifest, and what runs in which order. No Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.origin import AnalysisError
+from planproof.project import read_project, selected
+from planproof.project.run import remarks, run_project, runnable
+from planproof.project.statements import Around, grant_statements, grants_of, hooks_of, never_run, only_dbt
+from planproof.report.model import Report
+from planproof.report.parts import fate
+from planproof.session.protocol import SparkFailure
+
+
+class Recorded:
+    """A session that keeps the statements, and fails where a text says `broken`."""
+
+    def __init__(self, grants=(), exists=True):
+        self.said, self.forgotten, self.grants, self.exists = [], [], grants, exists
+
+    def rows(self, sql):
+        self.said.append(sql)
+        if "broken" in sql:
+            raise AnalysisError("TABLE_OR_VIEW_NOT_FOUND", "there is no table")
+        return list(self.grants) if sql.startswith("show grants") else []
+
+    def registered(self, name):
+        return object() if self.exists else None
+
+    def publish(self, model, full_refresh=False):
+        self.said.append(f"publish {model.name}")
+        return Report(model.name, "published", sql=model.sql)
+
+
+def ran(manifest, recorded, **more):
+    project = read_project(manifest)
+    around = Around(recorded, recorded.forgotten.append)
+    return run_project(project, runnable(selected(project), fresh=True), recorded, around=around, **more)
+
+
+HOOKED = {
+    "pre-hook": [{"sql": "set a = 1;", "transaction": True}, {"sql": " ", "transaction": True}],
+    "post-hook": "analyze table x compute statistics",
+    "grants": {"select": ["ada", "b`ob"]},
+}
+
+
+def operation(name, when, sql, index):
+    return {"resource_type": "operation", "name": name, "tags": [when], "raw_code": sql, "index": index}
+
+
+def test_hooks_and_grants_stand_where_dbt_has_them(dbt_manifest):
+    manifest = dbt_manifest({"mart": {"sql": "select 1 as id", "config": HOOKED}})
+    manifest["nodes"] |= {
+        "operation.shop.e": operation("e", "on-run-end", "drop view v", 0),
+        "operation.shop.b": operation("b", "on-run-start", "create view v as select 2", 1),
+        "operation.shop.a": operation("a", "on-run-start", "create database d", 0),
+    }
+    recorded = Recorded(exists=False)
+    (report,) = ran(manifest, recorded)
+    assert report.outcome == "published"
+    assert recorded.said == [
+        "create database d",
+        "create view v as select 2",
+        "set a = 1",
+        "publish shop.mart",
+        "grant select on `shop`.`mart` to `ada`",
+        "grant select on `shop`.`mart` to `b``ob`",
+        "analyze table x compute statistics",
+        "drop view v",
+    ]
+    assert recorded.forgotten == [said for said in recorded.said if not said.startswith("publish")]
+
+
+def test_what_a_relation_grants_beyond_its_config_is_revoked(dbt_manifest):
+    """As dbt-spark reads SHOW GRANTS: without OWN, tables alone, case aside."""
+    present = [
+        ("ADA", "SELECT", "TABLE", "shop.mart"),
+        ("eve", "MODIFY", "TABLE", "shop.mart"),
+        ("root", "OWN", "TABLE", "shop.mart"),
+        ("eve", "USAGE", "SCHEMA", "shop"),
+    ]
+    recorded = Recorded(present)
+    ran(dbt_manifest({"mart": {"sql": "select 1 as id", "config": {"grants": {"select": ["ada", "bob"]}}}}), recorded)
+    assert recorded.said == [
+        "publish shop.mart",
+        "show grants on `shop`.`mart`",
+        "revoke MODIFY on `shop`.`mart` from `eve`",
+        "grant select on `shop`.`mart` to `bob`",
+    ]
+    assert grant_statements("s.t", {"select": ["a"]}, {"SELECT": ["A"]}) == []
+
+
+def test_a_pre_hook_that_fails_stops_its_model_and_those_below(dbt_manifest):
+    recorded = Recorded()
+    models = {
+        "mart": {"sql": "select 1 as id", "config": {"pre-hook": "select * from broken", "post-hook": "set b = 1"}},
+        "child": {"sql": "select 1 as id", "parents": ["mart"]},
+    }
+    mart, child = sorted(ran(dbt_manifest(models), recorded), key=lambda r: r.model, reverse=True)
+    assert recorded.said == ["select * from broken"]
+    assert mart.outcome == "failed"
+    assert mart.error == (
+        "the pre-hook failed: [TABLE_OR_VIEW_NOT_FOUND] there is no table; it is: select * from broken; "
+        "nothing was written"
+    )
+    assert (child.outcome, child.error) == ("skipped", "its parent shop.mart was not published")
+
+
+@pytest.mark.parametrize("config", [{"post-hook": "select * from broken"}, {"grants": {"broken": ["ada"]}}])
+def test_what_fails_after_a_publish_fails_the_model_and_is_told_so(dbt_manifest, config):
+    recorded = Recorded(exists=False)
+    models = {
+        "mart": {"sql": "select 1 as id", "config": config},
+        "child": {"sql": "select 1 as id", "parents": ["mart"]},
+    }
+    mart, child = sorted(ran(dbt_manifest(models), recorded), key=lambda r: r.model, reverse=True)
+    assert (mart.outcome, mart.details["published"]) == ("failed", True)
+    assert mart.error.startswith("it was published, and then ")
+    assert fate(mart) == "It was published; what was to follow failed."
+    assert child.error == "its parent shop.mart failed after it was published"
+
+
+def test_on_run_hooks_that_fail(dbt_manifest):
+    """Before the models: nothing runs. After them: the models' reports stay, and the run has failed."""
+    manifest = dbt_manifest({"mart": {"sql": "select 1 as id"}})
+    manifest["nodes"]["operation.shop.a"] = operation("a", "on-run-start", "broken", 0)
+    recorded = Recorded()
+    with pytest.raises(SparkFailure, match="the on-run-start failed"):
+        ran(manifest, recorded)
+    assert recorded.said == ["broken"]
+    manifest["nodes"]["operation.shop.a"]["tags"] = ["on-run-end"]
+    ended = []
+    mart, end = ran(manifest, Recorded(), finished=ended.append)
+    assert [(r.model, r.outcome) for r in (mart, end)] == [("shop.mart", "published"), ("on-run-end", "failed")]
+    assert ended == [mart, end]
+
+
+def test_what_only_dbt_can_do_is_refused_and_what_dbt_spark_never_does_is_remarked(dbt_manifest):
+    assert only_dbt({"pre-hook": "alter table {{ this }} x", "grants": {"select; drop": ["a"]}}) == [
+        "pre-hook `alter table {{ this }} x` has Jinja",
+        "grants 'select; drop', no privilege",
+    ]
+    outside = {"post-hook": [{"sql": "vacuum {{ this }}", "transaction": False}], "sql_header": "set x = 1;"}
+    assert only_dbt(outside) == []
+    assert [said.partition(":")[0] for said in never_run(outside)] == ["post-hook `vacuum {{ this }}`", "sql_header"]
+    assert [hook.runs for hook in hooks_of(outside)] == [False]
+    assert grants_of({"grants": {"select": "ada", "modify": None}}) == {"select": ["ada"], "modify": []}
+
+    models = {
+        "a": {"sql": "select 1", "config": outside},
+        "b": {"sql": "select 1", "config": {"materialized": "ephemeral"}},
+    }
+    manifest = dbt_manifest(models)
+    manifest["nodes"]["operation.shop.x"] = operation("x", "on-run-start", "{{ log('hi') }}", 0)
+    project = read_project(manifest)
+    nodes = selected(project)
+    said = remarks(project, nodes, runnable(nodes, fresh=True))
+    assert said[0] == "on-run-start `{{ log('hi') }}` has Jinja, which only dbt renders; it is not run"
+    assert [text.partition(":")[0] for text in said[1:]] == ["a", "a", "b is ephemeral"]
+    recorded = Recorded()
+    ran(manifest, recorded)
+    assert recorded.said == ["publish shop.a"]
