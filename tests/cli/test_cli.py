@@ -113,8 +113,10 @@ def test_an_interruption_is_no_finding(invoke, monkeypatch):
 
     monkeypatch.setattr("planproof.project.place.read_project", interrupted)
     found = invoke("check")
-    assert found.exit_code == 2
-    assert "interrupted" in found.stderr
+    assert (found.exit_code, found.stderr) == (130, "interrupted\n")
+    found = invoke("run", "--manifest", "m.json")
+    assert found.exit_code == 130
+    assert found.stderr.endswith("where that was cut short, `planproof recover` does it\n")
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

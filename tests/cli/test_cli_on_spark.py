@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -251,3 +253,77 @@ def test_hooks_and_grants_run_where_dbt_runs_them(project, spark, database):
     assert [tuple(row) for row in spark.table(f"{database}.seen").collect()] == [(7,)]
     tables = {table.name for table in spark.catalog.listTables(database)}
     assert tables == {"hooked", "seen", "late", "granted"}
+
+
+@pytest.fixture
+def compiled_by_dbt_2(project, database, dbt_manifest, monkeypatch):
+    """What dbt 2 leaves of the project, with compiled texts in files, where dbt 1 is not installed.
+
+    Called with what the incremental model's branch printed; returns the project's folder.
+    """
+    monkeypatch.setitem(sys.modules, "dbt.cli.main", None)
+    raw = {name.partition(".")[0]: text.strip() for name, text in MODELS.items()}
+    kinds = {"stg": "view", "mart": "table", "child": "table", "log": "incremental"}
+    parents = {"stg": [], "mart": ["stg"], "child": ["mart"], "log": ["mart"]}
+
+    def write(printed: str) -> Path:
+        compiled = {
+            "stg": "select * from values (1L, 10), (2L, 20) as t(id, total)",
+            "mart": f"select\n  id,\n  total as total\nfrom {database}.stg",
+            "child": f"select sum(total) as s from {database}.mart",
+            "log": f"select id from {database}.mart\n{printed}",
+        }
+        models = {}
+        for name, text in compiled.items():
+            path = project / "target" / "compiled" / "shop" / "models" / f"{name}.sql"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"\n{text}\n")
+            models[name] = {
+                "sql": "--placeholder--",
+                "raw_code": raw[name],
+                "schema": database,
+                "relation_name": f"{database}.{name}",
+                "compiled_path": f"target/compiled/shop/models/{name}.sql",
+                "parents": parents[name],
+                "config": {"materialized": kinds[name]},
+            }
+        constraint = {"constraints": [{"type": "not_null"}]}
+        models["mart"] |= {"contract": True, "columns": {"id": {"data_type": "bigint", **constraint}}}
+        models["mart"]["columns"]["total"] = {"data_type": "int", **constraint}
+        manifest = dbt_manifest(models)
+        manifest["metadata"] |= {
+            "dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v20.json",
+            "dbt_version": "2.0.4",
+            "generated_at": "2026-11-20T10:00:00Z",
+        }
+        (project / "target" / "manifest.json").write_text(json.dumps(manifest))
+        return project
+
+    return write
+
+
+def test_a_project_compiled_by_dbt_2_is_run_without_dbt(compiled_by_dbt_2, spark, database):
+    """The text for no table makes it; run once more it would add every row again. The text for a table adds the new."""
+    project = compiled_by_dbt_2("")
+    first = invoke(project, "run", "--json")
+    assert first.exit_code == 0, first.output
+    report = RunReport.from_json(first.stdout)
+    assert {r.details["name"]: r.outcome for r in report.reports} == dict.fromkeys(
+        ("stg", "mart", "child", "log"), "published"
+    )
+    assert report.remarks[0] == "what dbt 2.0.4 compiled before (2026-11-20T10:00:00Z) is run as it is"
+    twice = invoke(project, "run")
+    assert twice.exit_code == 2
+    assert "log: incremental: it was compiled without its table, which is there now" in twice.stderr
+    asked = invoke(project, "run", "--full-refresh")
+    assert asked.exit_code == 2
+    assert "change what dbt compiles; dbt is not installed here" in asked.stderr
+
+    project = compiled_by_dbt_2(f"where id > (select max(id) from {database}.log)")
+    again = invoke(project, "run", "--select", "log")
+    assert again.exit_code == 0, again.output
+    assert spark.table(f"{database}.log").count() == 2
+    spark.sql(f"drop table {database}.log")
+    missing = invoke(project, "run", "--select", "log")
+    assert missing.exit_code == 2
+    assert "log: incremental: it was compiled for a table that is not there" in missing.stderr

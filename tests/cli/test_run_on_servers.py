@@ -1,11 +1,13 @@
-"""`planproof run` on a Thrift server and on Spark Connect: dbt compiles there, and the guard publishes there."""
+"""`planproof run` in processes of its own: on a Thrift server, on Spark Connect, and interrupted."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,52 @@ def test_a_run_on_spark_connect(tmp_path: Path, by: str) -> None:
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400)
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert outcomes(ran.stdout) == PUBLISHED
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_an_interrupted_run_leaves_nothing_half_done(tmp_path: Path, threads: str) -> None:
+    """Ctrl-C while a model is written: exit code 130, its old rows are there, and nothing is left to recover."""
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.master": "local[2]",
+        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
+    }
+    target = {"method": "session", "host": "NA", "schema": "default", "server_side_parameters": settings}
+    project = written(tmp_path, target)
+    for name in MODELS:
+        (project / "models" / name).unlink()
+    (project / "models" / "schema.yml").unlink()
+    (project / "models" / "kept.sql").write_text(
+        "{{ config(materialized='table') }}\n{% if var('long', false) %}\n"
+        "select sum(hash(a.id, b.id)) as id from range(3000000) a cross join range(3000000) b\n"
+        "{% else %}select 7L as id{% endif %}\n"
+    )
+    (project / "models" / "after.sql").write_text("select * from {{ ref('kept') }}")
+    command = [sys.executable, "-m", "planproof"]
+    place = ["--project-dir", str(project)]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    first = subprocess.run([*command, "run", *place], cwd=tmp_path, env=environment, capture_output=True, timeout=300)
+    assert first.returncode == 0, first.stderr[-3000:]
+    given = ["--vars", "{long: true}", "--threads", threads]
+    with subprocess.Popen(
+        [*command, "run", *place, *given], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        assert ran.stderr is not None
+        for line in ran.stderr:
+            if "1 of 2 START table default.kept" in line:
+                break
+        time.sleep(10)
+        ran.send_signal(signal.SIGINT)
+        said = ran.stderr.read()
+    assert ran.returncode == 130, said
+    assert "interrupted: no further model was begun" in said
+    assert "2 of 2 START" not in said
+    recovered = subprocess.run(
+        [*command, "recover", *place], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert "nothing to recover" in recovered.stdout, recovered.stderr[-3000:]
+    files = [f for f in (tmp_path / "warehouse" / "kept").rglob("*.parquet") if "staging" not in str(f)]
+    assert files, "the table that was published before is gone"

@@ -86,7 +86,7 @@ def test_an_older_compile_is_good_for_tables_and_views_only(shop):
     with pytest.raises(ProjectError) as caught:
         runnable(selected(shop), fresh=False)
     assert "e: incremental: its compiled SQL is good only for the warehouse" in str(caught.value)
-    assert 'run without --manifest, or leave them to `dbt build`: --exclude "e"' in str(caught.value)
+    assert 'compile them with dbt just before the run, or leave them to `dbt build`: --exclude "e"' in str(caught.value)
     assert [n.name for n in runnable(selected(shop, [], ["e"]), fresh=False)] == ["a", "c", "d"]
 
 

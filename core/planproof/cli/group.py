@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from importlib.metadata import version
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -24,11 +24,25 @@ from planproof.project.errors import ProjectError
 from planproof.session.protocol import SparkFailure
 from planproof.settings import SettingsError
 
+_SETTLED = (
+    "interrupted: no further model was begun, and a publish that was under way was finished or undone; where that was "
+    "cut short, `planproof recover` does it"
+)
+
 
 class CouldNotRun(click.ClickException):
     """Exit code 2, as for a wrong option: nothing is known of the models."""
 
     exit_code = 2
+
+
+class Interrupted(click.ClickException):
+    """Ctrl-C: 130, as shells have it. click would end with 1, which says that something was found."""
+
+    exit_code = 130
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.format_message(), file=file, err=True)
 
 
 class Commands(click.Group):
@@ -44,8 +58,7 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
-            # click would end with 1, which says that something was found.
-            raise CouldNotRun("interrupted; `planproof recover` settles a publish that was under way") from stop
+            raise Interrupted(_SETTLED if ctx.invoked_subcommand == "run" else "interrupted") from stop
         except Exception as error:
             raise CouldNotRun(_ours(error)) from error
 
@@ -63,7 +76,7 @@ def _ours(error: Exception) -> str:
 def cli() -> None:
     """Proves the schema of dbt models on Spark, and publishes a table only when its contract holds.
 
-    Exit codes: 0 nothing at or above fail_on, 1 findings, 2 could not run.
+    Exit codes: 0 nothing at or above fail_on, 1 findings, 2 could not run, 130 interrupted.
     """
 
 

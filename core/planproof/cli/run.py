@@ -52,7 +52,9 @@ def run(
 ) -> None:
     """Runs the selected models on Spark, and publishes each one only when its contract holds.
 
-    Compiles the project first (`dbt compile`); with --manifest an older compile is taken, for tables and views only.
+    Compiles the project first (`dbt compile`). With --manifest, and where dbt 1 is not installed (dbt 2 is no Python
+    package), what was compiled before is run as it is; an incremental model only where its text shows that it was
+    compiled for its table as it is now.
     """
     started = datetime.now(timezone.utc)
     request = Request(

@@ -60,10 +60,11 @@ class Automaton:
         return any(atom.one_line for atom in self.following)
 
 
-def automaton(template: str, strict: bool = True) -> Automaton | None:
+def automaton(template: str, strict: bool = True, incremental: bool | None = None) -> Automaton | None:
     """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does.
 
-    `strict` believes that relations' names and the like stay on one line.
+    `strict` believes that relations' names and the like stay on one line; `incremental` says what `is_incremental()`
+    is, where it is a condition of its own (None: either).
     """
     env = Environment(extensions=["jinja2.ext.do"])
     try:
@@ -71,7 +72,7 @@ def automaton(template: str, strict: bool = True) -> Automaton | None:
         places = list(_places(env, template))
     except (TemplateSyntaxError, RecursionError):
         return None
-    builder = _Builder(places, _line_starts(template), OneLine(tree) if strict else None)
+    builder = _Builder(places, _line_starts(template), OneLine(tree) if strict else None, incremental)
     try:
         whole = builder.sequence(tree.body)
     except (_Unread, RecursionError):
@@ -110,8 +111,15 @@ def _line_starts(text: str) -> list[int]:
 class _Builder:
     """Makes the automaton; `places` are used up in the order of the template, `tags` are where its lines begin."""
 
-    def __init__(self, places: list[tuple[int, str | None]], tags: list[int], short: OneLine | None) -> None:
+    def __init__(
+        self,
+        places: list[tuple[int, str | None]],
+        tags: list[int],
+        short: OneLine | None,
+        incremental: bool | None = None,
+    ) -> None:
         self.places, self.tags, self.short, self.links = places[::-1], tags, short, 0
+        self.incremental = incremental
         self.following: dict[Atom, list[Atom]] = {}
         self.preceding: dict[Atom, list[Atom]] = {}
 
@@ -129,7 +137,8 @@ class _Builder:
             return whole
         if isinstance(node, nodes.If):
             ways = [self.sequence(n.body) for n in (node, *node.elif_)] + [self.sequence(node.else_)]
-            return self._one_of(ways)
+            taken = self._taken(node)
+            return self._one_of(ways if taken is None else [ways[0] if taken else ways[-1]])
         if isinstance(node, nodes.For):
             body = self.sequence(node.body)
             self._link(body.last, body.first)
@@ -141,6 +150,16 @@ class _Builder:
         if isinstance(node, (nodes.Assign, nodes.ExprStmt, nodes.Import, nodes.FromImport)):
             return _Part()
         raise _Unread
+
+    def _taken(self, node: nodes.If) -> bool | None:
+        """Whether the first branch is taken, where `is_incremental()` alone decides and its value was given."""
+        test, negated = node.test, isinstance(node.test, nodes.Not)
+        call = test.node if isinstance(test, nodes.Not) else test
+        if self.incremental is None or node.elif_ or not isinstance(call, nodes.Call):
+            return None
+        if not isinstance(call.node, nodes.Name) or call.node.name != "is_incremental" or call.args or call.kwargs:
+            return None
+        return self.incremental != negated
 
     def _written(self, node: nodes.Node) -> _Part:
         at, text = self._next()

@@ -48,7 +48,7 @@ class TemplateMap:
         compiled = str(node.get("compiled_code") or "")
         plain = cls(shown, where, template, compiled)
         skipped = len(template) - len(template.lstrip())
-        for injected in _injections(node, compiled):
+        for injected in injections(node, compiled):
             start, stop, replaced = injected
             found = _aligned(template.strip(), compiled[:start] + replaced + compiled[stop:])
             if found is not None:
@@ -96,7 +96,7 @@ def _aligned(template: str, rendering: str) -> Alignment | None:
     return None
 
 
-def _injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, int, str]]:
+def injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, int, str]]:
     """The spans that dbt may have put into the rendering, with what stood there: the CTEs of ephemeral models."""
     yield 0, 0, ""
     ctes = ", ".join(str(c.get("sql") or "") for c in node.get("extra_ctes") or ())

@@ -42,6 +42,15 @@ class Place:
         project = read_project(self.manifest)
         return replace(project, directory=self.project_dir) if self._has_project_file else project
 
+    @property
+    def has_dbt(self) -> bool:
+        """Whether dbt 1, which compiles in this process, is installed."""
+        try:
+            importlib.import_module("dbt.cli.main")
+        except ImportError:
+            return False
+        return True
+
     def compiled(
         self,
         select: Iterable[str] = (),
@@ -98,7 +107,10 @@ class Place:
 
     def threads(self) -> int:
         """How many models run beside each other: as the profile says, else one at a time. Raises `ProjectError`."""
-        profile = self.profile_if_any()
+        try:
+            profile = self.profile_if_any()
+        except ProjectError:  # Whoever opened a session without the profile named it otherwise.
+            profile = None
         return profile.threads if profile is not None else 1
 
     def open_session(self, settings: Mapping[str, str] | None = None) -> Session:
@@ -135,7 +147,17 @@ class Place:
 
     def _targeted(self, settings: Mapping[str, str]) -> dict[str, str]:
         """The profile's settings, with the server that it names unless `settings` name one. Raises `ProjectError`."""
-        profile = self.profile_if_any()
+        try:
+            profile = self.profile_if_any()
+        except ProjectError:
+            # A profile that only dbt can read is not needed where the settings say what it would.
+            if (
+                not settings.keys() & {*_SERVERS, "spark.master"}
+                or self.profiles_dir is not None
+                or self.target is not None
+            ):
+                raise
+            return {"spark.sql.ansi.enabled": "false"}
         if profile is None:
             return {}
         named = settings.keys() & _SERVERS

@@ -22,8 +22,9 @@ from planproof.project.functions import Loaded
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import check_project
 from planproof.project.place import Place
-from planproof.project.run import remarks, run_project, runnable
+from planproof.project.run import Older, remarks, run_project, runnable
 from planproof.project.selection import selected
+from planproof.project.stale import Files
 from planproof.project.statements import Around
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
@@ -149,12 +150,20 @@ class Request:
         if self.purpose != "run":
             return
         Loaded.of(self.functions, Path(self.project_dir or "."))
-        if self.manifest is None:
+        if self._compiles_now:
             self.place.refuse_other_server(self.spark)
             return
         if self.vars or self.full_refresh:
-            raise ProjectError("--vars and --full-refresh change what dbt compiles; they do not go with --manifest")
-        self._chosen(self.place.project())
+            why = "they do not go with --manifest" if self.manifest is not None else "dbt is not installed here"
+            raise ProjectError(f"--vars and --full-refresh change what dbt compiles; {why}")
+        project = self.place.project()
+        runnable(self._selected(project), fresh=False, older=Older(project))
+
+    @property
+    def _compiles_now(self) -> bool:
+        """Whether dbt compiles for this run; else a compile that was made before is run: the one that was named, or
+        the project's own where dbt 1 is not installed."""
+        return self.manifest is None and self.place.has_dbt
 
     def _check(self, told: Progress) -> list[Report]:
         place = self.place
@@ -178,18 +187,25 @@ class Request:
         )
         return list(found)
 
-    def _chosen(self, project: Project) -> Sequence[ProjectNode]:
-        return runnable(
-            selected(project, self.select, self.exclude, self.selector, self.state), fresh=self.manifest is None
-        )
+    def _selected(self, project: Project) -> Sequence[ProjectNode]:
+        return selected(project, self.select, self.exclude, self.selector, self.state)
 
     def _run(self, session: Session, told: Progress) -> list[Report]:
         known = Loaded.of(self.functions, Path(self.project_dir or "."))
         place = self.place
-        project = self._compiled(told) if self.manifest is None else place.project()
+        fresh = self._compiles_now
+        project = self._compiled(told) if fresh else place.project()
         told.read(project)
-        nodes = self._chosen(project)
-        for remark in remarks(project, selected(project, self.select, self.exclude), nodes):
+        wanted = self._selected(project)
+        nodes = runnable(wanted, fresh=fresh, older=Older(project, lambda node: _stands(session, node)))
+        if not fresh:
+            told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
+            files = Files(project)
+            for node in nodes:
+                changed = files.changed(node)
+                if changed:
+                    told.noted(f"{node.name} is run as it was compiled: since then {changed}")
+        for remark in remarks(project, wanted, nodes):
             told.noted(remark)
         told.chose(nodes)
         guard = known.guard(session)
@@ -227,6 +243,12 @@ class Request:
             return promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings, {"contract": True}) for name in self.names]
+
+
+def _stands(session: Session, node: ProjectNode) -> bool:
+    """Whether a table stands where the model's is, which is what dbt's `is_incremental()` asks."""
+    found = session.registered(node.relation)
+    return found is not None and found.kind == "table"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from planproof.catalog import split_name
 from planproof.contract import Model
 from planproof.origin import AnalysisError
+from planproof.project.branches import Branch, branch_of
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -18,6 +19,7 @@ from planproof.project.statements import Around, grants_of, hooks_of, never_run
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 
+NEW = Branch.NEW_ROWS
 FRESH_ONLY = ("incremental",)
 """Their compiled SQL depends on whether the table existed when dbt compiled it."""
 
@@ -30,15 +32,14 @@ class Publisher(Protocol):
     def columns(self, model: Model) -> Sequence[str]: ...
 
 
-def refusals(nodes: Iterable[ProjectNode], *, fresh: bool) -> list[tuple[ProjectNode, str]]:
-    """The models that cannot be run, each with its reason. `fresh`: the manifest was compiled for this run."""
+def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None = None) -> list[tuple[ProjectNode, str]]:
+    """The models that cannot be run, each with its reason. `fresh`: the manifest was compiled for this run; else
+    `older` says what of incremental models is known."""
     found: list[tuple[ProjectNode, str]] = []
     for node in nodes:
         reason = node.unsupported()
         if reason is None and not fresh and node.materialized in FRESH_ONLY:
-            reason = (
-                f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against"
-            )
+            reason = _outdated(node, older)
         if reason is None and node.sql is None:
             reason = "not compiled"
         if reason is not None:
@@ -46,13 +47,36 @@ def refusals(nodes: Iterable[ProjectNode], *, fresh: bool) -> list[tuple[Project
     return found
 
 
-def runnable(nodes: Sequence[ProjectNode], *, fresh: bool) -> tuple[ProjectNode, ...]:
+@dataclass(frozen=True, slots=True)
+class Older:
+    """A compile that was made before: its project, and where a session is there, whether a table stands now."""
+
+    project: Project
+    stands: Callable[[ProjectNode], bool] | None = None
+
+
+def _outdated(node: ProjectNode, older: Older | None) -> str | None:
+    """Why the compiled text of an incremental model is not the one for its table as it is now; None where it is."""
+    branch = branch_of(older.project, node) if older is not None else Branch.UNKNOWN
+    if branch is Branch.UNKNOWN:
+        return (
+            f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against, and "
+            "the text does not tell whether its table was there"
+        )
+    if branch is Branch.EITHER or older is None or older.stands is None or (branch is NEW) == older.stands(node):
+        return None
+    if branch is NEW:
+        return f"{node.materialized}: it was compiled for a table that is not there; compile it again"
+    return f"{node.materialized}: it was compiled without its table, which is there now: its rows would come twice"
+
+
+def runnable(nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None = None) -> tuple[ProjectNode, ...]:
     """The nodes that the loop runs; ephemeral ones are part of their children. Raises `ProjectError` for a refusal."""
-    refused = refusals(nodes, fresh=fresh)
+    refused = refusals(nodes, fresh=fresh, older=older)
     if refused:
         listed = "\n".join(f"  {node.name}: {reason}" for node, reason in refused)
         names = " ".join(node.name for node, _ in refused)
-        step = "" if fresh else "run without --manifest, or "
+        step = "" if fresh else "compile them with dbt just before the run, or "
         raise ProjectError(
             f"these models cannot be run by planproof, and nothing was run:\n{listed}\n"
             f'{step}leave them to `dbt build`: --exclude "{names}"'

@@ -22,7 +22,7 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     The project is compiled in the target when the task starts (`dbt compile`), and the compiled models run in DAG
     order. A model that breaks its contract leaves its table as it was; its children are skipped, other models run. The
     task then fails with `PlanproofViolation`, which Airflow does not retry. What Spark could not do is retried. A model
-    that asks for what only dbt does (hooks, grants, a sql_header) is refused before anything runs, and named with it.
+    that asks for what only dbt does (Jinja in a hook) is refused before anything runs, and named with it.
 
     :param project_dir: the dbt project.
     :param manifest: an older compile's manifest.json, which is run as it is in place of a new compile.

@@ -1,0 +1,108 @@
+"""Which branch of `is_incremental()` a compiled text holds, told from the text itself.
+
+An incremental model compiles to all of its rows before its table exists, and to the new ones after. Run the wrong way
+round, the one adds every row again, and the other cannot run.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+
+from planproof.project.alignment import Alignment, TooManyWays, automaton
+from planproof.project.compiled import injections
+from planproof.project.manifest import Project, ProjectNode
+
+_ASKS = re.compile(
+    r"\b(run_query|statement|adapter(?!\s*\.\s*dispatch)|load_relation|load_cached_relation|should_full_refresh|flags|graph)\b"
+)
+"""What asks the warehouse, or the command line, while dbt compiles: its answer may be another one by now."""
+
+_BRANCHES = re.compile(r"\b(is_incremental|this)\b")
+_CALLED = re.compile(r"\{\{\s*(?:(this)|(ref|source)\(\s*([^(){}]*?)\s*\))\s*\}\}")
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.S)
+_NOT_THERE = "{{ run_query() }}"
+_BUILT_IN = ("dbt", "dbt_spark")
+
+
+class Branch(enum.Enum):
+    """`EITHER`: the text is the same for both; `UNKNOWN`: it cannot be told."""
+
+    EITHER = "either"
+    NEW_ROWS = "new rows"
+    ALL_ROWS = "all rows"
+    UNKNOWN = "unknown"
+
+
+def branch_of(project: Project, node: ProjectNode) -> Branch:
+    """The branch that the compiled text of an incremental model holds.
+
+    The template is read twice as what may have written the text, with `is_incremental()` true and false; where one
+    reading alone is possible, that one is meant.
+    """
+    template, text = node.raw.get("raw_code"), node.sql
+    if not isinstance(template, str) or not template.strip() or text is None:
+        return Branch.UNKNOWN
+    macros = list(_macros(project, node))
+    if any(_in_jinja(_ASKS, said) for said in (template, *macros)) or any(_in_jinja(_BRANCHES, m) for m in macros):
+        return Branch.UNKNOWN
+    if not _in_jinja(_BRANCHES, template):
+        return Branch.EITHER
+    plain = _with_relations(template.strip(), project, node)
+    new, every = (_could_write(plain, node, text, incremental) for incremental in (True, False))
+    if new == every:
+        return Branch.UNKNOWN
+    return Branch.NEW_ROWS if new else Branch.ALL_ROWS
+
+
+def _in_jinja(words: re.Pattern[str], text: str) -> bool:
+    return any(words.search(tag) for tag in _TAG.findall(text))
+
+
+def _macros(project: Project, node: ProjectNode) -> Iterator[str]:
+    """The texts of the macros that the model calls, but for dbt's own; one that is not there may ask for anything."""
+    waiting, seen = [node.raw], set[str]()
+    while waiting:
+        depends_on = waiting.pop().get("depends_on")
+        called = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
+        for key in called if isinstance(called, list) else ():
+            if key in seen or str(key).split(".")[1:2] in [[package] for package in _BUILT_IN]:
+                continue
+            seen.add(key)
+            macro = project.macros.get(key)
+            if not isinstance(macro, Mapping):
+                yield _NOT_THERE
+                continue
+            yield str(macro.get("macro_sql") or _NOT_THERE)
+            waiting.append(macro)
+
+
+def _with_relations(template: str, project: Project, node: ProjectNode) -> str:
+    """The template with the relations that it names written out, as dbt prints them."""
+    names = {parent.raw.get("name"): parent for parent in map(project.nodes.get, node.parents) if parent is not None}
+
+    def printed(match: re.Match[str]) -> str:
+        if match[1]:
+            return str(node.raw.get("relation_name") or match[0])
+        last = match[3].rpartition(",")[2].strip().strip("'\"")
+        parent = names.get(last)
+        if parent is None or (parent.kind == "source") != (match[2] == "source") or parent.materialized == "ephemeral":
+            return match[0]
+        return str(parent.raw.get("relation_name") or match[0])
+
+    return _CALLED.sub(printed, template)
+
+
+def _could_write(template: str, node: ProjectNode, text: str, incremental: bool) -> bool:
+    made = automaton(template, True, incremental)
+    if made is None:
+        return True
+    try:
+        for start, stop, replaced in injections(node.raw, text):
+            rendering = text[:start] + replaced + text[stop:]
+            if any(Alignment(made, form).possible for form in {rendering, rendering.strip(), f"{rendering.strip()}\n"}):
+                return True
+    except TooManyWays:
+        return True
+    return False
