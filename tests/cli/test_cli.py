@@ -81,11 +81,13 @@ def test_a_selection_of_nothing_is_no_pass(invoke, project):
 
 
 def test_run_refuses_by_name_before_spark_starts(invoke, project):
-    directory = project({"inc": {"sql": "select 1", "config": {"materialized": "incremental"}}})
+    template = "select {{ run_query('select 1') }}"
+    directory = project({"inc": {"sql": "select 1", "raw_code": template, "config": {"materialized": "incremental"}}})
     found = invoke("run", "--project-dir", directory, "--manifest", directory / "target" / "manifest.json")
     assert found.exit_code == 2
     assert "nothing was run" in found.stderr
     assert "inc: incremental: its compiled SQL is good only for" in found.stderr
+    assert "Spark starts" not in found.stderr
 
 
 def test_audit_needs_a_contract(invoke, project):

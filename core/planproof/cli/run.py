@@ -67,11 +67,11 @@ def run(
         threads=threads,
     )
     err, out = output.console(stderr=True), output.console()
-    with err.status("Spark starts") as status:
+    with err.status("reading the project") as status:
         shown = _Shown(status, err, None if as_json else out)
         # dbt prints to standard output, which is the report's.
         with redirect_stdout(sys.stderr):
-            session = request.open_session()
+            session = request.open_session(shown)
             reports = request.reports(session, shown)
     project = shown.project
     report = run_report("run", reports, started, project=project.name if project else "", remarks=shown.remarks)
@@ -96,6 +96,8 @@ class _Shown(Progress):
         self.project: Project | None = None
         self.remarks: list[str] = []
         self.total, self.width, self.begun, self.done = 0, 0, 0, 0
+
+    def starts(self) -> None:
         self._step("Spark starts")
 
     def read(self, project: Project) -> None:

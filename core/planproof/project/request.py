@@ -38,6 +38,9 @@ _LISTS = ("select", "exclude", "functions", "names")
 class Progress:
     """What a door is told while a request is done. Each method does nothing; a door overrides those that it shows."""
 
+    def starts(self) -> None:
+        """Spark is about to start, or to be reached."""
+
     def compiles(self) -> None:
         """dbt is about to compile the project."""
 
@@ -106,7 +109,7 @@ class Request:
     def place(self) -> Place:
         return Place(_path(self.project_dir), _path(self.manifest), _path(self.profiles_dir), self.target)
 
-    def open_session(self) -> Session:
+    def open_session(self, progress: Progress | None = None) -> Session:
         """The session that a run or an audit works on; `spark.remote` among the Spark settings, the request's or the
         profile's, is a Spark Connect server, `thrift.host` a Thrift server.
 
@@ -116,6 +119,7 @@ class Request:
         if place.project_dir is not None and not place.project_dir.is_dir():
             raise ProjectError(f"{place.project_dir}: there is no such directory; give the dbt project's")
         self._refuse_early()
+        (progress or Progress()).starts()
         return place.open_session(self.spark)
 
     def reports(self, session: Session | None, progress: Progress | None = None) -> list[Report]:
