@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof.project import ProjectError
+from planproof.project.place import Place
 from planproof.project.profile import read_profile
 
 PROFILES = """
@@ -77,3 +78,102 @@ def test_a_directory_without_profiles(shop, tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(ProjectError, match=r"there is no profiles\.yml in"):
         read_profile(shop, tmp_path / "none")
+
+
+SERVERS = """
+shop:
+  target: dev
+  outputs:
+    dev: {type: spark, method: session, host: NA, schema: shop, threads: "{{ env_var('SHOP_THREADS', '3') }}"}
+    connect: {type: spark, method: session, schema: shop, server_side_parameters: {spark.remote: "sc://here:15002"}}
+    thrift:
+      {type: spark, method: thrift, host: here, port: 10001, user: ada, auth: LDAP, password: secret, schema: shop}
+    bare: {type: spark, method: thrift, host: here, user: ada, schema: shop}
+    tls: {type: spark, method: thrift, host: here, user: ada, schema: shop, use_ssl: true}
+    none: {type: spark, method: session, schema: shop, threads: 0}
+    cloud: {type: spark, method: http, host: there, schema: shop}
+    odd: {type: spark, method: session, schema: "{{ target.name }}"}
+"""
+
+
+@pytest.fixture
+def servers(tmp_path):
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "profiles.yml").write_text(SERVERS)
+    return tmp_path
+
+
+def test_a_thrift_target_names_its_server(servers):
+    assert read_profile(servers, servers, "thrift").server == {
+        "thrift.host": "here",
+        "thrift.port": "10001",
+        "thrift.username": "ada",
+        "thrift.auth": "LDAP",
+        "thrift.password": "secret",
+    }
+    # dbt-spark's default port.
+    assert read_profile(servers, servers, "bare").server["thrift.port"] == "443"
+    assert (read_profile(servers, servers).threads, read_profile(servers, servers).server) == (3, {})
+    with pytest.raises(ProjectError, match="with use_ssl"):
+        read_profile(servers, servers, "tls")
+    with pytest.raises(ProjectError, match="threads of 'none' is '0'"):
+        read_profile(servers, servers, "none")
+
+
+@pytest.mark.parametrize(
+    ("target", "settings", "said"),
+    [
+        ("dev", {}, None),
+        ("dev", {"spark.remote": "sc://there"}, None),
+        ("connect", {"spark.remote": "sc://here:15002"}, None),
+        ("thrift", {"thrift.host": "here", "thrift.port": "10001"}, None),
+        ("dev", {"thrift.host": "there"}, "would run on the Thrift server there:10000"),
+        ("connect", {"spark.remote": "sc://there"}, "would run on the Spark Connect server sc://there"),
+        ("thrift", {"spark.remote": "sc://there"}, "would run on the Spark Connect server sc://there"),
+        ("thrift", {"thrift.host": "here"}, "would run on the Thrift server here:10000"),
+    ],
+)
+def test_a_server_that_dbt_would_not_ask_is_refused(servers, target, settings, said):
+    place = Place(servers, None, servers, target)
+    if said is None:
+        place.refuse_other_server(settings)
+        return
+    with pytest.raises(ProjectError, match=said):
+        place.refuse_other_server(settings)
+
+
+def test_the_session_is_the_target_s(servers, monkeypatch):
+    opened = []
+    for way in ("embedded", "connected", "served"):
+        monkeypatch.setattr(f"planproof.session.{way}", lambda conf, way=way: opened.append((way, conf)))
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(servers))
+
+    def open_session(target, **settings):
+        Place(servers, None, None, target).open_session({key.replace("_", "."): v for key, v in settings.items()})
+        return opened[-1]
+
+    assert open_session(None)[0] == "embedded"
+    assert open_session("connect")[0] == "connected"
+    assert open_session("thrift", spark_x="1") == (
+        "served",
+        {**read_profile(servers, servers, "thrift").server, "spark.sql.ansi.enabled": "false", "spark.x": "1"},
+    )
+    assert open_session("thrift", spark_remote="sc://a")[0] == "connected"
+    monkeypatch.setenv("SPARK_REMOTE", "sc://env")
+    assert open_session(None)[1]["spark.remote"] == "sc://env"
+    with pytest.raises(ProjectError, match="connects by 'http'; planproof reaches Spark by"):
+        open_session("cloud")
+
+
+def test_a_profile_that_only_dbt_reads_needs_a_master(servers, monkeypatch):
+    """What the settings say then is where Spark is; any other setting leaves the profile to be asked."""
+    (servers / "profiles.yml").write_text(SERVERS.replace("target: dev", "target: odd"))
+    opened = []
+    monkeypatch.setattr("planproof.session.embedded", opened.append)
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(servers))
+    with pytest.raises(ProjectError, match="cannot be rendered"):
+        Place(servers).open_session({"spark.sql.shuffle.partitions": "2"})
+    Place(servers).open_session({"spark.master": "local[1]"})
+    assert opened[0]["spark.sql.ansi.enabled"] == "false"
+    assert Place(servers).threads() == 1

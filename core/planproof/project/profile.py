@@ -76,7 +76,7 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
         _rendered(output.get("schema") or "default", str(file)),
         {**settings, "spark.sql.ansi.enabled": "false"},
         str(file),
-        _threads(_rendered(output.get("threads") or 1, str(file)), f"{file}: threads of {wanted!r}"),
+        _threads(_rendered(output.get("threads", 1), str(file)), f"{file}: threads of {wanted!r}"),
         _server(output, str(file)) if method == "thrift" else {},
     )
 
