@@ -109,10 +109,9 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             )
         request = Request(
             "publish",
-            self.project_dir,
-            None,
-            self.profiles_dir,
-            self.target,
+            project_dir=self.project_dir,
+            profiles_dir=self.profiles_dir,
+            target=self.target,
             settings=self.settings,
             spark=settings,
         )

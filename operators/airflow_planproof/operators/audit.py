@@ -117,14 +117,14 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
             settings = {"spark.sql.catalogImplementation": "in-memory", **settings}
         return Request(
             "audit",
-            self.project_dir,
-            self.manifest,
-            self.profiles_dir,
-            self.target,
-            words(self.select),
-            words(self.exclude),
-            self.settings,
-            settings,
+            project_dir=self.project_dir,
+            manifest=self.manifest,
+            profiles_dir=self.profiles_dir,
+            target=self.target,
+            select=words(self.select),
+            exclude=words(self.exclude),
+            settings=self.settings,
+            spark=settings,
             names=(*_names(self.tables), *_names(self.paths)),
             contract=contract_form(contract) if contract is not None else None,
         )

@@ -116,13 +116,13 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         return Request(
             "check",
-            self.project_dir,
-            self.manifest,
-            self.profiles_dir,
-            self.target,
-            words(self.select),
-            words(self.exclude),
-            self.settings,
+            project_dir=self.project_dir,
+            manifest=self.manifest,
+            profiles_dir=self.profiles_dir,
+            target=self.target,
+            select=words(self.select),
+            exclude=words(self.exclude),
+            settings=self.settings,
             sources=self.sources,
         )
 
