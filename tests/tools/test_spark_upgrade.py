@@ -15,7 +15,7 @@ import pytest
 
 from planproof.conf import SETTINGS, Conf
 from planproof.functions.names import SINCE, release
-from planproof.sql.keywords import KEYWORDS, SPELLINGS
+from planproof.sql.keywords import SPELLINGS, keywords
 from spark_upgrade import answers, facts, page, places, raised, sparks
 
 _SPEC = importlib.util.spec_from_file_location("gaps", Path(__file__).parent / "gaps.py")
@@ -58,11 +58,11 @@ def test_a_place_that_is_gone_is_told() -> None:
     assert places.missing(iter(named)) == sorted(named[1:])
 
 
-def test_the_keywords_are_those_of_spark_s_lexer() -> None:
-    # Names of tokens that are no words: what a name or a literal is made of, comments, spaces and signs.
-    words = {token for token in NEWEST.tokens if token.isidentifier() and token not in _NO_WORDS}
-    assert words == KEYWORDS - SPELLINGS.keys()
-    assert set(NEWEST.tokens) >= _NO_WORDS
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_keywords_are_those_of_spark_s_lexer(version: str) -> None:
+    spark = KNOWN[version]
+    words = {token for token in spark.tokens if token.isidentifier() and token not in _NO_WORDS}
+    assert words == keywords(spark.minor) - SPELLINGS.keys()
 
 
 _NO_WORDS = {
@@ -71,6 +71,7 @@ _NO_WORDS = {
     *("BIGDECIMAL_LITERAL", "BIGINT_LITERAL", "DOUBLE_LITERAL", "FLOAT_LITERAL", "SMALLINT_LITERAL", "TINYINT_LITERAL"),
     *("BRACKETED_COMMENT", "SIMPLE_COMMENT", "DECIMAL_VALUE", "EXPONENT_VALUE", "INTEGER_VALUE", "EQ", "GTE", "LTE"),
 }
+"""Tokens that are no words: what names, numbers, texts and comments are made of, spaces, and signs."""
 
 
 @pytest.mark.parametrize("version", VERSIONS)
