@@ -49,12 +49,22 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """What `planproof check` knows of a Spark: the release that was asked, and the tests that hold planproof to it."""
+
+    spark: str
+    release: str
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """`values` has of each axis all the values that a reader may ask for, also those that nobody tried."""
 
     values: dict[str, tuple[str, ...]]
     points: tuple[Point, ...]
     notes: dict[str, str]
+    rules: tuple[Rules, ...]
 
 
 def read(text: str | None = None) -> Matrix:
@@ -66,7 +76,8 @@ def read(text: str | None = None) -> Matrix:
         for name, run in form["runs"].items()
     }
     points = tuple(_point(entry, runs[entry["run"]], values) for entry in form["tried"])
-    return Matrix(values, points, form.get("notes", {}))
+    rules = tuple(Rules(part["spark"], part["release"], tuple(part["tests"])) for part in form["rules"])
+    return Matrix(values, points, form.get("notes", {}), rules)
 
 
 def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]]) -> Point:
@@ -83,7 +94,8 @@ def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]]) 
 
 def problems(matrix: Matrix) -> list[str]:
     """What the data claim and the repository does not have: tests, commands, marks."""
-    found = []
+    offline = (test for rules in matrix.rules for test in rules.tests)
+    found = [f"no such test, or a slow one: {test}" for test in offline if _marks(test) != frozenset()]
     for point in matrix.points:
         found += [f"no such command: {point.run.command}"] if not _is_command(point.run.command) else []
         for test in point.tests:
@@ -161,6 +173,7 @@ def page(matrix: Matrix) -> str:
     ]
     for columns, rows in _TABLES:
         lines += _table(matrix, columns, rows)
+    lines += ["## Offline: the rules of each Spark", "", *_offline(matrix)]
     lines += ["## All that was tried", "", f"| # | {' | '.join(_TITLES[a] for a in AXES)} | what holds | by | tests |"]
     lines.append("|---" * (len(AXES) + 4) + "|")
     for number, point in enumerate(matrix.points, 1):
@@ -168,6 +181,14 @@ def page(matrix: Matrix) -> str:
         tests = "<br>".join(f"`{test}`" for test in point.tests)
         lines.append(f"| {number} | {at} | {point.what} | `{point.run.command}` | {tests} |")
     return "\n".join(lines) + "\n"
+
+
+def _offline(matrix: Matrix) -> Iterator[str]:
+    yield "Without a Spark at hand queries are planned by the rules of a version, held to what one release answers:"
+    yield from ("", "| Spark | release | tests (`make test`) |", "|---|---|---|")
+    for rules in matrix.rules:
+        yield f"| {rules.spark} | {rules.release} | {'<br>'.join(f'`{test}`' for test in rules.tests)} |"
+    yield ""
 
 
 def _table(matrix: Matrix, columns: str, rows: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import support_matrix
+from spark_upgrade import facts
 
 MATRIX = support_matrix.read()
 FORM = yaml.safe_load(support_matrix.DATA.read_text())
@@ -75,3 +76,17 @@ def test_a_value_that_no_axis_has_is_refused() -> None:
 
 def test_docs_are_where_the_page_says() -> None:
     assert Path(support_matrix.PAGE).with_suffix(".yml") == support_matrix.DATA
+
+
+def test_the_releases_whose_rules_are_known_are_those_that_were_asked() -> None:
+    assert {rules.spark: rules.release for rules in MATRIX.rules} == {
+        f.minor: f.version for f in facts.known().values()
+    }
+
+
+def test_a_slow_test_holds_no_rules() -> None:
+    slow = "tests/session/test_elsewhere.py::test_healthy_models_are_published"
+    form = {**FORM, "rules": [{"spark": "4.3", "release": "4.3.0", "tests": [slow]}]}
+    assert support_matrix.problems(support_matrix.read(yaml.safe_dump(form))) == [
+        f"no such test, or a slow one: {slow}"
+    ]
