@@ -103,7 +103,7 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None
     a, b = start.type, other.type
     if a == DATE:
         return _add_to_date(start, other, ctx, node)
-    if _stamp(a) and b == VOID:
+    if _stamp(a) and b == VOID and not ctx.lacks("timestamps plus NULL"):
         return call("timestamp_add_interval", [start, cast(other, CALENDAR_INTERVAL, ctx.conf)], ctx, node)
     if _stamp(a) and _year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)

@@ -14,7 +14,7 @@ from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import modified, ordered_arguments, refuse_modifiers
 from planproof.analysis.scope import LambdaScope
-from planproof.analysis.stars import expand, is_star
+from planproof.analysis.stars import expand, is_star, refuse_star
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
 from planproof.expr.pretty import pretty
@@ -183,7 +183,7 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     named: dict[str, q.Node] = {}
     for argument in node.args["expressions"]:
         if is_star(argument, ctx):
-            arguments += _count_all(function, node, ctx) or expand(argument, ctx)
+            arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             name = argument.args["this"].args["this"].lower()
             if name in named:
@@ -203,6 +203,12 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
         else:
             arguments.append(argument)
     return _placed(function, arguments, named, node, ctx) if named else arguments
+
+
+def _starred(star: q.Node, ctx: Context) -> list[Expr]:
+    if ctx.clause == "WHERE":
+        refuse_star(star, ctx)
+    return expand(star, ctx)
 
 
 def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:

@@ -132,9 +132,6 @@ _BARE = {
     "current_user": "current_user",
     "session_user": "session_user",
     "user": "user",
-    "current_catalog": "current_catalog",
-    "current_database": "current_database",
-    "current_schema": "current_schema",
     "localtime": "localtime",
     "grouping__id": "grouping_id",
 }

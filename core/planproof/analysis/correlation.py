@@ -35,7 +35,7 @@ _CATEGORY = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
 def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool = False) -> None:
     """Refuses a use below a LIMIT, window or set operation, and one in the condition of a join.
 
-    `united`: a scalar or lateral subquery, which may use them below a UNION.
+    `united`: a scalar or lateral subquery, which may use them below a set operation.
     """
     if not env.lacks("correlation below LIMIT and set operations") or not outer_references(plan):
         return
@@ -57,7 +57,7 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
 
 def _closed(part: Plan, united: bool) -> bool:
     if isinstance(part, SetOperation):
-        return not (united and part.kind == "union")
+        return not united
     return isinstance(part, Limit) or (isinstance(part, Project) and bool(contents(part.items) & WINDOW))
 
 

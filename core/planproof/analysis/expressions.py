@@ -15,7 +15,7 @@ from planproof.analysis.correlation import refuse_correlation, refuse_many_rows
 from planproof.analysis.evidence import guarded
 from planproof.analysis.quantified import quantified_like
 from planproof.analysis.scope import ambiguous, extract, fields_of, item, placed, resolve
-from planproof.analysis.stars import expand
+from planproof.analysis.stars import expand, refuse_star
 from planproof.catalog import split_name
 from planproof.expr import (
     UNNUMBERED,
@@ -386,6 +386,7 @@ def _tuple(node: q.Tuple, ctx: Context) -> Expr:
 
 def _starred(node: q.Node, ctx: Context) -> list[Expr]:
     if isinstance(node, q.Star):
+        refuse_star(node, ctx)
         return list(expand(node, ctx))
     return [bind(node, ctx)]
 

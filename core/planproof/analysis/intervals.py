@@ -188,8 +188,9 @@ def _from_to(part: q.Node, start: str, end: str, conf: Conf, origin: Origin | No
 
 
 def _malformed(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
+    noticed = "_WITH_NOTICE" if start in DAY_TIME_UNITS else ""  # It names a setting for the old format.
     return AnalysisError(
-        "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING",
+        f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}",
         f"Interval string {text!r} does not match the {start} to {end} format.",
         origin,
     )

@@ -30,6 +30,12 @@ def expand(star: q.Node, ctx: Context) -> list[Expr]:
     return found
 
 
+def refuse_star(star: q.Node, ctx: Context) -> None:
+    """Refuses a star where only newer versions of Spark take one."""
+    if ctx.lacks("stars outside of a SELECT list"):
+        raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
+
+
 def is_star(node: q.Node, ctx: Context) -> bool:
     """A star, or under `spark.sql.parser.quotedRegexColumnNames` a column whose quoted name is a pattern."""
     node = bare(node)

@@ -13,6 +13,7 @@ from planproof.origin import AnalysisError
 
 _SINCE = {
     "grouping by maps": "4.0",
+    "stars outside of a SELECT list": "4.0",  # WHERE coalesce(*) = 1; and x IN (*) anywhere
     "partitions checked for order": "4.0",  # PARTITION BY of a window
     "subqueries checked in lambdas": "4.0",
     "scalar subqueries of many rows": "4.0",  # a correlated one, which a check at run time then guards
@@ -20,11 +21,10 @@ _SINCE = {
     "correlation in windows": "4.0",
     "sorting over HAVING": "4.0",  # ORDER BY count(*) after a HAVING
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
+    "timestamps plus NULL": "4.1",
     "computed keys by name": "4.1",  # ORDER BY `(a + 1)` after GROUP BY CUBE (a + 1)
     "session_user without parentheses": "4.0",
     "current_time without parentheses": "4.1",
-    "current_database without parentheses": "4.3",
-    "current_schema without parentheses": "4.3",
     "localtime without parentheses": "4.3",
     "table functions called as what they are": "4.2",
     "FILTER of windows": "4.2",
@@ -41,10 +41,13 @@ _CALLED = {
         "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": "_LEGACY_ERROR_TEMP_1024",
         "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN": "_LEGACY_ERROR_TEMP_1025",
         "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING": "_LEGACY_ERROR_TEMP_0063",
+        "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING_WITH_NOTICE": "_LEGACY_ERROR_TEMP_0063",
         "INVALID_WITHIN_GROUP_EXPRESSION.WITHIN_GROUP_MISSING": "UNRESOLVED_ROUTINE",
         "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX": "_LEGACY_ERROR_TEMP_1023",
         "MISSING_WINDOW_SPECIFICATION": "_LEGACY_ERROR_TEMP_1004",
         "NON_FOLDABLE_ARGUMENT": "_LEGACY_ERROR_TEMP_1100",
+        "NOT_A_SCALAR_FUNCTION": "UNRESOLVED_ROUTINE",
+        "NOT_A_TABLE_FUNCTION": "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
         "TRAILING_COMMA_IN_SELECT": "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
         "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES": "INTERNAL_ERROR",
     },
