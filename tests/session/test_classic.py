@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -417,3 +418,12 @@ def test_a_setting_that_two_threads_hold_is_put_back_by_the_last(session, spark)
         assert spark.conf.get(key) == "7", "the other one still counts on it"
         second.__exit__(None, None, None)
         assert spark.conf.get(key, None) == before
+
+
+def test_a_python_without_what_pyspark_imports_is_said_to_be_one(session, monkeypatch):
+    # Python 3.12 has no distutils, which pyspark 3.5 imports.
+    monkeypatch.setitem(sys.modules, "pyspark.sql.pandas.utils", None)
+    with pytest.raises(SparkFailure, match="cannot hand over Arrow data on Python"):
+        session.register("halved", planproof.Function(lambda x: x / 2, "double", kind="pandas"))
+    assert session.register("halved", planproof.Function(lambda x: x / 2, "double", kind="python")) is not None
+    session.unregister("halved")

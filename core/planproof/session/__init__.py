@@ -80,7 +80,8 @@ def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof")
     try:
         spark = builder.getOrCreate()
     except PySparkException as error:
-        raise SparkFailure(f"Spark did not start ({error}); it needs Java 17 or 21 on the PATH or JAVA_HOME") from error
+        needs = "Spark 4 needs Java 17 or 21 on the PATH or JAVA_HOME, Spark 3.5 Java 8, 11 or 17"
+        raise SparkFailure(f"Spark did not start ({error}); {needs}") from error
     return open(spark)
 
 
@@ -98,6 +99,9 @@ def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
         return open(builder.getOrCreate())
     except PySparkException as error:
         raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", transient=True) from error
+    except ImportError as error:  # pyspark 3.5 imports distutils, which Python 3.12 dropped and setuptools brings back.
+        cure = "install planproof[connect], on Python 3.12 and later setuptools too"
+        raise SparkFailure(f"pyspark's client of Spark Connect does not run here ({error}); {cure}") from error
 
 
 def served(conf: Mapping[str, str]) -> Session:

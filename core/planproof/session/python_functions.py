@@ -112,6 +112,8 @@ def _row_function(name: str, function: Function) -> Any:
     if maker is None:
         said = "needs pyspark 4.1 or later; kind='pandas' and kind='python' run before"
         raise SparkFailure(f"the Arrow function {name} {said}")
+    if function.kind != "python":
+        versions.require_arrow()
     call = function.call
     made = maker(call if function.kind == "python" else lambda *columns: call(*columns), spark_type(function.type))
     return made if function.deterministic else made.asNondeterministic()

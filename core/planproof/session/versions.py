@@ -5,15 +5,20 @@ Each asks for what is there, never for a version's number. Nothing else in this 
 
 from __future__ import annotations
 
+import importlib
 import logging
+import platform
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from planproof.session.java import option, pairs
+from planproof.session.protocol import SparkFailure
 
 _NAMED = re.compile(r"\s*\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _PLACE = re.compile(r"\bline (\d+),? pos(?:ition)? (\d+)")
@@ -153,6 +158,7 @@ def arrow_table(frame: Any) -> Any:
     """The rows as Arrow has them, under the schema that pyspark makes of the frame's."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
+    require_arrow()
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from planproof.arrow.batches import table_of
@@ -162,6 +168,22 @@ def arrow_table(frame: Any) -> Any:
         client = frame._session.client
         return client.to_table(frame._plan.to_proto(client))[0].cast(schema)
     return table_of(frame._collect_as_arrow(), schema)
+
+
+def require_arrow() -> None:
+    """Raises `SparkFailure` where this Python lacks what pyspark's own half of Arrow and pandas imports.
+
+    pyspark 3.5 imports `distutils`, which Python 3.12 dropped and setuptools brings back.
+    """
+    try:
+        for name in ("pyspark.sql.pandas.utils", "pyspark.sql.pandas.types"):
+            importlib.import_module(name)
+        if not hasattr(DataFrame, "toArrow"):
+            importlib.import_module("distutils.version")
+    except ImportError as error:
+        where = f"pyspark {pyspark.__version__} cannot hand over Arrow data on Python {platform.python_version()}"
+        cure = "; install setuptools, or take Python 3.11" if "distutils" in str(error) else ""
+        raise SparkFailure(f"{where} ({error}){cure}") from error
 
 
 def kinds_of_functions() -> Any:
