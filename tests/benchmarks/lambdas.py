@@ -1,12 +1,13 @@
 """Queries with lambdas over nested Parquet: stock Spark beside planproof's rewriting, in one run.
 
     python tests/benchmarks/lambdas.py [--rows 1000000] [--pairs 5] [--home DIRECTORY] [--only NAME] [--json FILE]
-        [--markdown FILE] [--quick] [--tried] [--queries FILE] [--planning]
+        [--markdown FILE] [--quick] [--tried] [--queries FILE] [--planning] [--cpu]
 
 Each query runs as written and as rewritten, by turns, each time after its files were dropped from the operating
 system's cache. The figure is the median of the pairs' ratios (above 1: rewritten is faster). Rows are compared, bytes
 are those that Spark's process reads from files. Where no rule fires, the text must be the same, byte for byte. Planning is the time
-of `plan` and `optimize`, without Spark. Trust ratios, not seconds.
+of `plan` and `optimize`, without Spark. Trust ratios, not seconds; on a busy machine those of `--cpu`. Run by a Python that
+finds another pyspark, it measures that Spark, under its own defaults.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 import planproof
+import planproof.session
 from planproof import Catalog, Conf
 from planproof.api import Rewriting
 
@@ -113,6 +116,7 @@ QUERIES = {
     "each element raised": "select id, transform(words, w -> upper(w)) as r from events",
     "no lambda": "select status, sum(total) as r from orders group by status",
 }
+Clock = Callable[[], float]
 UNFIRED = tuple(QUERIES)[tuple(QUERIES).index("project two fields") :]
 
 
@@ -141,6 +145,7 @@ def main() -> int:
     parser.add_argument("--queries", type=Path, help="other queries over the same tables, in the form of longer.sql")
     parser.add_argument("--tried", action="store_true", help="the hand-written rewritings that are no rules")
     parser.add_argument("--planning", action="store_true", help="how long planning takes alone, without Spark")
+    parser.add_argument("--cpu", action="store_true", help="the processor time of Spark's process, not the clock's")
     given = parser.parse_args()
     if given.quick:
         given.rows, given.pairs = 60_000, 3
@@ -157,13 +162,15 @@ def main() -> int:
             {t: [(f.name, f.dataType.simpleString(), True) for f in spark.table(t).schema] for t in TABLES}
         )
         # Before any query: Spark goes on compiling for a while after each.
-        plans = {} if given.tried else {name: planned(catalog, name) for name in names}
+        conf = planproof.session.open(spark).conf
+        plans = {} if given.tried else {name: planned(catalog, name, conf) for name in names}
+        clock: Clock = partial(processor_seconds, spark) if given.cpu else time.perf_counter
         results = []
         for name in names:
             if given.tried:
-                found = compared(spark, Result(name, ("by hand",), 0.0), CANDIDATES[name], home, given.pairs)
+                found = compared(spark, Result(name, ("by hand",), 0.0), CANDIDATES[name], home, given.pairs, clock)
             else:
-                found = measured(spark, *plans[name], name, home, given.pairs)
+                found = measured(spark, *plans[name], name, home, given.pairs, clock)
             print(f"{name:28} {found.ratio:6.2f}  {found.planning_ms:5.2f} ms  {', '.join(found.rules)}", flush=True)
             results.append(found)
     if given.json:
@@ -194,31 +201,33 @@ def planning(names: list[str]) -> int:
     return 0
 
 
-def planned(catalog: Catalog, name: str) -> tuple[Rewriting, float]:
+def planned(catalog: Catalog, name: str, conf: Conf | None = None) -> tuple[Rewriting, float]:
     """The query's rewriting, and the milliseconds that it takes."""
     times = []
     for _ in range(11):
         began = time.perf_counter()
-        found = planproof.optimize(planproof.plan(QUERIES[name], catalog, conf=Conf(ansi=True)))
+        found = planproof.optimize(planproof.plan(QUERIES[name], catalog, conf=conf or Conf()))
         times.append(1000 * (time.perf_counter() - began))
     return found, statistics.median(times)
 
 
-def measured(spark: Any, found: Rewriting, planning: float, name: str, home: Path, pairs: int) -> Result:
+def measured(spark: Any, found: Rewriting, planning: float, name: str, home: Path, pairs: int, clock: Clock) -> Result:
     sql = QUERIES[name]
     if not found.rules:
         if found.sql != sql:
             raise SystemExit(f"{name}: no rule fired, and the text changed")
         return Result(name, (), planning)
-    return compared(spark, Result(name, found.rules, planning), (sql, found.sql), home, pairs)
+    return compared(spark, Result(name, found.rules, planning), (sql, found.sql), home, pairs, clock)
 
 
-def compared(spark: Any, result: Result, texts: tuple[str, str], home: Path, pairs: int) -> Result:
+def compared(spark: Any, result: Result, texts: tuple[str, str], home: Path, pairs: int, clock: Clock) -> Result:
     """The result with what two texts took and read, by turns."""
     same = rows(spark, texts[0]) == rows(spark, texts[1])
     for text in texts:
-        run(spark, text, home)
-    taken: list[tuple[tuple[float, int], ...]] = [tuple(run(spark, t, home) for t in texts) for _ in range(pairs)]
+        run(spark, text, home, clock)
+    taken: list[tuple[tuple[float, int], ...]] = [
+        tuple(run(spark, t, home, clock) for t in texts) for _ in range(pairs)
+    ]
     seconds, read = (tuple(statistics.median(pair[i][at] for pair in taken) for i in (0, 1)) for at in (0, 1))
     ratio = statistics.median(pair[0][0] / pair[1][0] for pair in taken)
     return replace(result, seconds=seconds, bytes=read, ratio=ratio, same_rows=same)
@@ -233,13 +242,21 @@ def rows(spark: Any, sql: str) -> Any:
     return spark.sql(text).collect()
 
 
-def run(spark: Any, sql: str, home: Path) -> tuple[float, int]:
+def run(spark: Any, sql: str, home: Path, clock: Clock) -> tuple[float, int]:
     """Seconds of one run into the no-op sink, over files that no cache holds, and the bytes that it read."""
     evict(home)
     before = bytes_read(spark)
-    began = time.perf_counter()
+    began = clock()
     spark.sql(sql).write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - began, bytes_read(spark) - before
+    return clock() - began, bytes_read(spark) - before
+
+
+def processor_seconds(spark: Any) -> float:
+    """What Spark's process has computed so far, its compiler and its collector included, as Linux counts it."""
+    ticks = (
+        Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text().rpartition(")")[2].split()
+    )
+    return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def bytes_read(spark: Any) -> int:
