@@ -15,7 +15,7 @@ from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.publish import lock
 from planproof.publish.audit import look
-from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch
+from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
 from planproof.publish.draft import Draft
 from planproof.publish.entered import breaks_its_claims, watching
 from planproof.publish.examine import Examined, examine
@@ -201,6 +201,7 @@ class Guard:
         try:
             with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as staged:
                 statement = way.stage(staged, publication)
+            draft.add(uncompared(job))
             draft.executed_sql = statement.replace(staged.examined.sql, job.examined.sql)
         except SparkFailure as failure:
             found = mismatch(failure)

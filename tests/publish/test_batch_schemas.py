@@ -12,6 +12,7 @@ import pytest
 from planproof import Guard, Model, Verdict
 from planproof.publish.batch_schemas import FitsByPlace, mismatch
 from planproof.session.protocol import SparkFailure
+from planproof.session.versions import settings_in_force
 
 NOON = datetime.datetime(2024, 3, 10, 12)
 LONGS = {"a": pa.array([1], pa.int64()), "b": pa.array([2], pa.int64())}
@@ -29,6 +30,25 @@ def fed(spark: Any, declared: str, columns: dict[str, Any]) -> None:
     spark.range(1).coalesce(1).mapInArrow(batches, declared).createOrReplaceTempView("fed")
 
 
+COMPARED = pytest.mark.needs_spark("4.1", "the comparison of Arrow batches with what a function declares")
+
+
+def test_a_spark_that_cannot_compare_is_said_to_be_one(spark: Any, database: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("planproof.session.versions.settings_in_force", _without_comparison)
+    fed(spark, "a long, b long", LONGS)
+    report = Guard(spark).publish(Model(f"{database}.t", "select a, b from fed"))
+    [finding] = report.of(Verdict.UNPROVED)
+    assert (report.outcome, finding.code, finding.plane) == ("published", "PP301", "batches")
+    assert "takes their columns by place" in finding.message
+    report = Guard(spark).publish(Model(f"{database}.t", "select id a, id b from range(3)"))
+    assert (report.outcome, report.of(Verdict.UNPROVED)) == ("published", [])
+
+
+def _without_comparison(spark: Any, keys: Any) -> dict[str, str]:
+    return settings_in_force(spark, [key for key in keys if "validateSchema" not in key])
+
+
+@COMPARED
 @pytest.mark.parametrize(
     ("declared", "columns", "field", "held"),
     [

@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager, nullcontext
 from planproof.publish.materialization import Job
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import SparkFailure
+from planproof.session.settings import COMPARED
 
-_COMPARED = {"spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true"}
+_COMPARED = {COMPARED: "true"}
 _SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)
 _FLAGS = ("true", "false")
 _FLAG = re.compile(r",(true|false)(?=\))")
@@ -46,6 +47,17 @@ def comparing(job: Job) -> AbstractContextManager[None]:
     if job.compare_batches and job.examined.planes.python_fed:
         return job.session.settings(_COMPARED)
     return nullcontext()
+
+
+def uncompared(job: Job) -> list[Finding]:
+    """That nobody compares, where this Spark has no such setting: it would take the key, and do nothing."""
+    if not job.examined.planes.by_place:
+        return []
+    message = (
+        "a Python function gives Arrow batches, and this Spark takes their columns by place: before Spark 4.1 it "
+        "cannot be asked to compare them with what the function declares"
+    )
+    return [Finding(Verdict.UNPROVED, "PP301", "batches", message=message)]
 
 
 def mismatch(failure: SparkFailure) -> Finding | None:

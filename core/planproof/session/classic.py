@@ -27,6 +27,7 @@ from planproof.session.frames import FrameSession, quoted
 from planproof.session.java import items, option, pairs
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
+from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
 from planproof.session.written import FileWriter, written
 
@@ -97,6 +98,10 @@ class ClassicSession(FrameSession):
         return getattr(self._jvm, "org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
 
     @cached_property
+    def _compares(self) -> bool:
+        return COMPARED in versions.settings_in_force(self.spark, (COMPARED,))
+
+    @cached_property
     def _writer(self) -> FileWriter:
         return FileWriter(self.spark)
 
@@ -147,7 +152,9 @@ class ClassicSession(FrameSession):
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
             python_fed = self._is_python_fed(analyzed)
-        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), python_fed, None, execution)
+            by_place = python_fed and not self._compares and BY_PLACE.search(str(analyzed.toString())) is not None
+        schema, declared = physical_schema(form), declared_schema(form)
+        return SparkPlanes(schema, None, None, declared, python_fed, None, by_place, execution)
 
     def planned(self, planes: SparkPlanes) -> SparkPlanes:
         optimized = executed = None

@@ -13,11 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.origin import AnalysisError, Origin, place
+from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.frames import FrameSession, quoted
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
-from planproof.session.settings import CLAIMING
+from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof.sql.ending import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
@@ -51,17 +52,20 @@ class ConnectSession(FrameSession):
         with _within(sql), translated(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
-        unplanned, fed = None, True
+        unplanned, fed, by_place = None, True, False
         try:
             with translated():
-                fed = bool(_PYTHON.search(frame._explain_string(extended=True)))
+                plans = str(frame._explain_string(extended=True))
+                fed = bool(_PYTHON.search(plans))
+                if BY_PLACE.search(plans):
+                    by_place = COMPARED not in versions.settings_in_force(self.spark, (COMPARED,))
         except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
             if failure.transient:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
-        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned)
+        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned, by_place)
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:

@@ -34,8 +34,10 @@ class SparkPlanes:
 
     `declared` is `analyzed` with the char and varchar lengths that Spark keeps beside its strings. `python_fed`: a
     Python function or Python data feeds the query, so that its NOT NULL flags are claims, not evidence. `unplanned`
-    says why Spark could not optimize or plan a query that it analyzed. `execution` is the session's own: the query as
-    it was analyzed, which it plans and writes without reading the text again.
+    says why Spark could not optimize or plan a query that it analyzed. `by_place`: a Python function gives Arrow
+    batches whose columns Spark takes by their places, and this version cannot be asked to compare them first.
+    `execution` is the session's own: the query as it was analyzed, which it plans and writes without reading the text
+    again.
     """
 
     analyzed: PhysicalSchema
@@ -44,6 +46,7 @@ class SparkPlanes:
     declared: PhysicalSchema | None = None
     python_fed: bool = False
     unplanned: str | None = None
+    by_place: bool = False
     execution: Any = field(default=None, compare=False, repr=False)
 
 

@@ -14,8 +14,16 @@ MANAGED_PARTITIONS = "spark.sql.hive.manageFilesourcePartitions"
 RAW_LITERALS = "spark.sql.parser.escapedStringLiterals"
 """Where it is true, a backslash in a string literal stands for itself."""
 
+COMPARED = "spark.sql.execution.arrow.pyspark.validateSchema.enabled"
+"""Where it is true, Spark compares each batch of a Python function with what it declares; older ones take the key and
+do nothing."""
+
 CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
 """What may claim NOT NULL for rows that nobody saw, in the text of a plan."""
+
+
+BY_PLACE = re.compile(r"\b(?:MapInArrow|FlatMap(?:Co)?GroupsInArrow)\b")
+"""What gives batches whose columns Spark takes by their places, in the text of a plan."""
 
 
 def conf_of(version: str, found: Mapping[str, str | None], provider: str | None) -> Conf:
