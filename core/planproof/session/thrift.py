@@ -187,7 +187,7 @@ class ThriftSession:
         cursor = self.connection.cursor()
         try:
             cursor.execute(sql)
-            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+            return _fetched(cursor) if cursor.description else []
         except (SparkFailure, AnalysisError):
             raise
         except Exception as error:
@@ -277,6 +277,14 @@ class ThriftSession:
     def stop(self) -> None:
         for connection in self._opened:
             connection.close()
+
+
+def _fetched(cursor: Any) -> list[tuple[Any, ...]]:
+    try:
+        return [tuple(row) for row in cursor.fetchall()]
+    except TypeError:
+        # Spark 3.5 announces a result for statements that have none, whose columns PyHive then misses.
+        return []
 
 
 def _quoted(name: str) -> str:
