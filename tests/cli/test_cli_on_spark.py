@@ -251,7 +251,8 @@ def test_hooks_and_grants_run_where_dbt_runs_them(project, spark, database):
     assert f"grant select on `{database}`.`granted` to `ada`" in errors["granted"]
     assert report.remarks == ("on-run-end `{{ log(1) }}` has Jinja, which only dbt renders; it is not run",)
     assert [tuple(row) for row in spark.table(f"{database}.seen").collect()] == [(7,)]
-    tables = {table.name for table in spark.catalog.listTables(database)}
+    tables = {table.name for table in spark.catalog.listTables(database) if not table.isTemporary}
+    spark.catalog.dropTempView("fed")
     assert tables == {"hooked", "seen", "late", "granted"}
 
 

@@ -24,6 +24,8 @@ NEW = "select * from shop.stg\n\nwhere at > (select max(at) from shop.log)\n"
     [
         (PLAIN, NEW, Branch.NEW_ROWS),
         (PLAIN, "select * from shop.stg\n", Branch.ALL_ROWS),
+        (f"{{{{ config(a=1) }}}}\n{PLAIN}", "\n\nselect * from shop.stg\n\n\n", Branch.ALL_ROWS),
+        (f"{{{{ config(a=1) }}}}\n{PLAIN}", NEW, Branch.NEW_ROWS),
         (ONE_LINE, "select * from shop.stg where at > (select max(at) from shop.log)", Branch.NEW_ROWS),
         (ONE_LINE, "select * from shop.stg ", Branch.ALL_ROWS),
         (OTHERWISE, "select * from shop.stg where at > '2020' ", Branch.ALL_ROWS),

@@ -101,8 +101,18 @@ def _could_write(template: str, node: ProjectNode, text: str, incremental: bool)
     try:
         for start, stop, replaced in injections(node.raw, text):
             rendering = text[:start] + replaced + text[stop:]
-            if any(Alignment(made, form).possible for form in {rendering, rendering.strip(), f"{rendering.strip()}\n"}):
+            if any(Alignment(made, form).possible for form in _around(rendering)):
                 return True
     except TooManyWays:
         return True
     return False
+
+
+def _around(rendering: str) -> Iterator[str]:
+    """The text with other blank lines before and behind it: each dbt trims them in its own way, in files too."""
+    core = rendering.strip()
+    before = rendering[: len(rendering) - len(rendering.lstrip())]
+    behind = rendering[len(rendering.rstrip()) :]
+    for first in dict.fromkeys((before, "", "\n", "\n\n")):
+        for last in dict.fromkeys((behind, "", "\n", "\n\n")):
+            yield f"{first}{core}{last}"
