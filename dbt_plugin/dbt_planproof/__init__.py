@@ -16,7 +16,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from dbt_planproof.plugin import PlanproofPlugin
-    except ImportError:
-        # An exception here would break every dbt command; a dbt without this plugin interface is left alone.
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "dbt":
+            return []
+        from dbt_planproof import absence
+
+        # Raised here it would end every dbt command, and swallowed it would be a build without a guard.
+        if not absence.switched_off():
+            absence.stand_aside([f"dbt's interface for plugins is not there: {type(error).__name__}: {error}"])
         return []
     return [PlanproofPlugin]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dbt.adapters.base.meta import available
+
 from dbt_planproof.gate import Gate
 
 
@@ -16,6 +18,11 @@ class Gated:
         super().__init__(config, *args, **kwargs)
         self.planproof = Gate(self)
 
+    @available.parse(lambda *given: "")
+    def planproof_guards(self) -> str:
+        """Nothing to print: a project whose `on-run-start` calls it does not run where this adapter is missing."""
+        return ""
+
     def pre_model_hook(self, config: Any) -> Any:
         context = super().pre_model_hook(config)  # type: ignore[misc]
         self.planproof.enter(config)
@@ -25,11 +32,11 @@ class Gated:
         self.planproof.leave()
         super().post_model_hook(config, context)  # type: ignore[misc]
 
-    def execute(self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None) -> Any:
+    def execute(self, sql: str, *more: Any, **named: Any) -> Any:
         answer = self.planproof.execute(sql)
         if answer is not None:
             return answer
-        return super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)  # type: ignore[misc]
+        return super().execute(sql, *more, **named)  # type: ignore[misc]
 
     def get_column_schema_from_query(self, sql: str) -> Any:
         # What dbt compares next, before the statement that writes arrives; where it will not like it, we say more.

@@ -15,12 +15,13 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import log, statements
+from dbt_planproof.absence import WAY_ON
 from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
 from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.renamed import with_rows
-from dbt_planproof.scope import is_reachable, is_written, stored_elsewhere, unguarded
+from dbt_planproof.scope import METHODS, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.statements import Statement
 from dbt_planproof.written import delta_model, plain_form, table_model, unterminated, view_model
 from planproof.contract import Contract, Model
@@ -86,6 +87,7 @@ class Gate:
         self.local = threading.local()
         self.lock = threading.RLock()
         self.made: list[Guard] = []
+        self.said: set[str] = set()
         self.reach = Reach(adapter)
         self.record = Record(str(getattr(adapter.config, "project_name", "")))
 
@@ -239,10 +241,12 @@ class Gate:
     # --- which statement it is --------------------------------------------------------------------------------------
 
     def _run(self, node: Any) -> Run | None:
+        if node is None:
+            raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
         if not is_written(node, _command()):
             return None
         if not is_reachable(self.reach.method):
-            self._remarked(node.name, f"dbt reaches Spark by {self.reach.method}")
+            self._say_unreachable(node.name)
             return None
         mute = self.reach.refusal()
         if mute is not None:
@@ -275,6 +279,14 @@ class Gate:
         conf = self.reach.session().conf if promises else None
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return Run(model, form, target, node.compiled_code.strip(), reason)
+
+    def _say_unreachable(self, name: str) -> None:
+        """One warning for the invocation, and a remark for each node."""
+        how = self.reach.method
+        said = f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}"
+        if self._remarked(name, f"dbt reaches Spark by {how}") and said not in self.said:
+            self.said.add(said)
+            log.warn(said)
 
     def _say_unguarded(self, name: str, reason: str) -> None:
         if self._remarked(name, reason):

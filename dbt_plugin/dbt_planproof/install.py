@@ -1,53 +1,72 @@
-"""Swaps dbt's Spark adapter for the guarded one, where the versions are ones that were tested."""
+"""Swaps dbt's Spark adapter for the guarded one, where all that the guard counts on is there."""
 
 from __future__ import annotations
 
-import os
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Any
 
-from dbt_planproof import log
+from dbt_planproof import absence, log, relied
 
-TESTED = {"dbt-core": ("1.10", "1.11"), "dbt-spark": ("1.10", "1.11")}
+TESTED = {"dbt-core": ("1.10", "1.11", "1.12"), "dbt-spark": ("1.10", "1.11")}
 """Releases (major.minor) with which the tests have passed."""
 
 _plain: list[tuple[Any, Any]] = []
 
 
-def switched_off() -> bool:
-    """True where the environment says `PLANPROOF=off` (also `0`, `false`, `no`)."""
-    return os.environ.get("PLANPROOF", "").strip().lower() in ("off", "0", "false", "no")
+def settle() -> None:
+    """Decides for this invocation: the guarded adapter, or dbt's own, and why that is said.
+
+    Raises `absence.Unguarded` where dbt would write on Spark without the guard that was asked for.
+    """
+    remove()
+    if absence.switched_off():
+        return
+    kind = profile_type()
+    if kind not in (None, "spark"):
+        if "dbt.adapters.spark" in sys.modules and _builds_on_spark(kind):
+            absence.warn(
+                f"planproof does not guard this run: it guards dbt's adapter spark, and the profile's is {kind}"
+            )
+        return
+    # A dbt that does not tell the profile's type, and has not loaded its adapter: only dbt-spark's can be guarded.
+    if kind is None and "dbt.adapters.spark" not in sys.modules and find_spec("dbt.adapters.spark") is None:
+        return
+    lacking = relied.missing()
+    if not lacking:
+        try:
+            _swap()
+        except Exception as error:
+            lacking = [f"the guarded adapter cannot be made: {type(error).__name__}: {error}"]
+    if lacking:
+        remove()
+        absence.stand_aside([*lacking, f"installed: {', '.join(_installed())}"])
+    elif beyond := untested():
+        log.warn_once(f"planproof guards this run with releases that it was not tested with: {beyond}")
 
 
 def untested() -> str | None:
-    """What is installed beyond the tested releases, as a sentence; None where all are tested."""
-    beyond = []
+    """What is installed beside the tested releases, as a text; None where all are tested."""
+    beside = []
     for package, releases in TESTED.items():
-        try:
-            found = version(package)
-        except PackageNotFoundError:
-            found = "missing"
-        if ".".join(found.split(".")[:2]) not in releases:
-            beyond.append(f"{package} {found} (tested: {', '.join(releases)})")
-    return "; ".join(beyond) or None
+        found = _version(package)
+        release = ".".join(found.split(".")[:2])
+        if release not in releases:
+            age = "newer" if _order(release) > _order(releases[-1]) else "older"
+            beside.append(f"{package} {found}, {age} than the tested {', '.join(releases)}")
+    return "; ".join(beside) or None
 
 
-def install() -> bool:
-    """Puts the guarded adapter in place; False, with one warning, where it does not fit this installation."""
-    reason = untested()
-    if reason:
-        remove()
-        log.warn_once(f"planproof does not guard this run: {reason}")
-        return False
-    import dbt.adapters.spark as spark
+def profile_type() -> str | None:
+    """The type of the profile's target (`spark`), None where dbt does not tell."""
+    try:
+        import click
 
-    if not any(plugin is spark.Plugin for plugin, _ in _plain):
-        from dbt_planproof.adapter import guarded
-
-        plain = spark.Plugin.adapter
-        spark.Plugin.adapter = guarded(plain)
-        _plain.append((spark.Plugin, plain))
-    return True
+        context = click.get_current_context(silent=True)
+        return str(context.obj["profile"].credentials.type) if context is not None else None
+    except Exception:
+        return None
 
 
 def remove() -> None:
@@ -55,3 +74,39 @@ def remove() -> None:
     while _plain:
         plugin, plain = _plain.pop()
         plugin.adapter = plain
+
+
+def _swap() -> None:
+    import dbt.adapters.spark as spark
+    from dbt.adapters.factory import FACTORY
+
+    from dbt_planproof.adapter import guarded
+
+    plain = spark.Plugin.adapter
+    spark.Plugin.adapter = guarded(plain)
+    _plain.append((spark.Plugin, plain))
+    if FACTORY.get_adapter_class_by_name("spark") is not spark.Plugin.adapter:
+        raise RuntimeError("dbt does not take the class that was put in its place")
+
+
+def _builds_on_spark(kind: str) -> bool:
+    """Whether the adapter of that type is made of dbt-spark's: its models go to a Spark, past the guard."""
+    from dbt.adapters.factory import FACTORY
+
+    plugin = FACTORY.plugins.get(kind)
+    return plugin is not None and "spark" in (plugin.dependencies or ())
+
+
+def _installed() -> list[str]:
+    return [f"{package} {_version(package)}" for package in (*TESTED, "dbt-adapters", "planproof")]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in release.split("."))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 from dbt.plugins import dbtPlugin
 
-from dbt_planproof.install import install, remove, switched_off
+from dbt_planproof import absence
 
 
 class PlanproofPlugin(dbtPlugin):
     """Set up by dbt once per invocation, after the profile is loaded and before its adapter is made."""
 
     def initialize(self) -> None:
-        # The profile has loaded its adapter by now: without dbt-spark in this process there is nothing to guard.
-        if "dbt.adapters.spark" not in sys.modules:
+        try:
+            from dbt_planproof import install
+        except Exception as error:
+            if not absence.switched_off():
+                absence.stand_aside([f"planproof's own modules cannot be loaded: {type(error).__name__}: {error}"])
             return
-        if switched_off():
-            remove()
-        else:
-            install()
+        install.settle()

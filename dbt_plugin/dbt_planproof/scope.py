@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dbt_planproof import log
+from dbt_planproof.absence import WRITES_NOTHING
 
-COMMANDS = ("run", "build", "retry", "seed", "snapshot")
 METHODS = ("session", "thrift")
 STORED = ("model", "seed", "snapshot")
 MATERIALIZATIONS = ("table", "view", "incremental")
@@ -17,15 +16,12 @@ _PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 def is_written(node: Any, command: str) -> bool:
     """Whether this invocation writes the node: clones, data tests and unit tests come through the same hook."""
-    return getattr(node, "resource_type", None) in STORED and command in COMMANDS
+    return node.resource_type in STORED and command not in WRITES_NOTHING and command != "clone"
 
 
 def is_reachable(method: str) -> bool:
-    """Whether the guard can reach Spark in the way in which dbt does; said once where it cannot."""
-    if method in METHODS:
-        return True
-    log.warn_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {method}")
-    return False
+    """Whether the guard can reach Spark in the way in which dbt does."""
+    return method in METHODS
 
 
 def unguarded(node: Any) -> str | None:

@@ -59,19 +59,6 @@ def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:
     (dbt.root / "models/wrong.sql").unlink()
 
 
-def test_untested_versions_are_not_patched(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dbt.adapters.spark as plain
-
-    from dbt_planproof import install
-
-    dbt.write(MODELS)
-    monkeypatch.setattr(install, "TESTED", {"dbt-core": ("1.10", "1.11"), "dbt-spark": ("0.1",)})
-    assert dbt.run("run", "--select", "first").success
-    assert "planproof does not guard this run: dbt-spark" in dbt.log
-    assert not hasattr(plain.Plugin.adapter, "planproof_gated")
-    assert not (dbt.root / "target/planproof/report.json").exists()
-
-
 def test_the_switch_leaves_dbt_as_it_is(dbt: Any) -> None:
     import dbt.adapters.spark as plain
 

@@ -1,0 +1,95 @@
+"""What happens where planproof cannot guard an invocation of dbt: it is never silent.
+
+A command that writes stops before it writes anything; any other one goes on, with a warning. With `on_unguarded: pass`
+in the project a command that writes goes on, too. This module counts on as little of dbt as it can, for it speaks where
+something of dbt is not as expected.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+WRITES_NOTHING = frozenset(
+    (
+        *("clean", "compile", "debug", "deps", "docs", "freshness", "generate", "init", "list", "ls", "parse", "serve"),
+        *("show", "source", "system", "test"),
+    )
+)
+"""Commands of dbt that write no model. What is not named here may write one: a command that a later dbt brings."""
+
+WAY_ON = (
+    "To go on without a guard: PLANPROOF=off in the environment, or in dbt_project.yml "
+    "`vars: {planproof: {on_unguarded: pass}}`"
+)
+
+
+class Unguarded(RuntimeError):
+    """The invocation would write, and planproof cannot guard it. dbt ends the command with this message."""
+
+
+def switched_off() -> bool:
+    """True where the environment says `PLANPROOF=off` (also `0`, `false`, `no`)."""
+    return os.environ.get("PLANPROOF", "").strip().lower() in ("off", "0", "false", "no")
+
+
+def stand_aside(reasons: Iterable[str]) -> None:
+    """Says why there is no guard. Raises `Unguarded` where the command may write, unless the project lets that pass."""
+    lines = "\n".join(f"  - {reason}" for reason in reasons)
+    if command() in WRITES_NOTHING or passes():
+        warn(f"planproof does not guard this run:\n{lines}")
+        return
+    raise Unguarded(f"planproof cannot guard this run, and stops it before anything is written:\n{lines}\n{WAY_ON}")
+
+
+def command() -> str:
+    """The command of this invocation, an empty text where dbt does not tell."""
+    return str(_flag("WHICH") or "")
+
+
+def passes() -> bool:
+    """Whether `--vars` or dbt_project.yml say `planproof: {on_unguarded: pass}`.
+
+    The file is read as it stands, for dbt hands out its variables later: a value that Jinja makes counts as unsaid."""
+    given = _setting(_flag("VARS"))
+    if given is None:
+        given = _setting(_project().get("vars"))
+    return given == "pass"
+
+
+def warn(message: str) -> None:
+    """A warning in dbt's log; on stderr where dbt's log cannot be reached."""
+    try:
+        from dbt_planproof import log
+
+        log.warn(message)
+    except Exception:
+        print(message, file=sys.stderr)
+
+
+def _setting(variables: Any) -> Any:
+    own = variables.get("planproof") if isinstance(variables, dict) else None
+    return own.get("on_unguarded") if isinstance(own, dict) else None
+
+
+def _flag(name: str) -> Any:
+    try:
+        from dbt.flags import get_flags
+
+        return getattr(get_flags(), name, None)
+    except Exception:
+        return None
+
+
+def _project() -> dict[str, Any]:
+    try:
+        import yaml
+
+        text = Path(_flag("PROJECT_DIR") or ".", "dbt_project.yml").read_text("utf-8")
+        form = yaml.safe_load(text)
+    except Exception:
+        return {}
+    return form if isinstance(form, dict) else {}

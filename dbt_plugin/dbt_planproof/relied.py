@@ -1,0 +1,276 @@
+"""All that the guard counts on in dbt, in one table, and whether this dbt has it.
+
+`RELIANCES` is looked at once per invocation, before anything runs, whatever the version. Each entry can say what it is,
+why the guard needs it, and what was found in its place.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Reliance(Protocol):
+    """One thing that the guard counts on; `str()` names it."""
+
+    why: str
+
+    def lacks(self) -> str | None:
+        """What was found in its place, None where it is there."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A class or function of dbt's, with attributes that it must have."""
+
+    module: str
+    name: str
+    why: str
+    attributes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}" + "".join(f", its {attribute}" for attribute in self.attributes)
+
+    def lacks(self) -> str | None:
+        found = _named(self.module, self.name)
+        if found is None:
+            return "nothing of that name"
+        missing = [attribute for attribute in self.attributes if not _has(found, attribute)]
+        return f"no {', no '.join(missing)}" if missing else None
+
+
+@dataclass(frozen=True)
+class Takes:
+    """A method of a class, and the parameters that it is called with, in their order; others must have defaults."""
+
+    module: str
+    owner: str
+    method: str
+    parameters: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.owner}.{self.method}({', '.join(self.parameters)})"
+
+    def lacks(self) -> str | None:
+        found = getattr(_named(self.module, self.owner), self.method, None)
+        if not callable(found):
+            return "no such method"
+        given = [p for p in inspect.signature(found).parameters.values() if p.name not in ("self", "cls")]
+        named = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        in_order = tuple(p.name for p in named[: len(self.parameters)]) == self.parameters
+        needless = all(p.default is not p.empty for p in named[len(self.parameters) :])
+        return None if in_order and needless else f"({', '.join(map(str, given))})"
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A class of dbt's whose own methods call these methods of the adapter."""
+
+    module: str
+    owner: str
+    names: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.owner} calls {' and '.join(self.names)}"
+
+    def lacks(self) -> str | None:
+        owner = _named(self.module, self.owner)
+        codes = [f.__code__ for f in vars(owner).values() if inspect.isfunction(f)] if owner is not None else []
+        missing = [name for name in self.names if not any(name in code.co_names for code in codes)]
+        return f"no call of {', '.join(missing)}" if missing else None
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A macro of a package that dbt brings along, and pieces of its text; spaces do not count."""
+
+    package: str
+    name: str
+    pieces: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return f"the macro {self.package}.{self.name}"
+
+    def lacks(self) -> str | None:
+        text = _macro(self.package, self.name)
+        if text is None:
+            return "no such macro"
+        missing = [piece for piece in self.pieces if "".join(piece.split()) not in "".join(text.split())]
+        return "a text without `" + "` and `".join(missing) + "`" if missing else None
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """The place where dbt takes the adapter's class from."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return "dbt.adapters.factory.FACTORY makes adapters of the class dbt.adapters.spark.Plugin.adapter"
+
+    def lacks(self) -> str | None:
+        factory, plugin = _named("dbt.adapters.factory", "FACTORY"), _named("dbt.adapters.spark", "Plugin")
+        if plugin is None or not isinstance(getattr(plugin, "adapter", None), type):
+            return "no class there"
+        if factory.get_adapter_class_by_name("spark") is not plugin.adapter:
+            return "another class"
+        made = factory.adapters.get("spark")
+        # An adapter that is there before plugins are set up is not of the guarded class.
+        return "an adapter that was made before plugins are set up" if made and not _is_gated(made) else None
+
+
+_SPARK, _IMPL = "dbt.adapters.spark", "SparkAdapter"
+_NODES, _FLAGS = "dbt.contracts.graph.nodes", "dbt.flags"
+_CONFIG = "dbt.artifacts.resources.v1.model"
+_STATEMENT = "it is read to tell what is written"
+_NODE = (
+    *("name", "unique_id", "resource_type", "language", "schema", "alias", "compiled_code", "config", "columns"),
+    *("constraints", "original_file_path", "to_dict"),
+)
+
+RELIANCES: tuple[Reliance, ...] = (
+    Name("dbt.plugins", "dbtPlugin", "by it the guard gets in", ("initialize",)),
+    Name("dbt_common.exceptions", "DbtRuntimeError", "a model that is stopped fails with it"),
+    Name("dbt_common.events.functions", "fire_event", "messages go to dbt's log"),
+    Name("dbt_common.events.types", "Note", "messages go to dbt's log"),
+    Name("dbt_common.events.base_types", "EventLevel", "messages go to dbt's log", ("DEBUG", "INFO", "WARN")),
+    Name("dbt_common.clients.agate_helper", "empty_table", "dbt gets it as the rows of a statement that was gated"),
+    Name(
+        "dbt.adapters.contracts.connection",
+        "AdapterResponse",
+        "dbt gets it as the answer to a statement that was gated",
+        ("_message", "rows_affected"),
+    ),
+    Name(_FLAGS, "get_flags", "it says which command runs", ("WHICH",)),
+    Swapped("the guarded class stands there"),
+    Takes(_SPARK, _IMPL, "pre_model_hook", ("config",), "it says that a node begins"),
+    Takes(_SPARK, _IMPL, "post_model_hook", ("config", "context"), "it says that a node has ended"),
+    Takes(_SPARK, _IMPL, "execute", ("sql", "auto_begin", "fetch", "limit"), "every statement passes it"),
+    Takes(_SPARK, _IMPL, "drop_relation", ("relation",), "the drop before a CREATE TABLE is put off"),
+    Takes(_SPARK, _IMPL, "rename_relation", ("from_relation", "to_relation"), "a drop that was put off goes first"),
+    Takes(_SPARK, _IMPL, "get_column_schema_from_query", ("sql",), "dbt compares a contract's columns by it"),
+    Takes(_SPARK, _IMPL, "get_columns_in_relation", ("relation",), "dbt names an insert's columns by it"),
+    Takes(_SPARK, _IMPL, "get_relation", ("database", "schema", "identifier"), "it says what a model replaces"),
+    Takes(_SPARK, _IMPL, "cache_dropped", ("relation",), "dbt hears by it of a relation that was replaced"),
+    Takes(_SPARK, _IMPL, "cleanup_connections", (), "the report is written when dbt is done"),
+    Takes("dbt.adapters.spark.relation", "SparkRelation", "create_from", ("quoting", "relation_config"), "names"),
+    Name(
+        "dbt.adapters.spark.relation",
+        "SparkRelation",
+        "it says in what format a table is",
+        ("schema", "identifier", "is_table", "is_view", "is_delta", "is_iceberg", "is_hudi", "information"),
+    ),
+    Name(
+        "dbt.adapters.spark.connections",
+        "SparkCredentials",
+        "it says how Spark is reached",
+        ("method", "server_side_parameters"),
+    ),
+    Calls("dbt.task.run", "ModelRunner", ("pre_model_hook", "post_model_hook"), "they say when a model runs"),
+    Name(_NODES, "ModelNode", "it says what a model is", _NODE),
+    Name(
+        _CONFIG,
+        "ModelConfig",
+        "it says how a model is written",
+        ("materialized", "meta", "contract", "full_refresh", "get"),
+    ),
+    Macro("dbt", "statement", ("adapter.execute(compiled_code",), "every statement passes adapter.execute"),
+    Macro(
+        "dbt_spark",
+        "materialization_table_spark",
+        ("adapter.drop_relation(", "statement('main'", "create_table_as(False, target_relation, compiled_code"),
+        "the drop is put off, and what follows it is gated",
+    ),
+    Macro(
+        "dbt_spark",
+        "materialization_incremental_spark",
+        (
+            *("adapter.drop_relation(", "create_table_as(False, target_relation, compiled_code"),
+            *("create_table_as(True, tmp_relation, compiled_code", "dbt_spark_get_incremental_sql("),
+        ),
+        "a delta is a view, and an insert from it",
+    ),
+    Macro("dbt_spark", "materialization_view_spark", ("create_or_replace_view()",), "a view is one statement"),
+    Macro("dbt", "create_or_replace_view", ("get_create_view_as_sql(", "statement('main')"), "a view is one statement"),
+    Macro(
+        "dbt_spark",
+        "spark__create_table_as",
+        ("create table {{ relation }}", "as {{ compiled_code }}", "create_temporary_view(relation, compiled_code)"),
+        _STATEMENT,
+    ),
+    Macro("dbt_spark", "spark__create_view_as", ("create or replace view {{ relation }}", "as {{ sql }}"), _STATEMENT),
+    Macro(
+        "dbt_spark",
+        "spark__create_temporary_view",
+        ("create or replace temporary view {{ relation }} as {{ compiled_code }}",),
+        _STATEMENT,
+    ),
+    Macro(
+        "dbt_spark",
+        "get_insert_into_sql",
+        ("insert into table {{ target_relation }} select {{dest_cols_csv}} from {{ source_relation }}",),
+        _STATEMENT,
+    ),
+    Macro(
+        "dbt_spark",
+        "get_insert_overwrite_sql",
+        ("insert overwrite table {{ target_relation }}", "select {{dest_cols_csv}} from {{ source_relation }}"),
+        _STATEMENT,
+    ),
+)
+
+
+def missing() -> list[str]:
+    """What of the table this dbt lacks, a line each; none where the guard can stand."""
+    return [line for reliance in RELIANCES for line in _line(reliance)]
+
+
+def _line(reliance: Reliance) -> Iterator[str]:
+    try:
+        found = reliance.lacks()
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+    if found is not None:
+        yield f"{reliance} ({reliance.why}); found: {found}"
+
+
+def _named(module: str, name: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+def _has(found: Any, attribute: str) -> bool:
+    """Whether a class has the attribute or the dataclass's field; of the flags, whether they have it now."""
+    if not isinstance(found, type):
+        return getattr(found(), attribute, None) is not None
+    if is_dataclass(found) and any(f.name == attribute for f in fields(found)):
+        return True
+    return hasattr(found, attribute)
+
+
+def _is_gated(adapter: Any) -> bool:
+    return bool(getattr(adapter, "planproof_gated", False))
+
+
+def _macro(package: str, name: str) -> str | None:
+    """A macro's text in the folder from which dbt reads that package."""
+    root = Path(_named("dbt.adapters.factory", "FACTORY").packages[package])
+    kind, _, rest = name.partition("_")
+    if kind == "materialization":
+        what, adapter = rest.rsplit("_", 1)
+        head = rf"materialization\s+{what}\s*,\s*adapter\s*=\s*'{adapter}'"
+    else:
+        kind, head = "macro", rf"macro\s+{re.escape(name)}\s*\("
+    block = re.compile(rf"\{{%-?\s*{head}.*?\{{%-?\s*end{kind}\b", re.S)
+    texts = (path.read_text("utf-8") for path in sorted(root.glob("macros/**/*.sql")))
+    return next((found.group() for text in texts if (found := block.search(text))), None)
