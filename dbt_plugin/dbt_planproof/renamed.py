@@ -10,11 +10,11 @@ from typing import Any
 
 from dbt_planproof.reach import Reach
 from dbt_planproof.scope import is_reachable
-from dbt_planproof.statements import Statement
 from planproof.origin import AnalysisError
 from planproof.publish.names import PREFIX, literal, quoted
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decoded
+from planproof.sql.heads import Statement
 
 
 def with_rows(adapter: Any, reach: Reach, statement: Statement, sql: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dbt_planproof.statements import Statement
 from planproof.contract import Model
+from planproof.sql.heads import Statement
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""

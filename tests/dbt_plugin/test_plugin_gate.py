@@ -30,9 +30,9 @@ class Broken:
 
 @pytest.fixture
 def defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dbt_planproof.gate
+    import dbt_planproof.questions
 
-    monkeypatch.setattr(dbt_planproof.gate, "make_guard", Broken)
+    monkeypatch.setattr(dbt_planproof.questions, "make_guard", Broken)
 
 
 def publish_once(dbt: Any, settings: str = "{}") -> None:
@@ -88,7 +88,7 @@ def test_a_table_that_dbt_does_not_know_is_not_replaced(dbt: Any) -> None:
 
 
 def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
-    from dbt_planproof.gate import _may_pass
+    from dbt_planproof.questions import _may_pass
     from planproof.contract import Model
     from planproof.report.model import Report
     from planproof.settings import Settings
@@ -467,9 +467,9 @@ def test_what_was_published_although_it_is_violated_is_said() -> None:
 
 
 def test_a_delta_may_begin_with_a_comment_and_end_with_a_semicolon() -> None:
-    from dbt_planproof.statements import read
     from dbt_planproof.written import delta_model
     from planproof import Model
+    from planproof.sql.heads import read_head as read
 
     delta = read("create or replace temporary view t__dbt_tmp as\n-- a; b\nselect 1 as id; -- the end")
     insert = read("insert into table s.t\nselect `id` from t__dbt_tmp")

@@ -19,10 +19,10 @@ Node = TypeVar("Node", bound=q.Node)
 class Cursor:
     """A place in one text's tokens. `kind` is the kind of the token at hand, `i` its index."""
 
-    def __init__(self, text: str, conf: Conf) -> None:
+    def __init__(self, text: str, conf: Conf, as_far: bool = False) -> None:
         # Spark reads double quotes as identifiers only while ANSI mode is on too.
         quoted = conf.double_quoted_identifiers and conf.ansi
-        tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark)
+        tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark, as_far=as_far)
         self.lacks = lacking(conf.spark)
         self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
         self.text, self.conf = text, conf

@@ -81,11 +81,30 @@ class Tokens:
     stops: list[int]
 
 
-def tokenize(text: str, *, double_quoted_identifiers: bool = False, spark: str = SPARKS[-1]) -> Tokens:
-    """The tokens of `text` in a version of Spark. Raises `AnalysisError` for what its lexer has no token for."""
-    kinds: list[str] = []
-    starts: list[int] = []
-    stops: list[int] = []
+def tokenize(
+    text: str, *, double_quoted_identifiers: bool = False, spark: str = SPARKS[-1], as_far: bool = False
+) -> Tokens:
+    """The tokens of `text` in a version of Spark. Raises `AnalysisError` or `Unknown` for what its lexer cannot read.
+
+    With `as_far` the tokens end there instead: the EOFs then stand where the text cannot be read on.
+    """
+    tokens = Tokens([], [], [])
+    end = len(text)
+    try:
+        _read(text, tokens, double_quoted_identifiers, spark)
+    except (AnalysisError, Unknown):
+        if not as_far:
+            raise
+        end = tokens.stops[-1] if tokens.stops else 0
+    # More than one, so that a look ahead needs no bounds.
+    tokens.kinds.extend(("EOF",) * AHEAD)
+    tokens.starts.extend((end,) * AHEAD)
+    tokens.stops.extend((end,) * AHEAD)
+    return tokens
+
+
+def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str) -> None:
+    kinds, starts, stops = tokens.kinds, tokens.starts, tokens.stops
     match, at, size = _lexer(spark).match, 0, len(text)
     known = keywords(spark)
     while at < size:
@@ -113,11 +132,6 @@ def tokenize(text: str, *, double_quoted_identifiers: bool = False, spark: str =
         starts.append(at)
         stops.append(stop)
         at = stop
-    # More than one, so that a look ahead needs no bounds.
-    kinds.extend(("EOF",) * AHEAD)
-    starts.extend((size,) * AHEAD)
-    stops.extend((size,) * AHEAD)
-    return Tokens(kinds, starts, stops)
 
 
 def _other(group: str, text: str, at: int, stop: int, double_quoted_identifiers: bool) -> str:

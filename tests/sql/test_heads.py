@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("dbt")
-
-from dbt_planproof.statements import Statement, read
+from planproof.sql.heads import Query, Statement, names_in
+from planproof.sql.heads import read_head as read
 
 
 def test_a_table_with_every_clause() -> None:
@@ -139,3 +138,56 @@ def test_a_merge_that_stores_all_of_its_source() -> None:
     gone = MERGE.format(on="", columns="*", more="when not matched by source then delete")
     first = MERGE.format(on="\n when matched and DBT_INTERNAL_SOURCE.gone then delete", columns="*", more="")
     assert [read(text).kind for text in (some, gone, first)] == ["other"] * 3
+
+
+def test_a_query_that_the_lexer_cannot_read_still_has_a_head() -> None:
+    found = read("create table s.t as select '${hiveconf:a}', $tag$x$tag$ as b")
+    assert (found.kind, found.query) == ("table", "select '${hiveconf:a}', $tag$x$tag$ as b")
+    assert read("merge into s.t as DBT_INTERNAL_DEST using x as DBT_INTERNAL_SOURCE on true $x$").kind == "other"
+
+
+MODEL = Query("-- all\nselect id, 'a (select 1) b' as s from t;")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "within"),
+    [
+        ("select id, 'a (select 1) b' as s from t", True, True),
+        ("select  id,'a (select 1) b' as s\nfrom t -- the end\n;", True, True),
+        ("select id, s from (\n-- all\nselect id, 'a (select 1) b' as s from t\n) as model_subq", False, True),
+        ("with m as (select id, 'a (select 1) b' as s from t) select * from m", False, True),
+        ("insert into x select id, 'a (select 1) b' as s from t", False, True),
+        ("select id, 'a (select 1) b' as s from t where id > 1", False, False),
+        ("select id, 'a (select 1) b' as s from t2", False, False),
+        ("select '(select id, ''a (select 1) b'' as s from t)'", False, False),
+        ("select 1 -- (select id, 'a (select 1) b' as s from t)", False, False),
+    ],
+)
+def test_a_query_is_found_where_it_is_a_query(text: str, whole: bool, within: bool) -> None:
+    assert MODEL.is_all_of(text) is whole
+    assert MODEL.stands_in(text) is within
+
+
+def test_a_short_query_is_not_found_inside_of_another() -> None:
+    """By its text alone `select 1` stands in both, and in the literal of the last."""
+    query = Query("select 1")
+    assert not query.stands_in("select 1 as id")
+    assert not query.stands_in("select 10")
+    assert not query.stands_in("select 'select 1' as id")
+    assert query.stands_in("select * from (select 1)")
+    assert not Query("").stands_in("select 1")
+
+
+def test_a_query_that_ends_with_a_semicolon_stands_in_parentheses() -> None:
+    assert Query("select 1;").stands_in("select * from (\nselect 1;\n) as t where false limit 0")
+
+
+def test_names_are_read_without_literals_and_comments() -> None:
+    assert names_in("INSERT into `a``b`.C select 'd' -- e") == {"insert", "into", "a`b", ".", "c", "select", "'d'"}
+
+
+def test_a_query_beyond_the_lexer_is_compared_by_words() -> None:
+    query = Query("select $tag$ a ) b $tag$ as x")
+    assert query.is_all_of("select  $tag$ a ) b $tag$ as x")
+    assert query.stands_in("select x from (\n select $tag$ a ) b $tag$ as x\n ) as model_subq")
+    assert not query.stands_in("select $tag$ a ) c $tag$ as x")

@@ -1,0 +1,303 @@
+"""The heads of statements that write a relation: which relation, by which clauses, and where the query begins.
+
+A head is read by the grammar's own rules; the query behind it is not read, so that it may be anything that Spark takes.
+What has another shape than the ones below is `other`: it is never guessed at. Grammar: SqlBaseParser.g4
+(createTableHeader, createTableClauses, insertInto, createView, mergeIntoTable, and the ALTER TABLE rules).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.origin import AnalysisError, Unknown
+from planproof.sql.datatypes import TypeGrammar
+from planproof.sql.tokens import NUMBERS, tokenize
+
+_READS = frozenset(("SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "SET", "USE"))
+_ABOUT = frozenset(("GRANT", "REVOKE", "COMMENT", "ANALYZE", "REFRESH"))
+_ALL_ROWS = ["WHEN", "MATCHED", "THEN", "UPDATE", "SET", "*", "WHEN", "NOT", "MATCHED", "THEN", "INSERT", "*"]
+_DEFAULT = Conf()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement. `kind`: table, view, temp_view, insert, merge (which stores every row of its source as it is),
+    add_columns, retype_column, constrain, rename, read, about (no row changes) or other.
+
+    `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
+    values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite,
+    source, to. The columns that are added stand in `columns`, name and type.
+    """
+
+    kind: str
+    relation: tuple[str, ...] = ()
+    query: str = ""
+    clauses: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_head(sql: str) -> Statement:
+    """The statement that `sql` is; `other` where its shape is not one of those.
+
+    >>> read_head("create table s.t using parquet as select 1 as a").query
+    'select 1 as a'
+    """
+    head = _Head(sql.strip(), _DEFAULT, as_far=True)
+    try:
+        return head.statement()
+    except (AnalysisError, Unknown):
+        return Statement("other")
+
+
+class _Head(TypeGrammar):
+    """A cursor over a statement's head. Every step that does not fit raises."""
+
+    def statement(self) -> Statement:
+        if self.kind in _READS:
+            return Statement("read")
+        if self.kind in _ABOUT:
+            return Statement("about")
+        for words, rule in _RULES:
+            if self.skip_all(*words):
+                return rule(self)
+        self.fail()
+
+    def table(self) -> Statement:
+        relation = self.parts()
+        clauses: dict[str, Any] = {}
+        while not self.skip("AS"):
+            key, value = self.clause()
+            if key in clauses:
+                self.fail()
+            clauses[key] = value
+        return Statement("table", relation, self.rest(), clauses)
+
+    def clause(self) -> tuple[str, Any]:
+        if self.skip("USING"):
+            return "using", ".".join(self.parts())
+        if self.skip("OPTIONS"):
+            return "options", self.pairs()
+        if self.skip("TBLPROPERTIES"):
+            return "tblproperties", self.pairs()
+        if self.skip_all("PARTITIONED", "BY"):
+            return "partition_by", self.names()
+        if self.skip_all("CLUSTERED", "BY"):
+            names = self.names()
+            self.take("INTO")
+            buckets = self.token()
+            self.take("INTEGER_VALUE")
+            self.take("BUCKETS")
+            return "clustered_by", (names, int(buckets))
+        word = self.kind.lower()
+        if not (self.skip("LOCATION") or self.skip("COMMENT")):
+            self.fail()
+        return word, self.string()
+
+    def view(self) -> Statement:
+        return self.view_of("view")
+
+    def temporary_view(self) -> Statement:
+        return self.view_of("temp_view")
+
+    def view_of(self, kind: str) -> Statement:
+        relation = self.parts()
+        clauses: dict[str, Any] = {}
+        if self.kind == "(":
+            clauses["columns"] = self.commented()
+        while not self.skip("AS"):
+            if self.skip("COMMENT"):
+                clauses["comment"] = self.string()
+            else:
+                self.take("TBLPROPERTIES")
+                clauses["tblproperties"] = self.pairs()
+        return Statement(kind, relation, self.rest(), clauses)
+
+    def insert_into(self) -> Statement:
+        return self.insert(False)
+
+    def insert_overwrite(self) -> Statement:
+        return self.insert(True)
+
+    def insert(self, overwrite: bool) -> Statement:
+        relation = self.parts()
+        clauses: dict[str, Any] = {"overwrite": overwrite}
+        if self.skip("PARTITION"):
+            clauses["partition_by"] = self.names()
+        if self.kind != "SELECT":
+            self.fail()
+        return Statement("insert", relation, self.rest(), clauses)
+
+    def merge(self) -> Statement:
+        relation = self.parts()
+        self.word("AS", "DBT_INTERNAL_DEST", "USING")
+        source = self.parts()
+        self.word("AS", "DBT_INTERNAL_SOURCE", "ON")
+        self.end_of_text()
+        kinds = [kind for kind in self.kinds[self.i :] if kind not in ("EOF", ";")]
+        if kinds[-len(_ALL_ROWS) :] != _ALL_ROWS or "MATCHED" in kinds[: -len(_ALL_ROWS)]:
+            self.fail()
+        return Statement("merge", relation, "", {"source": source})
+
+    def alter(self) -> Statement:
+        relation = self.parts()
+        if self.skip_all("ADD", "COLUMNS"):
+            return Statement("add_columns", relation, self.rest(), {"columns": self.typed()})
+        if self.skip_all("ADD", "CONSTRAINT"):
+            return Statement("constrain", relation, self.rest())
+        if self.skip_all("RENAME", "TO"):
+            return Statement("rename", relation, "", {"to": self.parts()})
+        if self.skip_all("CHANGE", "COLUMN"):
+            self.identifier()
+            self.word("SET", "NOT", "NULL")
+            return Statement("constrain", relation)
+        self.word("ALTER", "COLUMN")
+        self.identifier()
+        self.take("TYPE")
+        return Statement("retype_column", relation, self.rest())
+
+    def word(self, *words: str) -> None:
+        """Steps over these words, keywords or not."""
+        for word in words:
+            if self.token().upper() != word:
+                self.fail()
+            self.advance()
+
+    def rest(self) -> str:
+        """What follows as it is written: a query may begin with a comment, and end with a semicolon."""
+        text = self.text[self.stop :].lstrip()
+        if not text or self.kind == ";":
+            self.fail()
+        return text
+
+    def closed(self) -> None:
+        """The statement ends here, or after a semicolon."""
+        self.end_of_text()
+        self.skip(";")
+        if self.kind != "EOF":
+            self.fail()
+
+    def end_of_text(self) -> None:
+        """The lexer could read all of the text."""
+        if self.starts[-1] != len(self.text):
+            self.fail()
+
+    def parts(self) -> tuple[str, ...]:
+        found = [str(self.identifier().this)]
+        while self.skip("."):
+            found.append(str(self.identifier().this))
+        return tuple(found)
+
+    def names(self) -> tuple[str, ...]:
+        """`(a, b)`: plain names only; a type or a transform is another shape."""
+        return tuple(str(name.this) for name in self.identifier_list())
+
+    def pairs(self) -> dict[str, str]:
+        """`('key' = 'value', a.b "value")`."""
+        self.take("(")
+        found: dict[str, str] = {}
+        while True:
+            key = self.string() if self.kind == "STRING_LITERAL" else ".".join(self.parts())
+            self.skip("=")
+            found[key] = self.value_of_property()
+            if not self.skip(","):
+                self.take(")")
+                return found
+
+    def value_of_property(self) -> str:
+        if self.kind == "STRING_LITERAL":
+            return self.string()
+        kind, text = self.kind, self.token()
+        if kind not in NUMBERS and kind not in ("TRUE", "FALSE"):
+            self.fail()
+        self.advance()
+        return text if kind in NUMBERS else text.lower()
+
+    def commented(self) -> tuple[tuple[str, str | None], ...]:
+        """``(`a` comment 'text', b)``: a view's columns with their comments."""
+        self.take("(")
+        found: list[tuple[str, str | None]] = []
+        while True:
+            column = str(self.identifier().this)
+            found.append((column, self.string() if self.skip("COMMENT") else None))
+            if not self.skip(","):
+                self.take(")")
+                return tuple(found)
+
+    def typed(self) -> tuple[tuple[str, str], ...]:
+        """``a int, `b` struct<x:int,y:int>``, in parentheses or not, up to the end; types as they are written."""
+        grouped = self.skip("(")
+        found: list[tuple[str, str]] = []
+        while True:
+            column = str(self.identifier().this)
+            found.append((column, str(self.data_type().this)))
+            if not self.skip(","):
+                break
+        if grouped:
+            self.take(")")
+        self.closed()
+        return tuple(found)
+
+
+_RULES: tuple[tuple[tuple[str, ...], Callable[[_Head], Statement]], ...] = (
+    (("CREATE", "TABLE"), _Head.table),
+    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), _Head.temporary_view),
+    (("CREATE", "OR", "REPLACE", "VIEW"), _Head.view),
+    (("INSERT", "INTO", "TABLE"), _Head.insert_into),
+    (("INSERT", "OVERWRITE", "TABLE"), _Head.insert_overwrite),
+    (("MERGE", "INTO"), _Head.merge),
+    (("ALTER", "TABLE"), _Head.alter),
+)
+
+
+class Query:
+    """A query's text, to be found again in the statements that carry it.
+
+    Tokens are compared: spaces and comments, around the query or between its words, do not count.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip().removesuffix(";").rstrip()
+        self.words = _words(self.text)
+        while self.words and self.words[-1] == ";":
+            self.words.pop()
+
+    def is_all_of(self, text: str) -> bool:
+        """Whether the text is this query, and nothing else."""
+        return self._places(_words(text), whole=True)
+
+    def stands_in(self, text: str) -> bool:
+        """Whether this query stands in the text as a query of its own: in parentheses, or up to the text's end."""
+        return self._places(_words(text), whole=False)
+
+    def _places(self, words: list[str], whole: bool) -> bool:
+        while words and words[-1] == ";":
+            words.pop()
+        size = len(self.words)
+        if whole or not size:
+            return bool(size) and words == self.words
+        first = self.words[0]
+        for at, word in enumerate(words):
+            if word != first or words[at : at + size] != self.words:
+                continue
+            after = next((i for i in range(at + size, len(words)) if words[i] != ";"), len(words))
+            grouped = at > 0 and words[at - 1] == "(" and words[after : after + 1] == [")"]
+            if grouped or after == len(words):
+                return True
+        return False
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The words and quoted names of a text, in lower case and without their quotes; none of what stands in literals."""
+    return frozenset(word.strip("`").replace("``", "`").lower() for word in _words(text))
+
+
+def _words(text: str) -> list[str]:
+    """The text of each token; of what the lexer cannot read, the rest of the text as one."""
+    text = text.strip()
+    tokens = tokenize(text, as_far=True)
+    last = tokens.kinds.index("EOF")
+    words = [text[start:stop] for start, stop in zip(tokens.starts[:last], tokens.stops[:last])]
+    rest = text[tokens.starts[last] :].strip() if tokens.starts[last] != len(text) else ""
+    return [*words, *rest.split()]

@@ -1,0 +1,181 @@
+"""What the gate asks the guard of a node that dbt runs, and what an answer means for that node."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt_planproof import log
+from dbt_planproof.absence import command
+from dbt_planproof.message import changes, failure, remarks, suggestions
+from dbt_planproof.reach import Reach
+from dbt_planproof.record import Record
+from dbt_planproof.states import Event, Run, Seen
+from dbt_planproof.written import unterminated
+from planproof.contract import Contract, Model
+from planproof.project.compiled import relocate
+from planproof.report.model import Finding, Report, Verdict
+
+if TYPE_CHECKING:
+    from planproof.guard import Guard
+    from planproof.session.protocol import Session
+
+
+class Stopped(DbtRuntimeError):
+    """planproof did not publish the node: dbt fails it with this message and skips its children."""
+
+
+class Questions:
+    """Asks the guard for one dbt invocation, and records its reports. dbt's threads share it."""
+
+    def __init__(self, adapter: Any, reach: Reach) -> None:
+        self.adapter, self.reach = adapter, reach
+        self.local = threading.local()
+        self.lock = threading.RLock()
+        self.made: list[Guard] = []
+        self.record = Record(str(getattr(adapter.config, "project_name", "")))
+
+    def forget(self, sql: str) -> None:
+        """A hook or a macro may write to a published table: what was proved of it no longer counts."""
+        if self.made:
+            self.made[0].memory.forget(sql)
+
+    def check(self, run: Run, sql: str) -> None:
+        """The planes before a run. Raises `Stopped` where the contract is broken for every possible data."""
+        run.seen = Seen.PLANES
+        report = self._checked(run, sql)
+        model = run.model
+        violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
+        if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
+            self._stop(run, replace(report, outcome="rejected") if violated else report)
+
+    def _checked(self, run: Run, sql: str) -> Report:
+        # The publish that follows says what could be rewritten.
+        model = replace(run.model, sql=unterminated(sql), settings=replace(run.model.settings, rewrite="off"))
+        report = self._asked(run, model, lambda guard: guard.check(model))
+        run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
+        return report
+
+    def weigh(self, run: Run, source: str) -> None:
+        """The rows that a merge stores as they are, counted against the contract before any of them is stored."""
+        model, contract = run.model, run.model.contract
+        if contract is None or run.distance is not None or run.seen is Seen.NOTHING:
+            return
+        # A key into the table itself may find what is stored there already.
+        inner = [c for c in contract.constraints if c.kind != "foreign_key"]
+        terms = Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
+        report = self._asked(run, model, lambda guard: guard.audit(source, terms, model.settings))
+        report = replace(report, model=model.name, details={**report.details, "altered": bool(run.changes)})
+        if model.settings.fail_on != "never" and report.of(Verdict.VIOLATED):
+            self._stop(run, replace(report, outcome="rejected"))
+
+    def audit(self, run: Run) -> None:
+        """What dbt wrote itself against its contract: said, and too late to stop it."""
+        model, contract = run.model, run.model.contract
+        assert contract is not None
+        report = self._asked(run, model, lambda guard: guard.audit(model.name, contract, model.settings))
+        if report.outcome == "failed":
+            return
+        self._recorded(report)
+        for line in remarks(report):
+            log.warn(line)
+
+    def publish(self, run: Run, model: Model) -> Report | None:
+        """The report of a model that was published; None where planproof itself failed, and the model lets that pass.
+        Raises `Stopped` where it was not published."""
+        known = _known_to_dbt(run, model)
+        analyzed = run.analyzed if model.sql == unterminated(run.compiled) else None
+        if analyzed is not None:
+            run.seen = Seen.PLANES  # The bare query is what is published, with its places.
+        report = self._asked(run, model, lambda guard: guard.publish(model, over=known, analyzed=analyzed))
+        if _is_ours(report) and _may_pass(report, model):
+            log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
+            return None
+        if report.outcome != "published":
+            self._stop(run, report)
+        self._recorded(report)
+        for line in remarks(report):
+            log.warn(line)
+        for line in [*changes(report), *suggestions(report)]:
+            log.info(line)
+        return report
+
+    def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report:
+        """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
+        try:
+            report = question(self.guard())
+        except Exception as error:  # Whatever it is, it is ours, and must not look like the model's fault.
+            said = f"internal error in planproof: {type(error).__name__}: {error}"
+            finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
+            details = {"traceback": traceback.format_exc()}
+            report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=details)
+        if "traceback" in report.details:
+            log.debug(f"internal error in planproof\n{report.details['traceback']}")
+        details = {
+            **report.details,
+            "unique_id": model.unique_id,
+            "name": run.node["name"],
+            "file": model.file,
+            "materialized": run.model.materialized,
+            "fail_on": model.settings.fail_on,
+            "contract": model.contract is not None,
+        }
+        placed = relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
+        unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
+        if run.seen is Seen.COLUMNS and unplaced:
+            run.seen = Seen.PLANES
+            self._checked(run, run.compiled)
+        # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
+        findings = tuple(replace(f, origin=f.origin or run.places.get(f.field or "")) for f in placed.findings)
+        return replace(placed, findings=findings)
+
+    def _stop(self, run: Run, report: Report) -> None:
+        run.to(Event.STOPPED)
+        raise Stopped(failure(report, run.node["name"], self._recorded(report)))
+
+    def _recorded(self, report: Report) -> Path:
+        target = Path(self.adapter.config.project_target_path)
+        return self.record.add(report, target, command())
+
+    def guard(self) -> Guard:
+        if self.reach.is_shared:
+            with self.lock:
+                if not self.made:
+                    self.made.append(make_guard(self.reach.session()))
+                return self.made[0]
+        # A connection to a Thrift server is its thread's own, and lives as long as its node.
+        session, found = self.reach.session(), getattr(self.local, "guard", None)
+        if found is None or found.session is not session:
+            found = self.local.guard = make_guard(session)
+        return found
+
+
+def make_guard(session: Session) -> Guard:
+    """One guard per invocation: it remembers what it proved of each relation."""
+    from planproof.guard import Guard
+
+    return Guard(session)
+
+
+def _is_ours(report: Report) -> bool:
+    return any(f.code == "PP901" and f.verdict is not Verdict.WARNING for f in report.findings)
+
+
+def _known_to_dbt(run: Run, model: Model) -> tuple[str, ...] | None:
+    """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none."""
+    if run.deferred or run.delta is not None:
+        return None
+    return ("view",) if model.materialized == "view" else ()
+
+
+def _may_pass(report: Report, model: Model) -> bool:
+    """Whether dbt may run the statement itself. Once a delta's publish has begun, it could add its rows twice; and what
+    is half way is for `recover`, which would put the table that it knows in the place of dbt's."""
+    began = model.materialized == "incremental" and bool(report.strategy)
+    return model.settings.on_internal_error == "pass" and not began and not report.details.get("unsettled")
