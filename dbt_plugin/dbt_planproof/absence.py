@@ -57,7 +57,7 @@ def passes() -> bool:
     given = _setting(_flag("VARS"))
     if given is None:
         given = _setting(_project().get("vars"))
-    return given == "pass"
+    return bool(given == "pass")
 
 
 def warn(message: str) -> None:
@@ -77,9 +77,9 @@ def _setting(variables: Any) -> Any:
 
 def _flag(name: str) -> Any:
     try:
-        from dbt.flags import get_flags
+        from dbt_planproof.dbts import flags
 
-        return getattr(get_flags(), name, None)
+        return getattr(flags(), name, None)
     except Exception:
         return None
 

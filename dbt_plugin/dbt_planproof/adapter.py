@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from dbt.adapters.base.meta import available
 
+from dbt_planproof.dbts import Adapter
 from dbt_planproof.gate import Gate
 
 
@@ -15,8 +16,8 @@ class Gated:
     planproof_gated = True
 
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(config, *args, **kwargs)
-        self.planproof = Gate(self)
+        super().__init__(config, *args, **kwargs)  # type: ignore[call-arg]
+        self.planproof = Gate(cast(Adapter, self))
 
     @available.parse(lambda *given: "")
     def planproof_guards(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dbt_planproof.dbts import Column
 from planproof.contract import Contract, Model
 from planproof.invariants import contract as terms
 from planproof.invariants import sink
@@ -13,7 +14,7 @@ from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import TypeSyntaxError, parse_type, without_lengths
 
 
-def fits(model: Model, columns: Iterable[Any]) -> bool:
+def fits(model: Model, columns: Iterable[Column]) -> bool:
     """Whether dbt's columns (name and type as Spark prints it) are those that the contract promises.
 
     False where that cannot be told from them; it says nothing of nulls.
@@ -25,7 +26,7 @@ def fits(model: Model, columns: Iterable[Any]) -> bool:
     return not any(f.verdict is Verdict.VIOLATED for f in [*found, *sink.check(schema)])
 
 
-def equal(contract: Contract, columns: Iterable[Any]) -> bool:
+def equal(contract: Contract, columns: Iterable[Column]) -> bool:
     """Whether dbt's columns are the promised ones by place, name and type: what it would find the contract to have."""
     promised = contract.schema.as_nullable()
     return _schema(columns) == PhysicalSchema(
@@ -56,7 +57,7 @@ def _written(column: Mapping[str, Any]) -> str:
     return f"`{column['name']}`" if column.get("quote") else str(column["name"])
 
 
-def _schema(columns: Iterable[Any]) -> PhysicalSchema | None:
+def _schema(columns: Iterable[Column]) -> PhysicalSchema | None:
     """Columns as dbt prints them; None where a type cannot be read."""
     try:
         return PhysicalSchema(tuple(PhysicalField(c.name, parse_type(c.dtype), True) for c in columns))

@@ -15,6 +15,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_planproof import log
 from dbt_planproof.absence import WAY_ON, command
 from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
+from dbt_planproof.dbts import Adapter, Column, Node, Relation, flags
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
@@ -37,7 +38,7 @@ _INSERTS = ("insert", "merge")
 class Gate:
     """Gates the models of one dbt invocation; the threads of dbt share it."""
 
-    def __init__(self, adapter: Any) -> None:
+    def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.local = threading.local()
         self.said: set[str] = set()
@@ -49,7 +50,8 @@ class Gate:
 
     def enter(self, config: Any) -> None:
         """A node begins on this thread. Raises `Stopped` where its planproof settings or contract cannot be read."""
-        self.local.run, node = None, getattr(config, "model", None)
+        self.local.run = None
+        node: Node | None = getattr(config, "model", None)
         try:
             self.local.run = self._run(node)
         except ProjectError as error:
@@ -57,7 +59,7 @@ class Gate:
         except Exception as error:
             log.debug(f"internal error in planproof\n{traceback.format_exc()}")
             said = f"internal error in planproof: {type(error).__name__}: {error}"
-            if not _passes_ours(node):
+            if node is None or not _passes_ours(node):
                 raise Stopped(said) from error
             log.warn(f"{node.name}: {said}; dbt runs this model as if planproof were absent")
 
@@ -76,7 +78,7 @@ class Gate:
         if audited and run.model.contract is not None:
             self.questions.audit(run)
 
-    def defer_drop(self, relation: Any) -> bool:
+    def defer_drop(self, relation: Relation) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
         run = self._open()
         if run is None or _names(relation) != run.target:
@@ -92,7 +94,7 @@ class Gate:
         while run is not None and run.held:
             self.adapter.execute_now(run.held.pop(0)[0])
 
-    def with_held(self, relation: Any, columns: list[Any]) -> list[Any]:
+    def with_held(self, relation: Relation, columns: list[Column]) -> list[Column]:
         """A relation's columns as dbt expects them after the schema changes that are still held."""
         run = self._open()
         if run is None or not run.held or _names(relation) != run.target:
@@ -107,7 +109,7 @@ class Gate:
             *(c for c in columns if c.name.lower() in last),
         ]
 
-    def check_contract(self, sql: str, columns: Sequence[Any] = ()) -> None:
+    def check_contract(self, sql: str, columns: Sequence[Column] = ()) -> None:
         """Raises `Stopped` where the contract is broken for every possible data. `columns` are what dbt found the query
         to have."""
         run = self._open()
@@ -119,7 +121,7 @@ class Gate:
         else:
             self.questions.check(run, run.compiled)
 
-    def columns(self, sql: str) -> list[Any] | None:
+    def columns(self, sql: str) -> list[Column] | None:
         """A query's columns, where nobody needs to ask Spark for them once more: those of a model that has what its
         contract promises, and of the promise, with which dbt compares them. None for any other query."""
         run = self._open()
@@ -211,7 +213,7 @@ class Gate:
 
     # --- which statement it is --------------------------------------------------------------------------------------
 
-    def _run(self, node: Any) -> Run | None:
+    def _run(self, node: Node | None) -> Run | None:
         if node is None:
             raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
         if not is_written(node, command()):
@@ -241,13 +243,13 @@ class Gate:
             log.warn(f"planproof does not check {node.name}: {error}")
             return None
 
-    def _begun(self, node: Any, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
+    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
         form = node.to_dict()
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
-        return Run(model, form, target, node.compiled_code.strip(), reason, distance)
+        return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
 
     def _say_unreachable(self, name: str) -> None:
         """One warning for the invocation, and a remark for each node."""
@@ -266,11 +268,9 @@ class Gate:
         target = Path(self.adapter.config.project_target_path)
         return self.record.remark(f"{name} was not guarded: {reason}", target, command())
 
-    def _is_full_refresh(self, node: Any) -> bool:
-        from dbt.flags import get_flags
-
+    def _is_full_refresh(self, node: Node) -> bool:
         own = node.config.full_refresh
-        return bool(getattr(get_flags(), "FULL_REFRESH", False) if own is None else own)
+        return bool(getattr(flags(), "FULL_REFRESH", False) if own is None else own)
 
     def _open(self) -> Run | None:
         run: Run | None = getattr(self.local, "run", None)
@@ -307,7 +307,7 @@ class Gate:
             self.questions.forget(sql)
 
 
-def _passes_ours(node: Any) -> bool:
+def _passes_ours(node: Node) -> bool:
     """What the node says of errors of planproof's own. Its other settings, which may be what fails, are not read."""
     own = (node.config.meta or {}).get("planproof")
     return isinstance(own, dict) and own.get("on_internal_error") == "pass"
@@ -321,7 +321,7 @@ def _writes(run: Run, sql: str) -> bool:
     return run.delta is not None and run.delta.relation[-1].lower() in named and not named.isdisjoint(_INSERTS)
 
 
-def _names(relation: Any) -> tuple[str, str]:
+def _names(relation: Relation) -> tuple[str, str]:
     return str(relation.schema).lower(), str(relation.identifier).lower()
 
 
@@ -332,4 +332,4 @@ def _parts(statement: Statement) -> tuple[str, ...]:
 def _answer(rows: int | None = None) -> tuple[AdapterResponse, Any]:
     from dbt_common.clients.agate_helper import empty_table
 
-    return AdapterResponse(_message="OK", rows_affected=rows), empty_table()
+    return AdapterResponse(_message="OK", rows_affected=rows), empty_table()  # type: ignore[no-untyped-call]

@@ -24,7 +24,7 @@ def settle() -> None:
     if absence.switched_off():
         return
     kind = profile_type()
-    if kind not in (None, "spark"):
+    if kind is not None and kind != "spark":
         if "dbt.adapters.spark" in sys.modules and _builds_on_spark(kind):
             absence.warn(
                 f"planproof does not guard this run: it guards dbt's adapter spark, and the profile's is {kind}"

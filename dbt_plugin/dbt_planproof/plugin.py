@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.plugins import dbtPlugin
+from dbt.plugins import dbtPlugin  # type: ignore[attr-defined]
 
 from dbt_planproof import absence
 

@@ -23,6 +23,7 @@ from planproof.project.compiled import relocate
 from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
+    from dbt_planproof.dbts import Adapter
     from planproof.guard import Guard
     from planproof.session.protocol import Session
 
@@ -34,7 +35,7 @@ class Stopped(DbtRuntimeError):
 class Questions:
     """Asks the guard for one dbt invocation, and records its reports. dbt's threads share it."""
 
-    def __init__(self, adapter: Any, reach: Reach) -> None:
+    def __init__(self, adapter: Adapter, reach: Reach) -> None:
         self.adapter, self.reach = adapter, reach
         self.local = threading.local()
         self.lock = threading.RLock()
@@ -113,11 +114,11 @@ class Questions:
         except Exception as error:  # Whatever it is, it is ours, and must not look like the model's fault.
             said = f"internal error in planproof: {type(error).__name__}: {error}"
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
-            details = {"traceback": traceback.format_exc()}
-            report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=details)
+            ours = {"traceback": traceback.format_exc()}
+            report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=ours)
         if "traceback" in report.details:
             log.debug(f"internal error in planproof\n{report.details['traceback']}")
-        details = {
+        details: dict[str, Any] = {
             **report.details,
             "unique_id": model.unique_id,
             "name": run.node["name"],

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import planproof.session
 from planproof.origin import AnalysisError
@@ -16,6 +16,7 @@ from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local, store_of
 
 if TYPE_CHECKING:
+    from dbt_planproof.dbts import Adapter, Node, Relation
     from planproof.session.classic import ClassicSession
     from planproof.session.connect import ConnectSession
     from planproof.session.thrift import ThriftSession
@@ -30,7 +31,7 @@ class Reach:
     """One for each dbt invocation. dbt's threads share the session of `method: session`; over Thrift every thread has a
     connection, and so a session, of its own."""
 
-    def __init__(self, adapter: Any) -> None:
+    def __init__(self, adapter: Adapter) -> None:
         self.adapter, self.local = adapter, threading.local()
         self.lock = threading.Lock()
         self.shared: dict[str, str | None] = {}
@@ -89,7 +90,7 @@ class Reach:
         current = self.session().namespace[0]
         return None if current == OWN_CATALOG else f"its catalog is {current}, not {OWN_CATALOG}"
 
-    def distance(self, node: Any, existing: Any) -> str | None:
+    def distance(self, node: Node, existing: Relation | None) -> str | None:
         """Why the node's files are out of reach, None where they are not.
 
         Staged files are read and moved from this machine. That this can be done with what Spark, beyond this process,
@@ -102,9 +103,9 @@ class Reach:
             roots = [database_root(session, (node.schema,))]
         except Refused as refusal:
             return str(refusal)
-        location = _LOCATION.search(getattr(existing, "information", None) or "")
+        location = _LOCATION.search(existing.information or "") if existing is not None and existing.is_table else None
         roots += [root for root in (node.config.get("location_root"),) if root]
-        roots += [parent(decoded(location[1]))] if location and existing.is_table else []
+        roots += [parent(decoded(location[1]))] if location else []
         return next((why for root in roots if (why := self._distance(session, root))), None)
 
     def _distance(self, session: Session, root: str) -> str | None:

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 class Reliance(Protocol):
     """One thing that the guard counts on; `str()` names it."""
 
-    why: str
+    @property
+    def why(self) -> str: ...
 
     def lacks(self) -> str | None:
         """What was found in its place, None where it is there."""

@@ -6,8 +6,7 @@ that lie in a version directory: the table would read as empty.
 
 from __future__ import annotations
 
-from typing import Any
-
+from dbt_planproof.dbts import Adapter
 from dbt_planproof.reach import Reach
 from dbt_planproof.scope import is_reachable
 from planproof.origin import AnalysisError
@@ -17,7 +16,7 @@ from planproof.session.store import decoded
 from planproof.sql.heads import Statement
 
 
-def with_rows(adapter: Any, reach: Reach, statement: Statement, sql: str) -> bool:
+def with_rows(adapter: Adapter, reach: Reach, statement: Statement, sql: str) -> bool:
     """Runs a rename, and has the table point at its files again. False, and nothing is done, where it needs no help."""
     old, new = statement.relation, statement.clauses["to"]
     if not is_reachable(reach.method) or reach.refusal() is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from dbt_planproof.absence import WRITES_NOTHING
+from dbt_planproof.dbts import Node, Relation
 
 METHODS = ("session", "thrift")
 STORED = ("model", "seed", "snapshot")
@@ -14,7 +14,7 @@ STRATEGIES = ("append", "insert_overwrite", "microbatch")
 _PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 
-def is_written(node: Any, command: str) -> bool:
+def is_written(node: Node, command: str) -> bool:
     """Whether this invocation writes the node: clones, data tests and unit tests come through the same hook."""
     return node.resource_type in STORED and command not in WRITES_NOTHING and command != "clone"
 
@@ -24,7 +24,7 @@ def is_reachable(method: str) -> bool:
     return method in METHODS
 
 
-def unguarded(node: Any) -> str | None:
+def unguarded(node: Node) -> str | None:
     """Why dbt writes this node itself, None where the guard does."""
     config = node.config
     if node.resource_type != "model":
@@ -42,7 +42,7 @@ def unguarded(node: Any) -> str | None:
     return None
 
 
-def stored_elsewhere(existing: Any, node: Any, full_refresh: bool) -> str | None:
+def stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) -> str | None:
     """Why only dbt's own way serves the table that exists: its format keeps a log, or rows are added to one that is not
     Spark's Parquet (a Hive table, say)."""
     if existing is None:

@@ -11,6 +11,7 @@ from planproof.origin import Origin
 from planproof.sql.heads import Query, Statement
 
 if TYPE_CHECKING:
+    from dbt_planproof.dbts import Column, Relation
     from planproof.session.protocol import SparkPlanes
 
 
@@ -96,12 +97,12 @@ class Run:
     distance: str | None = None
     state: State = State.WAITING
     seen: Seen = Seen.NOTHING
-    deferred: list[Any] = field(default_factory=list)
+    deferred: list[Relation] = field(default_factory=list)
     held: list[tuple[str, Statement]] = field(default_factory=list)
     changes: list[Statement] = field(default_factory=list)
     delta: Statement | None = None
     places: dict[str, Origin] = field(default_factory=dict)
-    promised: list[Any] | None = None
+    promised: list[Column] | None = None
     analyzed: SparkPlanes | None = None
 
     def __post_init__(self) -> None:

@@ -248,7 +248,7 @@ def test_broken_models_fail_with_the_old_tables_in_place(dbt: Any) -> None:
 )
 def test_the_message_says_what_is_broken_and_where(dbt: Any, name: str, words: tuple[str, ...]) -> None:
     message = dbt.results[name]["message"]
-    for word in ("planproof stopped", "nothing was published", "next (", "report.json", *words):
+    for word in ("planproof stopped", "Nothing was published", "next (", "report.json", *words):
         assert word in message
     assert len(message.splitlines()) <= 24
     assert message.splitlines()[1].strip() in dbt.log

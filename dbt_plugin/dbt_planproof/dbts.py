@@ -1,0 +1,94 @@
+"""The few things of dbt that the plugin calls, as protocols: `relied.py` looks whether this dbt has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Relation(Protocol):
+    """A relation as dbt-spark knows it. `information` is what DESCRIBE TABLE EXTENDED says."""
+
+    database: Any
+    schema: Any
+    identifier: Any
+    is_table: bool
+    is_delta: bool | None
+    is_iceberg: bool | None
+    is_hudi: bool | None
+    information: str | None
+
+
+class Column(Protocol):
+    """A column as dbt knows it; `dtype` is its type as Spark prints it."""
+
+    @property
+    def name(self) -> str: ...
+
+    dtype: str
+
+
+class Credentials(Protocol):
+    """A target of the profile; `method` is a text, or an enum whose value is one."""
+
+    method: Any
+    server_side_parameters: Mapping[str, str]
+
+
+class Project(Protocol):
+    """dbt's configuration of an invocation."""
+
+    project_name: str
+    project_root: str
+    project_target_path: str
+    credentials: Credentials
+
+
+class NodeConfig(Protocol):
+    """A node's configuration; `get` knows the adapter's own keys, too."""
+
+    materialized: str
+    meta: Mapping[str, Any] | None
+    contract: Any
+    full_refresh: bool | None
+
+    def get(self, key: str) -> Any: ...
+
+
+class Node(Protocol):
+    """A node that runs."""
+
+    name: str
+    resource_type: Any
+    language: str
+    schema: str
+    compiled_code: str | None
+    config: NodeConfig
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Adapter(Protocol):
+    """The guarded adapter, as the gate calls it."""
+
+    config: Project
+    connections: Any
+    Relation: Any
+    Column: Any
+
+    def get_relation(self, database: Any, schema: Any, identifier: Any) -> Relation | None: ...
+
+    def cache_dropped(self, relation: Relation) -> Any: ...
+
+    def drop_now(self, relation: Relation) -> None:
+        """dbt's own drop, for one that was deferred."""
+
+    def execute_now(self, sql: str) -> None:
+        """dbt's own way to run a statement, for one that was held."""
+
+
+def flags() -> Any:
+    """The flags of this invocation."""
+    from dbt.flags import get_flags
+
+    return get_flags()  # type: ignore[no-untyped-call]
