@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from planproof.quoting import backticked
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.types import DataType, parse_type
 
@@ -53,7 +54,7 @@ def split_name(name: str) -> tuple[str, ...]:
 
 def joined(parts: Iterable[str]) -> str:
     """The dotted name of these parts; a part that holds a dot or a backtick is quoted. The inverse of `split_name`."""
-    return ".".join("`" + p.replace("`", "``") + "`" if "." in p or "`" in p else p for p in parts)
+    return ".".join(backticked(p) if "." in p or "`" in p else p for p in parts)
 
 
 @dataclass(slots=True)

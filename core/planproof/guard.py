@@ -24,13 +24,14 @@ from planproof.publish.incremental import Delta, overflowed
 from planproof.publish.journal import publishes
 from planproof.publish.materialization import Job, Materialization
 from planproof.publish.memory import Memory
-from planproof.publish.names import Names, Refused, quoted
+from planproof.publish.names import Names, Refused
 from planproof.publish.publication import Publication, database_root
 from planproof.publish.recover import locked, recover, recover_table, roots
 from planproof.publish.stored import audit_stored
 from planproof.publish.strategies import STRATEGIES, settle
 from planproof.publish.table import Table
 from planproof.publish.view import View
+from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable

@@ -26,7 +26,7 @@ from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import model_of
-from planproof.publish.names import quoted as quoted_name
+from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
 from planproof.sql.heads import Statement, names_in, read_head
 
@@ -100,7 +100,7 @@ class Gate:
         if run is None or not run.held or _names(relation) != run.target:
             return columns
         added = [c for _, statement in run.held for c in statement.clauses.get("columns", ())]
-        stored = self.questions.guard().session.table(quoted_name(run.target))
+        stored = self.questions.guard().session.table(quoted(run.target))
         last = {name.lower() for name in (stored.partition_by if stored else ())}
         new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
         return [
@@ -207,7 +207,7 @@ class Gate:
             if statement.kind in _HELD:
                 run.changes.append(statement)
             if statement.kind == "merge":
-                self.questions.weigh(run, quoted_name(statement.clauses["source"]))
+                self.questions.weigh(run, quoted(statement.clauses["source"]))
         self.let_through()
         self._forget(statement, sql)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.contract import Model
+from planproof.quoting import backticked
 from planproof.sql.heads import Statement
 
 Setting = Callable[[str], "str | None"]
@@ -25,8 +26,8 @@ def delta_model(model: Model, statement: Statement, delta: Statement) -> Model |
     overwrite = bool(statement.clauses["overwrite"])
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
         return None
-    view = delta.relation[-1].replace("`", "``")
-    return replace(model, sql=f"with `{view}` as (\n{unterminated(delta.query)}\n)\n{statement.query}")
+    view = backticked(delta.relation[-1])
+    return replace(model, sql=f"with {view} as (\n{unterminated(delta.query)}\n)\n{statement.query}")
 
 
 def table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:

@@ -13,11 +13,12 @@ from planproof.catalog import split_name
 from planproof.contract import Model
 from planproof.publish import stage
 from planproof.publish.examine import Examined
-from planproof.publish.names import Names, quoted
+from planproof.publish.names import Names
 from planproof.publish.publication import Publication, database_root, publication
 from planproof.publish.recover import recover
 from planproof.publish.strategies import STRATEGIES
 from planproof.publish.strategies.view import statement_of
+from planproof.quoting import quoted
 from planproof.session.store import store_of
 
 Rows = list[tuple[Any, ...]]

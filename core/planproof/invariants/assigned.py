@@ -13,7 +13,7 @@ from typing import NamedTuple
 from planproof.claims.model import Path, dotted
 from planproof.hazards.loss import loss
 from planproof.hazards.positions import swapped
-from planproof.invariants.counting import quoted
+from planproof.quoting import backticked
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import (
@@ -77,7 +77,7 @@ def _order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iter
 
 def _column(table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool) -> Iterator[Assignment]:
     wanted, given = without_lengths(stored.type), without_lengths(produced.type)
-    yield from _place(_Place((stored.name,), table, ansi_policy), wanted, given, quoted(stored.name))
+    yield from _place(_Place((stored.name,), table, ansi_policy), wanted, given, backticked(stored.name))
 
 
 class _Place(NamedTuple):
@@ -119,7 +119,7 @@ def _struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[A
     said = at.said(wanted, given)
     for name, field in held.items():
         if name in made:
-            inner = value if value == _NOWHERE else f"{value}.{quoted(made[name].name)}"
+            inner = value if value == _NOWHERE else f"{value}.{backticked(made[name].name)}"
             yield from _place(at.below(field.name), field.type, made[name].type, inner)
         elif at.ansi_policy:
             path, message = at.below(field.name).name, f"{said}, which has the field {field.name}: Spark refuses it"

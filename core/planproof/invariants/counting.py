@@ -11,6 +11,7 @@ from planproof.claims.paths import Place, find, places
 from planproof.contract import Contract
 from planproof.invariants.contract import counted_length, counted_nulls
 from planproof.origin import AnalysisError
+from planproof.quoting import backticked
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session
@@ -25,11 +26,6 @@ class Term:
 
     path: Path
     longer_than: int | None = None
-
-
-def quoted(name: str) -> str:
-    """One identifier in backticks."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def terms_of(contract: Contract) -> list[Term]:
@@ -58,7 +54,7 @@ def _top(schema: PhysicalSchema, term: Term) -> str:
     leaf: _Leaf = _is_null if term.longer_than is None else partial(_is_longer, length=term.longer_than)
     for f in schema:
         if f.name == term.path[0]:
-            return _at(quoted(f.name), f.type, term.path[1:], leaf, 0)
+            return _at(backticked(f.name), f.type, term.path[1:], leaf, 0)
     raise KeyError(f"no column {term.path[0]} in {schema}")
 
 
@@ -80,7 +76,7 @@ def _at(value: str, t: DataType, rest: Path, leaf: _Leaf, depth: int) -> str:
         inner = next((f for f in t.fields if f.name == name), None)
         if inner is None:
             raise KeyError(f"no field {name} in {t.simple}")
-        counted = _at(f"{value}.{quoted(name)}", inner.type, below, leaf, depth)
+        counted = _at(f"{value}.{backticked(name)}", inner.type, below, leaf, depth)
         return f"CASE WHEN {value} IS NULL THEN 0L ELSE {counted} END"
     if isinstance(t, Array) and name == "element":
         return _summed(value, t.element, below, leaf, depth)
@@ -157,8 +153,8 @@ def _decided(finding: Finding, term: Term, facts: Facts) -> Finding:
 
 def unique_query(source: str, columns: Sequence[str]) -> str:
     """Counts the keys that stand on more than one row. A key with a null is equal to no other (SQL's UNIQUE)."""
-    names = ", ".join(quoted(c) for c in columns)
-    full = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
+    names = ", ".join(backticked(c) for c in columns)
+    full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
     return (
         f"SELECT count(*) FROM (SELECT {names} FROM {source} AS counted WHERE {full} "
         f"GROUP BY {names} HAVING count(*) > 1) AS repeated"
@@ -178,6 +174,6 @@ def foreign_key_query(source: str, columns: Sequence[str], target: str, target_c
     """Counts the rows whose key, without a null in it, is not in the target. `target` stands in FROM."""
     if len(columns) != len(target_columns) or not columns:
         raise AnalysisError("FOREIGN_KEY", f"{len(columns)} columns refer to {len(target_columns)} columns")
-    same = " AND ".join(f"ours.{quoted(a)} = theirs.{quoted(b)}" for a, b in zip(columns, target_columns))
-    full = " AND ".join(f"ours.{quoted(a)} IS NOT NULL" for a in columns)
+    same = " AND ".join(f"ours.{backticked(a)} = theirs.{backticked(b)}" for a, b in zip(columns, target_columns))
+    full = " AND ".join(f"ours.{backticked(a)} IS NOT NULL" for a in columns)
     return f"SELECT count(*) FROM {source} AS ours LEFT ANTI JOIN {target} AS theirs ON {same} WHERE {full}"

@@ -22,6 +22,7 @@ from planproof.functions.nested import Application, Carried, Given, Level, ListC
 from planproof.optimizer import laws
 from planproof.optimizer.render import AFTER_ITEM, Edit, span_of
 from planproof.plan.nodes import Plan
+from planproof.quoting import backticked
 from planproof.sql.splice import splice
 from planproof.types import BOOLEAN, INT, STRING
 
@@ -74,7 +75,7 @@ def _renamed(expr: Expr, name: str, found: Mapping[Span, str], text: str) -> Map
     if span is None or not AFTER_ITEM.match(text, span[1]):
         said = "a column that a Python function feeds has no name of its own; give it an alias"
         raise CannotLower("PP220", said, next(iter(found)))
-    alias = f" AS {_quoted(name)}"
+    alias = f" AS {backticked(name)}"
     return {span: found[span] + alias} if span in found else {(span[1], span[1]): alias}
 
 
@@ -93,10 +94,6 @@ def _below(expr: Expr) -> Expr:
     while span_of(expr) is None and len(expr.children) == 1:
         (expr,) = expr.children
     return expr
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _lambda_of(call: Call) -> Lambda | None:
@@ -175,7 +172,7 @@ class _Writer:
         if isinstance(expr, Cast) and not expr.written:
             return self.written(expr.child, swap)
         if isinstance(expr, Variable):
-            return _quoted(expr.name)
+            return backticked(expr.name)
         if isinstance(expr, Literal):
             return _constant(expr)
         raise CannotLower("PP220", f"planproof does not know the text of a {type(expr).__name__}", None)
@@ -327,11 +324,11 @@ class _Root:
         (source,) = _lists_of(call)
         if names and not isinstance(source, (Column, GetField, GetFieldOfElements)):
             return None
-        return ".".join([self._plain(source), *map(_quoted, names)])
+        return ".".join([self._plain(source), *map(backticked, names)])
 
     def _plain(self, expr: Expr) -> str:
         if isinstance(expr, Variable):
-            return _quoted(expr.name)
+            return backticked(expr.name)
         return self.writer.written(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
 
     def _shape(self, path: Path, carried: list[Given], body: _Body) -> Given:
@@ -369,7 +366,7 @@ class _Root:
         shown = z
         index = function.parameters[1:] if name != "zip_with" else ()
         if index and _uses(index[0], function.body, found.body):
-            shown = f"({z}, {_quoted(index[0].name)})"
+            shown = f"({z}, {backticked(index[0].name)})"
         if name == "filter":
             kept = f"filter({source}, {shown} -> {body})"
             element = parts.of(0)
@@ -449,5 +446,5 @@ def _uses(variable: Variable, expr: Expr, body: _Body) -> bool:
 
 
 def _parameters(function: Lambda) -> str:
-    names = [_quoted(p.name) for p in function.parameters]
+    names = [backticked(p.name) for p in function.parameters]
     return names[0] if len(names) == 1 else f"({', '.join(names)})"

@@ -30,6 +30,7 @@ from planproof.expr.nodes import Span
 from planproof.functions.signature import Category
 from planproof.plan.nodes import Aggregate, Plan
 from planproof.plan.rewrite import changed
+from planproof.quoting import backticked
 from planproof.types import BOOLEAN, INT
 
 Edit = tuple[int, int, str]
@@ -89,7 +90,7 @@ def _aliases(plan: Plan) -> dict[int, str]:
         taken = Counter(c.name.lower() for c in (*node.child.output, *node.output))
         aliases = (i for i in node.items if isinstance(i, Alias) and i.explicit and taken[i.name.lower()] == 1)
         aliases = (a for a in aliases if a.name.lower() not in variables)
-        found.update((a.id, _quoted(a.name)) for a in aliases)
+        found.update((a.id, backticked(a.name)) for a in aliases)
     return found
 
 
@@ -103,7 +104,7 @@ def _named(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> lis
         return changes
     if span is None or not AFTER_ITEM.match(text, span[1]):
         raise CannotRender(f"the column {item.name} would change its name")
-    alias = f" AS {_quoted(item.name)}"
+    alias = f" AS {backticked(item.name)}"
     *rest, (start, stop, replacement) = changes
     if stop == span[1]:
         return [*rest, (start, stop, replacement + alias)]
@@ -193,7 +194,7 @@ class _Writer:
         if isinstance(expr, Call):
             return self._call(expr)
         if isinstance(expr, (GetField, GetFieldOfElements)):
-            return f"{self.write(expr.child, tight=True)}.{_quoted(expr.name)}"
+            return f"{self.write(expr.child, tight=True)}.{backticked(expr.name)}"
         if isinstance(expr, Cast) and not expr.written:
             return self.write(expr.child, tight)
         raise CannotRender(f"no text for {type(expr).__name__}")
@@ -237,10 +238,6 @@ class _Writer:
             number += 1
         self.names[variable.id] = f"{variable.name}{number}"
         return self.names[variable.id]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _literal(literal: Literal) -> str:

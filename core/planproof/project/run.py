@@ -16,6 +16,7 @@ from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
+from planproof.quoting import backticked
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 
@@ -279,7 +280,7 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
         return model
     from planproof.sql.ending import unterminated
 
-    columns = ", ".join(map(_quoted, wanted))
+    columns = ", ".join(map(backticked, wanted))
     return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")
 
 
@@ -329,11 +330,7 @@ def _left(session: Session, name: str) -> dict[str, Any]:
             return {"previous": False}
         if stored.kind != "table":
             return {"previous": True}
-        rows = session.rows(f"select count(*) from {'.'.join(map(_quoted, split_name(name)))}")
+        rows = session.rows(f"select count(*) from {'.'.join(map(backticked, split_name(name)))}")
         return {"previous": True, "previous_rows": int(rows[0][0])}
     except (AnalysisError, SparkFailure):
         return {}
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

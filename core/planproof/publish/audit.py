@@ -21,9 +21,9 @@ from planproof.publish.draft import Draft
 from planproof.publish.entered import trusted
 from planproof.publish.examine import Examined, judge, judge_loosened
 from planproof.publish.materialization import Job
-from planproof.publish.names import quoted
 from planproof.publish.publication import Publication
 from planproof.publish.stage import describe, query
+from planproof.quoting import quoted
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable

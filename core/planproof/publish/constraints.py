@@ -9,7 +9,7 @@ from planproof.catalog import split_name
 from planproof.contract import Constraint, Model
 from planproof.invariants import counting
 from planproof.origin import AnalysisError
-from planproof.publish.names import quoted
+from planproof.quoting import quoted
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
 

@@ -16,9 +16,10 @@ from planproof.publish import stage
 from planproof.publish.audit import audit_files
 from planproof.publish.evolution import Evolution, evolution
 from planproof.publish.materialization import Job
-from planproof.publish.names import Refused, quoted
+from planproof.publish.names import Refused
 from planproof.publish.publication import Publication, publication
 from planproof.publish.table import plain, refuse_foreign
+from planproof.quoting import quoted
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable

@@ -15,7 +15,7 @@ from planproof.claims.model import dotted
 from planproof.conf import Conf
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job
-from planproof.publish.names import quoted
+from planproof.quoting import quoted
 from planproof.report.model import Verdict
 from planproof.schema import LogicalSchema
 from planproof.session.protocol import Session, StoredTable

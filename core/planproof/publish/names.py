@@ -27,15 +27,6 @@ class Refused(Exception):
         self.transient = transient
 
 
-def quoted(parts: Sequence[str]) -> str:
-    """Name parts for Spark, each in backticks.
-
-    >>> quoted(("shop", "odd`name"))
-    '`shop`.`odd``name`'
-    """
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
-
-
 def literal(text: str) -> str:
     """A Spark string literal.
 

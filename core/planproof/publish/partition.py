@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from planproof.publish.journal import PartitionSwap
-from planproof.publish.names import Refused, literal, quoted
+from planproof.publish.names import Refused, literal
+from planproof.quoting import quoted
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.settings import RAW_LITERALS
 from planproof.session.store import decoded, local

@@ -20,13 +20,13 @@ from planproof.publish.names import (
     literal,
     mark_of,
     parent,
-    quoted,
     slug,
     version,
     versions,
     within,
 )
 from planproof.publish.owner import Owner
+from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of

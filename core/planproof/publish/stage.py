@@ -7,8 +7,9 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.publish.examine import Examined
-from planproof.publish.names import literal, quoted
+from planproof.publish.names import literal
 from planproof.publish.publication import Publication, column_list
+from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, StoredTable
 from planproof.sql.ending import unterminated

@@ -14,8 +14,8 @@ from planproof.origin import AnalysisError
 from planproof.publish.audit import count, read_files, read_paths, with_content
 from planproof.publish.constraints import broken
 from planproof.publish.draft import Draft
-from planproof.publish.names import quoted
 from planproof.publish.partition import places
+from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable

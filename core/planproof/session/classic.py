@@ -18,12 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from planproof.catalog import split_name
 from planproof.conf import Conf
 from planproof.origin import AnalysisError
+from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session import versions
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
-from planproof.session.frames import FrameSession, quoted
+from planproof.session.frames import FrameSession
 from planproof.session.java import items, option, pairs
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
@@ -240,7 +241,7 @@ class ClassicSession(FrameSession):
             with translated():
                 if self._session_catalog_holds(split_name(name)):
                     return self._catalog_table(name, seen)
-                form = self._java.table(quoted(name)).queryExecution().analyzed().schema().json()
+                form = self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
                 return self.described(name, declared_schema(form))
         except AnalysisError as error:
             if error.condition in _NOT_THERE:
@@ -328,7 +329,9 @@ class ClassicSession(FrameSession):
         """The schema that a query of the relation sees; None for a view whose own sources are gone."""
         try:
             with translated():
-                return declared_schema(self._java.table(quoted(name)).queryExecution().analyzed().schema().json())
+                return declared_schema(
+                    self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
+                )
         except (AnalysisError, SparkFailure):
             return None
 
@@ -376,8 +379,7 @@ class ClassicSession(FrameSession):
     def _identifier(self, name: str) -> Any:
         known = self._identifiers.get(name)
         if known is None:
-            within = [p.replace("`", "``") for p in split_name(name)][-2:]
-            known = self._parser.parseTableIdentifier("`" + "`.`".join(within) + "`")
+            known = self._parser.parseTableIdentifier(quoted(split_name(name)[-2:]))
             if len(self._identifiers) >= _REMEMBERED:
                 self._identifiers.clear()
             self._identifiers[name] = known

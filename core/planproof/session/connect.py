@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from planproof.catalog import split_name
 from planproof.origin import AnalysisError, Origin, place
+from planproof.quoting import quoted
 from planproof.session import versions
 from planproof.session.failures import translated
-from planproof.session.frames import FrameSession, quoted
+from planproof.session.frames import FrameSession
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
@@ -77,14 +79,14 @@ class ConnectSession(FrameSession):
     def table(self, name: str) -> StoredTable | None:
         try:
             with translated():
-                form = self.spark.table(quoted(name)).schema.json()
+                form = self.spark.table(quoted(split_name(name))).schema.json()
                 found = self.described(name, declared_schema(form))
         except AnalysisError as error:
             if error.condition in _NOT_THERE:
                 return None
             raise
         with translated():
-            temporary = self.spark.catalog.getTable(quoted(name)).isTemporary
+            temporary = self.spark.catalog.getTable(quoted(split_name(name))).isTemporary
         return replace(found, kind="temporary view") if temporary else found
 
     def ship(self, path: str) -> None:

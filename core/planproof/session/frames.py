@@ -14,6 +14,7 @@ from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
+from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session import python_functions, versions
 from planproof.session.described import of_lines
@@ -24,15 +25,6 @@ from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 
 _SETTING = threading.Lock()
 _PROVIDER = "spark.sql.sources.default"
-
-
-def quoted(name: str) -> str:
-    """A dotted name with every part in backticks.
-
-    >>> quoted("shop.`odd``name`")
-    '`shop`.`odd``name`'
-    """
-    return ".".join("`" + part.replace("`", "``") + "`" for part in split_name(name))
 
 
 class FrameSession:
@@ -162,13 +154,15 @@ class FrameSession:
         return None
 
     def database(self, name: str) -> str | None:
-        described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(name)}")
+        described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(split_name(name))}")
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
 
     def described(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
-        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(name)}").collect()]
-        properties = {str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(name)}").collect()}
+        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(split_name(name))}").collect()]
+        properties = {
+            str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(split_name(name))}").collect()
+        }
         found = of_lines(name, lines, schema, properties)
         return replace(found, tracked=found.tracked and self._manages_partitions())
 
@@ -205,7 +199,7 @@ class FrameSession:
         python_functions.register_lists(self.spark, call, functions)
 
     def unregister(self, name: str) -> None:
-        self.rows(f"drop temporary function if exists {quoted(name)}")
+        self.rows(f"drop temporary function if exists {quoted(split_name(name))}")
 
     def stop(self) -> None:
         self.spark.stop()

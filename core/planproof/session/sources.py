@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planproof.catalog import Catalog, Relation
 from planproof.conf import Conf
+from planproof.quoting import quoted
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.session.protocol import Session, StoredTable
 from planproof.types import without_lengths
@@ -20,7 +21,7 @@ def live_catalog(session: Session, conf: Conf | None = None, seen: dict[str, Sto
     lengths_kept = (conf or session.conf).preserve_char_varchar
 
     def ask(parts: tuple[str, ...]) -> Relation | None:
-        name = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+        name = quoted(parts)
         found = session.table(name)
         if found is None:
             return None

@@ -19,6 +19,7 @@ from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
+from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.described import of_lines, relation, schema_of_tree
 from planproof.session.files import data_files, local_path
@@ -173,7 +174,7 @@ class ThriftSession:
                 self._says_json = False
         lines = self.rows(f"DESCRIBE TABLE EXTENDED {dotted}")
         *within, own = split_name(name)
-        place = f" IN {_quoted_parts(within)}" if within else ""
+        place = f" IN {quoted(within)}" if within else ""
         # The pattern of LIKE is one of its own: a star and a bar mean something, and no table's name holds them.
         ((_, _, temporary, information, *_),) = self.rows(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
         properties = {str(key): str(value) for key, value in self.rows(f"SHOW TBLPROPERTIES {dotted}")}
@@ -288,11 +289,7 @@ def _fetched(cursor: Any) -> list[tuple[Any, ...]]:
 
 
 def _quoted(name: str) -> str:
-    return _quoted_parts(split_name(name))
-
-
-def _quoted_parts(parts: Sequence[str]) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    return quoted(split_name(name))
 
 
 def _pattern(name: str) -> str:

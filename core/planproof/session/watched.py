@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from planproof.quoting import backticked
 from planproof.schema import PhysicalSchema
 from planproof.session import versions
 from planproof.session.entries import claims_not_null, loosened, reads_python
@@ -114,12 +115,8 @@ def _condition(claimed: PhysicalSchema) -> str:
     for f in claimed:
         if not f.nullable:
             fails = f"raise_error({_text(f'{before} {f.name} {behind}')})"
-            cases.append(f"WHEN {_name(f.name)} IS NULL THEN CAST({fails} AS BOOLEAN)")
+            cases.append(f"WHEN {backticked(f.name)} IS NULL THEN CAST({fails} AS BOOLEAN)")
     return f"CASE {' '.join(cases)} ELSE monotonically_increasing_id() >= 0 END"
-
-
-def _name(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _text(text: str) -> str:

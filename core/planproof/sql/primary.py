@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planproof.quoting import backticked
 from planproof.sql import nodes as q
 from planproof.sql.calls import ENDS, SPECIAL_CALLS, CallGrammar
 from planproof.sql.keywords import WORDS
@@ -313,8 +314,7 @@ _SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL
 
 
 def _quoted(part: q.Identifier) -> str:
-    text: str = part.args["this"]
-    return "`" + text.replace("`", "``") + "`"
+    return backticked(part.args["this"])
 
 
 def constant_text(node: q.Node) -> str | None:

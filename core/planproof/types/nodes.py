@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from planproof.quoting import backticked
 from planproof.types.srids import crs_of
 
 Json = Any
@@ -207,7 +208,7 @@ class Map(DataType):
 def quoted_if_needed(part: str) -> str:
     """Spark's `quoteIfNeeded`: backticks around anything that is not letters, digits and `_`, or that is all digits."""
     plain = bool(part) and all(c == "_" or (c.isascii() and c.isalnum()) for c in part) and not part.isdigit()
-    return part if plain else "`" + part.replace("`", "``") + "`"
+    return part if plain else backticked(part)
 
 
 @dataclass(frozen=True, slots=True)

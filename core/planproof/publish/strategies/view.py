@@ -11,9 +11,10 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.origin import AnalysisError
-from planproof.publish.names import literal, quoted
+from planproof.publish.names import literal
 from planproof.publish.publication import UNDO, Publication
 from planproof.publish.stage import own_properties, pairs, query
+from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure, StoredTable
 
 

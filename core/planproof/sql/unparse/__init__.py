@@ -8,8 +8,9 @@ has no text.
 from __future__ import annotations
 
 from planproof.plan.nodes import Plan
+from planproof.quoting import backticked
 from planproof.sql.unparse import expressions, plans
-from planproof.sql.unparse.texts import column_id, quoted, text, writers
+from planproof.sql.unparse.texts import column_id, text, writers
 
 writers(plans.WRITERS)
 writers(expressions.WRITERS)
@@ -19,7 +20,7 @@ def unparse(plan: Plan) -> str:
     """The plan as one query. Raises `Unknown` with the name of a node or function that it cannot write."""
     if not plan.output:
         return text(plan)
-    items = ", ".join(f"{column_id(c)} AS {quoted(c.name)}" for c in plan.output)
+    items = ", ".join(f"{column_id(c)} AS {backticked(c.name)}" for c in plan.output)
     return f"SELECT {items} FROM ({text(plan)}) AS q"
 
 

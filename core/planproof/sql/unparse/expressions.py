@@ -7,8 +7,9 @@ from collections.abc import Callable
 from planproof.catalog import split_name
 from planproof.expr import nodes as x
 from planproof.functions.registry import builtin
+from planproof.quoting import backticked
 from planproof.sql.unparse.literals import has_flags, literal
-from planproof.sql.unparse.texts import Writer, column_id, quoted, string, text, unwritable
+from planproof.sql.unparse.texts import Writer, column_id, string, text, unwritable
 from planproof.types import Array, Struct
 
 
@@ -30,7 +31,7 @@ def _cast(cast: x.Cast) -> str:
 
 
 def _get_field(field: x.GetField | x.GetFieldOfElements) -> str:
-    return f"({text(field.child)}).{quoted(field.name)}"
+    return f"({text(field.child)}).{backticked(field.name)}"
 
 
 def sort(key: x.Sort, child: Callable[[x.Expr], str] = text) -> str:
@@ -142,7 +143,7 @@ def _modified(call: x.Call, plain: str) -> str:
 def _spelled(call: x.Call) -> str:
     # A sort key makes Spark forget the alias under which the function was called.
     name = call.shown if call.function.alias and not call.order and call.shown.isidentifier() else call.function.name
-    return name if name in builtin() else ".".join(quoted(part) for part in split_name(name))
+    return name if name in builtin() else ".".join(backticked(part) for part in split_name(name))
 
 
 def _case(args: list[str]) -> str:
@@ -164,7 +165,7 @@ def _zipped(call: x.Call) -> list[str]:
     texts = []
     for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
         plain = name == str(at) and not _names(arg)
-        texts.append(text(arg) if plain else f"(named_struct({string(name)}, {text(arg)})).{quoted(name)}")
+        texts.append(text(arg) if plain else f"(named_struct({string(name)}, {text(arg)})).{backticked(name)}")
     return texts
 
 

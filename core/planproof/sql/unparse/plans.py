@@ -9,8 +9,9 @@ from planproof.expr import nodes as x
 from planproof.expr.pretty import outer_references
 from planproof.functions.signature import Category
 from planproof.plan import nodes as p
+from planproof.quoting import backticked
 from planproof.sql.unparse.expressions import sort
-from planproof.sql.unparse.texts import Writer, column_id, quoted, string, text, unwritable
+from planproof.sql.unparse.texts import Writer, column_id, string, text, unwritable
 
 
 def _select(items: Sequence[str], rest: str) -> str:
@@ -35,8 +36,8 @@ def _scan(plan: p.Scan) -> str:
     if plan.recursive:
         items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
         return _select(items, f"FROM {_loop_name(plan)}")
-    items = [f"{quoted(c.name)} AS {column_id(c)}" for c in plan.output]
-    return _select(items, f"FROM {'.'.join(quoted(part) for part in split_name(plan.relation))}")
+    items = [f"{backticked(c.name)} AS {column_id(c)}" for c in plan.output]
+    return _select(items, f"FROM {'.'.join(backticked(part) for part in split_name(plan.relation))}")
 
 
 def _values(plan: p.Values) -> str:
@@ -153,7 +154,7 @@ def _keys_over(plan: p.Ordered) -> str:
     named = child.groups if isinstance(child, p.Aggregate) and child.grouping_sets is not None else ()
 
     def key(e: x.Expr) -> str:
-        return quoted(text(e)) if e in named and not isinstance(e, x.Column) else _no_ordinal(e)
+        return backticked(text(e)) if e in named and not isinstance(e, x.Column) else _no_ordinal(e)
 
     return ", ".join(sort(k, key) for k in plan.keys)
 

@@ -35,9 +35,5 @@ def column_id(column: Column) -> str:
     return f"c{column.id}"
 
 
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def string(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
