@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import fields
+from enum import EnumMeta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +49,10 @@ def run(project: Any, *more: str) -> Any:
 
 def without(owner: Any, name: str, patch: pytest.MonkeyPatch) -> None:
     """Takes an attribute, or a dataclass's field, away from a class or module."""
+    if isinstance(owner, EnumMeta):
+        # Members of an enum cannot be taken away: another class stands in its module.
+        patch.setattr(sys.modules[owner.__module__], owner.__name__, type(owner.__name__, (), {}))
+        return
     if hasattr(owner, "__dataclass_fields__") and name in owner.__dataclass_fields__:
         patch.delitem(owner.__dataclass_fields__, name)
     for found in (owner, *getattr(owner, "__mro__", ())):
