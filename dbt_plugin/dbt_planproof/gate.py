@@ -216,6 +216,8 @@ class Gate:
     def _run(self, node: Node | None) -> Run | None:
         if node is None:
             raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
+        if command() == "clone":
+            self._say_once("planproof does not guard dbt clone: what it makes has the rows that stand elsewhere")
         if not is_written(node, command()):
             return None
         if not is_reachable(self.reach.method):
@@ -254,10 +256,14 @@ class Gate:
     def _say_unreachable(self, name: str) -> None:
         """One warning for the invocation, and a remark for each node."""
         how = self.reach.method
-        said = f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}"
-        if self._remarked(name, f"dbt reaches Spark by {how}") and said not in self.said:
-            self.said.add(said)
-            log.warn(said)
+        self._remarked(name, f"dbt reaches Spark by {how}")
+        self._say_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}")
+
+    def _say_once(self, line: str) -> None:
+        """A warning that this invocation gives once."""
+        if line not in self.said:
+            self.said.add(line)
+            log.warn(line)
 
     def _say_unguarded(self, name: str, reason: str) -> None:
         if self._remarked(name, reason):

@@ -84,3 +84,30 @@ def test_a_table_that_exists_in_another_format_is_dbts() -> None:
     assert stored_elsewhere(hive, node(), False) is None
     assert stored_elsewhere(None, incremental, False) is None
     assert stored_elsewhere(relation(information="Provider: parquet"), incremental, False) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "remarks"),
+    [
+        ("run", ["planproof does not guard this run: it reaches Spark by session or thrift, not by http"], 2),
+        ("clone", ["planproof does not guard dbt clone: what it makes has the rows that stand elsewhere"], 0),
+        ("compile", [], 0),
+    ],
+)
+def test_a_run_that_is_not_guarded_is_said_once_and_for_each_node(
+    command: str, said: list[str], remarks: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    from dbt_planproof import gate, log
+
+    lines: list[str] = []
+    monkeypatch.setattr(log, "warn", lines.append)
+    monkeypatch.setattr(gate, "command", lambda: command)
+    config = SimpleNamespace(
+        project_name="shop", project_target_path=str(tmp_path), credentials=SimpleNamespace(method="http")
+    )
+    found = gate.Gate(SimpleNamespace(config=config))
+    for name in ("a", "b", "a"):
+        found.enter(SimpleNamespace(model=SimpleNamespace(**{**vars(node()), "name": name})))
+        found.leave()
+    assert lines == said
+    assert len(found.record._remarks) == remarks
