@@ -105,7 +105,8 @@ def _manifest(form: Mapping[str, Any]) -> Any:
 
     version = (form.get("metadata") or {}).get("dbt_version")
     try:
-        return Manifest.from_writable_manifest(WritableManifest.upgrade_schema_version(copy.deepcopy(dict(form))))
+        written = WritableManifest.upgrade_schema_version(copy.deepcopy(dict(form)))  # type: ignore[no-untyped-call]
+        return Manifest.from_writable_manifest(written)
     except Exception as error:  # What it raises for fields that it does not know is not one class.
         said = str(error).splitlines()[0] if str(error) else ""
         raise ProjectError(
@@ -131,10 +132,10 @@ def _flags(project_dir: Path | None) -> Iterator[None]:
     from dbt import flags
     from dbt.config.project import read_project_flags
 
-    before = flags.get_flags()
+    before = flags.get_flags()  # type: ignore[no-untyped-call]
     where = str(project_dir or Path())
     flags.set_from_args(Namespace(), read_project_flags(where, where))
     try:
         yield
     finally:
-        flags.set_flags(before)
+        flags.set_flags(before)  # type: ignore[no-untyped-call]
