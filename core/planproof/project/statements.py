@@ -13,6 +13,7 @@ from typing import Any
 
 from planproof.catalog import split_name
 from planproof.origin import AnalysisError
+from planproof.quoting import backticked
 from planproof.session.protocol import Session, SparkFailure
 from planproof.sql.ending import unterminated
 
@@ -107,9 +108,9 @@ def grant_statements(
     >>> grant_statements("s.t", {"select": ["a`b"]}, {"SELECT": ["old"]})
     ['revoke SELECT on `s`.`t` from `old`', 'grant select on `s`.`t` to `a``b`']
     """
-    target = ".".join(map(_quoted, split_name(relation)))
-    revoked = [f"revoke {p} on {target} from {_quoted(name)}" for p, name in _beyond(present or {}, wanted)]
-    return revoked + [f"grant {p} on {target} to {_quoted(name)}" for p, name in _beyond(wanted, present or {})]
+    target = ".".join(map(backticked, split_name(relation)))
+    revoked = [f"revoke {p} on {target} from {backticked(name)}" for p, name in _beyond(present or {}, wanted)]
+    return revoked + [f"grant {p} on {target} to {backticked(name)}" for p, name in _beyond(wanted, present or {})]
 
 
 def _beyond(these: Mapping[str, Sequence[str]], those: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -141,7 +142,7 @@ class Around:
 
     def _present(self, relation: str) -> dict[str, list[str]]:
         """What SHOW GRANTS says (principal, action, type of object), as dbt-spark reads it."""
-        target = ".".join(map(_quoted, split_name(relation)))
+        target = ".".join(map(backticked, split_name(relation)))
         found: dict[str, list[str]] = {}
         for principal, action, kind, *_ in self._statement(f"show grants on {target}", "asking for its grants"):
             if kind == "TABLE" and action != "OWN":
@@ -157,7 +158,3 @@ class Around:
             raise SparkFailure(f"{what} failed: {error}; it is: {sql}", error.condition, error.transient) from error
         finally:
             self.forget(sql)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
