@@ -50,8 +50,9 @@ def run(project: Any, *more: str) -> Any:
 def without(owner: Any, name: str, patch: pytest.MonkeyPatch) -> None:
     """Takes an attribute, or a dataclass's field, away from a class or module."""
     if isinstance(owner, EnumMeta):
-        # Members of an enum cannot be taken away: another class stands in its module.
-        patch.setattr(sys.modules[owner.__module__], owner.__name__, type(owner.__name__, (), {}))
+        # Members of an enum cannot be taken away, and dbt's own events need them: only the look finds another class.
+        whole, other = relied._named, type(owner.__name__, (), {})
+        patch.setattr(relied, "_named", lambda module, name: other if name == owner.__name__ else whole(module, name))
         return
     if hasattr(owner, "__dataclass_fields__") and name in owner.__dataclass_fields__:
         patch.delitem(owner.__dataclass_fields__, name)
