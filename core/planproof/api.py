@@ -20,7 +20,9 @@ from planproof.functions.registry import Registry, builtin
 from planproof.hazards import Suspicion, hazards
 from planproof.hazards.suspicion import Range
 from planproof.origin import AnalysisError, Origin, Unknown, place
+from planproof.plan.nodes import Named, field_of
 from planproof.plan.nodes import Plan as Node
+from planproof.plan.repeated import bare, repeated
 from planproof.records import evolve
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
@@ -81,6 +83,13 @@ class LogicalPlan:
     def projected(self) -> bool:
         return self.root.projected
 
+    @property
+    def looked_at(self) -> str:
+        """Over how many nodes I1 was decided, in words."""
+        nodes, outside = sum(1 for _ in self.root.everywhere()), sum(1 for _ in self.root.walk())
+        inner = f", {nodes - outside} of them in subqueries" if nodes > outside else ""
+        return f"the output of all {nodes} nodes of the logical plan{inner}"
+
     def same_schema(self, other: LogicalPlan) -> bool:
         """I6's comparison: ordered for projected plans, as multisets otherwise. Raises `RegistryMismatch`."""
         if self.registry != other.registry:
@@ -122,10 +131,10 @@ def plan(
     except AnalysisError as error:
         raise as_called(unresolved_routine(tree, env) or error, env.conf.spark) from None
     if strict:
-        _refuse_duplicates(root)
+        _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
     suspected = [_placed(s, env.text) for s in hazards(root, env.conf)]
-    findings = (*_duplicates(root, origins), *(s.finding for s in suspected))
+    findings = (*_duplicates(root, origins, env.conf.case_sensitive), *(s.finding for s in suspected))
     identity = env.catalog.identity, env.registry.identity
     return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
 
@@ -165,30 +174,45 @@ class Rewriting:
     dropped: str | None = None
 
 
-def optimize(plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry: Registry | None = None) -> Rewriting:
+def optimize(
+    plan: LogicalPlan,
+    *,
+    rules: Sequence[Rule] | None = None,
+    registry: Registry | None = None,
+    form: str | None = None,
+) -> Rewriting:
     """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202).
 
     The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202). Where
     the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
+    `form` is I6's: `ordered`, or `set`, which lets a rule change the order of columns; by default the set form holds
+    for plans that are not projected. A text gives columns in one order: a lawful swap that it cannot spell is dropped
+    without a finding. Raises `RegistryMismatch` for a `registry` that is not the plan's.
     """
+    from planproof.optimizer.driver import FORMS
     from planproof.optimizer.rules import DISPENSABLE, RULES
 
+    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.spark)
+    if registry is not None and registry.identity != plan.registry[1]:
+        raise RegistryMismatch("the plan was made under another registry of functions")
+    if form is not None and form not in FORMS:
+        raise ValueError(f"unknown form {form!r} of I6; known: {', '.join(FORMS)}")
     if is_immediate(plan.text):
         return Rewriting(plan, plan.text)
     wanted = RULES if rules is None else rules
-    found, fired = _optimized(plan, wanted, registry)
+    found, fired = _optimized(plan, wanted, known, form)
     if not found.rules and any(rule.__name__ in fired for rule in DISPENSABLE):
-        found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], registry)
+        found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
     return found
 
 
 def _optimized(
-    plan: LogicalPlan, rules: Sequence[Rule], registry: Registry | None
+    plan: LogicalPlan, rules: Sequence[Rule], registry: Registry, form: str | None
 ) -> tuple[Rewriting, tuple[str, ...]]:
     """What the rules make of the plan, and which of them fired, though nothing may be taken of it."""
     from planproof.optimizer import driver, render
 
-    found = driver.run(plan.root, plan.conf, registry or builtin(plan.conf.spark), rules)
+    found = driver.run(plan.root, plan.conf, registry, rules, form)
     findings = tuple(_refused(r) for r in found.refused)
     names = tuple(dict.fromkeys(f.rule for f in found.fired))
     if not found.fired:
@@ -205,7 +229,10 @@ def _optimized(
         # What grouping sets leave out, say, is meant by its text: nothing is wrong with the query here either.
         return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}"), names
     if reason is not None:
-        return Rewriting(plan, plan.text, (), (), (*findings, _dropped(", ".join(names), reason)), reason), names
+        # The same fields in another order are lawful under the set form; only the text cannot say so.
+        swapped = found.plan.schema != plan.schema
+        told = findings if swapped else (*findings, _dropped(", ".join(names), reason))
+        return Rewriting(plan, plan.text, (), (), told, reason), names
     rewrites = tuple(
         Rewrite(makers, plan.text[start:stop], new, True, place(plan.text, start, stop))
         for makers, (start, stop, new) in zip(_makers(plan, found.fired, changes), changes)
@@ -269,15 +296,12 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
 
 
 def _refused(refused: Refused) -> Finding:
-    return Finding(
-        Verdict.WARNING,
-        "PP202",
-        "rewritten",
-        None,
-        str(refused.promised),
-        str(refused.found),
-        f"the rule {refused.rule} changed the schema and was refused",
-    )
+    if refused.repeated:
+        twice = ", ".join(refused.repeated)
+        message = f"the rule {refused.rule} made two columns called {twice} and was refused"
+        return Finding(Verdict.WARNING, "PP202", "rewritten", None, "a unique (relation, name)", twice, message)
+    message = f"the rule {refused.rule} changed the schema and was refused"
+    return Finding(Verdict.WARNING, "PP202", "rewritten", None, str(refused.promised), str(refused.found), message)
 
 
 def _dropped(rules: str, reason: str) -> Finding:
@@ -294,31 +318,45 @@ def make_environment(
     return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.spark), bind_query)
 
 
-def _refuse_duplicates(root: Node) -> None:
-    for node in reversed(list(root.walk())):
-        repeated = node.schema.duplicates()
-        if repeated:
-            named = "; ".join(", ".join(map(str, g)) for g in repeated)
-            raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
+def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:
+    """Raises at the innermost node that creates a duplicate, subqueries included."""
+    found = [*repeated(root, case_sensitive), *bare(root, case_sensitive)]
+    if found:
+        node = found[-1].node
+        named = "; ".join(", ".join(str(field_of(c)) for c in r.columns) for r in found if r.node is node)
+        raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
 
 
-def _duplicates(root: Node, origins: tuple[Origin | None, ...]) -> list[Finding]:
-    """I1 in its default form: a repetition in the root's schema is a warning; Spark accepts it."""
-    found = []
-    fields = list(root.schema)
-    for group in root.schema.duplicates():
-        at = [i for i, f in enumerate(fields) if f in group][1]
-        name = f"{group[0].relation}.{group[0].name}" if group[0].relation else group[0].name
-        found.append(
-            Finding(
-                Verdict.WARNING,
-                "PP101",
-                "logical",
-                group[0].name,
-                "a unique (relation, name)",
-                f"{len(group)} fields",
-                f"{len(group)} output columns are called {name}",
-                origins[at] if at < len(origins) else None,
-            )
+def _duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
+    """I1 in its default form, over every node: a repetition is a warning, as Spark accepts it; the same name, and the
+    same columns under another relation, are told once, where they are nearest to the result."""
+    found: dict[str, Finding] = {}
+    told: set[frozenset[int]] = set()
+    for r in repeated(root, case_sensitive):
+        columns = frozenset(c.id for c in r.columns)
+        if columns in told:
+            continue
+        told.add(columns)
+        many = len(r.columns)
+        where, origin = f" of {_called(r.node)} within the query", None
+        if r.node is root:
+            second = [i for i, c in enumerate(root.output) if c in r.columns][1]
+            where, origin = "", origins[second] if second < len(origins) else None
+        output = "columns" if where else "output columns"
+        finding = Finding(
+            Verdict.WARNING,
+            "PP101",
+            "logical",
+            r.columns[0].name,
+            "a unique (relation, name)",
+            f"{many} fields",
+            f"{many} {output}{where} are called {r.name}",
+            origin,
         )
-    return found
+        found.setdefault(r.name.lower(), finding)
+    return list(found.values())
+
+
+def _called(node: Node) -> str:
+    """What a node is to people: the name of a subquery or CTE, else its kind."""
+    return ".".join(node.name) if isinstance(node, Named) else f"a {type(node).__name__}"

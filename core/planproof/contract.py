@@ -47,19 +47,21 @@ class Contract:
 
     A type is a `DataType`, a DDL text with nested `NOT NULL`, or Spark's type JSON (text or decoded). A bare
     `timestamp` is the one with a zone, as Spark prints types, whatever `spark.sql.timestampType` says. A constraint is
-    a `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. Raises
-    `ContractError`.
+    a `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. `unknown` are
+    constraints of a kind that nobody but the database knows, in words: nothing checks them. Raises `ContractError`.
     """
 
     schema: PhysicalSchema
     constraints: tuple[Constraint, ...]
     places: Mapping[str, str]
+    unknown: tuple[str, ...]
 
     def __init__(
         self,
         columns: Iterable[tuple[str, Any, bool]],
         constraints: Iterable[Constraint | Mapping[str, Any]] = (),
         places: Mapping[str, str] | None = None,
+        unknown: Iterable[str] = (),
     ) -> None:
         declared = tuple(c if isinstance(c, Constraint) else _constraint(c) for c in constraints)
         not_null = {name.lower() for c in declared if c.kind in ("not_null", "primary_key") for name in c.columns}
@@ -75,6 +77,7 @@ class Contract:
         object.__setattr__(self, "schema", PhysicalSchema(fields))
         object.__setattr__(self, "constraints", tuple(c for c in declared if c.kind != "not_null"))
         object.__setattr__(self, "places", dict(places or {}))
+        object.__setattr__(self, "unknown", tuple(unknown))
 
     @property
     def fingerprint(self) -> str:

@@ -10,15 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import planproof.session
+from planproof.api import LogicalPlan, plan
 from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
+from planproof.judge.draft import Draft
+from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
 from planproof.publish import lock
 from planproof.publish.audit import look
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
-from planproof.publish.draft import Draft
 from planproof.publish.entered import breaks_its_claims, watching
-from planproof.publish.examine import Examined, examine
 from planproof.publish.functions import Functions, broken, fed_by_rows
 from planproof.publish.incremental import Delta, overflowed
 from planproof.publish.journal import publishes
@@ -84,10 +85,10 @@ class Guard:
         `analyzed` is the model's query as this guard's session has just analyzed it.
         """
         try:
-            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, analyzed))
+            return self._reported(model, lambda draft: self._publish(model, draft, full_refresh, over, analyzed))
         except FitsByPlace as found:
             again = found
-            return self._reported(model, lambda draft: self._publish(draft, full_refresh, over, None, again))
+            return self._reported(model, lambda draft: self._publish(model, draft, full_refresh, over, None, again))
 
     def audit(self, name_or_path: str, contract: Contract, settings: Settings | None = None) -> Report:
         """What is stored now, a table or a Parquet path, against a contract. The guard's own settings win."""
@@ -114,6 +115,7 @@ class Guard:
 
     def _publish(
         self,
+        model: Model,
         draft: Draft,
         full_refresh: bool,
         over: Sequence[str] | None,
@@ -123,20 +125,20 @@ class Guard:
         """`again` says of a first attempt why batches are not compared with their schemas in this one."""
         draft.add(again.remarks if again else [])
         # Of a table that is staged from its analyzed plan, Spark plans what it writes.
-        examined = self._examined(draft, draft.model.materialized != "table", analyzed)
+        examined = self._examined(draft, model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
-        names = self._names(draft.model)
+        names = self._names(model)
         home = database_root(self.session, names.database)
         root = self.root or home
         with self._lock(draft, names, root) as appeared:
             target = self.session.registered(quoted(names.target))
-            _refuse_unknown(draft.model, target, over, full_refresh, bool(appeared))
+            _refuse_unknown(model, target, over, full_refresh, bool(appeared))
             if appeared is not None:
                 # Its own target is what a query may read.
                 examined = examined._replace(runs=self.session.analyzed(examined.sql))
             before = self.memory.evidence(quoted(names.target), target)
-            job = Job(self.session, names, draft.model, draft, examined, target, root, home, again is None)
+            job = Job(self.session, names, model, draft, examined, target, root, home, again is None)
             way = materialization(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
@@ -149,7 +151,11 @@ class Guard:
     def _examined(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
         conf = self.session.conf
         catalog = self.memory.catalog(conf, draft.sources)
-        return examine(draft, self.session, catalog, self.functions, conf, ahead, analyzed)
+
+        def planned() -> LogicalPlan:
+            return plan(draft.model.sql, catalog, conf=conf, registry=self.functions.registry)
+
+        return examine(draft, planned, Spark(self.session, conf, catalog, self.functions, ahead, analyzed)).examined
 
     def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> str:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
@@ -173,8 +179,7 @@ class Guard:
         try:
             return settle(publication) == "finished"
         except Exception as second:
-            draft.details["unsettled"] = True
-            draft.details["transient"] = bool(getattr(second, "transient", False))
+            draft.tell(unsettled=True, transient=bool(getattr(second, "transient", False)))
             if not isinstance(error, Exception):
                 raise error from second
             entry = publication.entry
@@ -190,7 +195,7 @@ class Guard:
             self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
-            job.draft.details["traceback"] = traceback.format_exc()
+            job.draft.tell(traceback=traceback.format_exc())
             message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
             job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
 
@@ -204,6 +209,7 @@ class Guard:
                 statement = way.stage(staged, publication)
             draft.add(uncompared(job))
             draft.executed_sql = statement.replace(staged.examined.sql, job.examined.sql)
+            _told_of_arrays(job)
         except SparkFailure as failure:
             found = mismatch(failure)
             draft.add([found] if found else [])
@@ -225,7 +231,7 @@ class Guard:
         if keep and draft.strategy != "view":
             publication.drop_rejected()
             publication.register()
-            draft.details["rejected"] = publication.entry.staging
+            draft.tell(rejected=publication.entry.staging)
         else:
             publication.discard()
         publication.journal.close()
@@ -275,14 +281,14 @@ class Guard:
         except FitsByPlace:
             raise
         except lock.Locked as refusal:
-            draft.details["transient"] = True
+            draft.tell(transient=True)
             draft.add([locked(str(refusal))])
             return draft.report("failed", str(refusal))
         except Unsettled as failure:
             draft.add([Finding(Verdict.UNPROVED, "PP608", "catalog", message=str(failure))])
             return draft.report("failed", str(failure))
         except Refused as refusal:
-            draft.details["transient"] = refusal.transient
+            draft.tell(transient=refusal.transient)
             draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
             return draft.report("failed", str(refusal))
         except AnalysisError as rejection:
@@ -296,16 +302,29 @@ class Guard:
             if found is not None:
                 draft.add([found])
                 return draft.report("rejected")
-            draft.details["transient"] = failure.transient
+            draft.tell(transient=failure.transient)
             draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])
             return draft.report("failed", str(failure))
         except Exception as error:
             said = f"internal error in planproof: {type(error).__name__}: {error}"
-            draft.details["traceback"] = traceback.format_exc()
+            draft.tell(traceback=traceback.format_exc())
             draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
             return draft.report("failed", said)
         finally:
             self.functions.release(draft.lowered)
+
+
+def _told_of_arrays(job: Job) -> None:
+    """I3: which arrays of functions were looked at in the run that has ended. Spark's own functions hand out none."""
+    if job.draft.lowered is not None:
+        job.draft.enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
+    elif job.compare_batches and job.examined.planes.python_fed:
+        compared = (
+            "Spark compares the schema of each Arrow batch that a Python function gives; it does not tell of which"
+        )
+        job.draft.not_enforced("I3", compared)
+    else:
+        job.draft.not_enforced("I3", ARRAYS_UNSEEN)
 
 
 def _refuse_unknown(

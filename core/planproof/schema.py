@@ -125,8 +125,10 @@ class LogicalSchema(Schema[LogicalField]):
         """The physical schema: every relation dropped, order and duplicates kept."""
         return PhysicalSchema(tuple(f.strip() for f in self.fields))
 
-    def duplicates(self) -> list[tuple[LogicalField, ...]]:
-        """The groups of fields that break I1: equal relation and name, case aside."""
+    def duplicates(self, case_sensitive: bool = False) -> list[tuple[LogicalField, ...]]:
+        """The groups of fields that break I1: equal relation and name, case aside unless `case_sensitive`."""
+        if case_sensitive:
+            return self.repeated(lambda f: (f.relation, f.name))
         return self.repeated(lambda f: (f.relation and f.relation.lower(), f.name.lower()))
 
     def field(self, column: LogicalColumn) -> LogicalField:

@@ -9,6 +9,7 @@ from dbt_planproof.dbts import Column
 from planproof.contract import Contract, Model
 from planproof.invariants import contract as terms
 from planproof.invariants import sink
+from planproof.judge.allowed import allowed
 from planproof.report.model import Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import TypeSyntaxError, parse_type, without_lengths
@@ -23,7 +24,8 @@ def fits(model: Model, columns: Iterable[Column]) -> bool:
     if model.contract is None or schema is None or not schema.fields:
         return False
     found = terms.check(model.contract, schema, {}, None, model.settings, "analyzed", lambda column: None)
-    return not any(f.verdict is Verdict.VIOLATED for f in [*found, *sink.check(schema)])
+    judged = [allowed(f, model.settings) for f in [*found, *sink.check(schema)]]
+    return not any(f.verdict is Verdict.VIOLATED for f in judged)
 
 
 def equal(contract: Contract, columns: Iterable[Column]) -> bool:

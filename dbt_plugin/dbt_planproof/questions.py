@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -20,6 +20,7 @@ from dbt_planproof.states import Event, Run, Seen
 from dbt_planproof.written import unterminated
 from planproof.contract import Contract, Model
 from planproof.project.compiled import relocate
+from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Questions:
         inner = [c for c in contract.constraints if c.kind != "foreign_key"]
         terms = Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
         report = self._asked(run, model, lambda guard: guard.audit(source, terms, model.settings))
-        report = replace(report, model=model.name, details={**report.details, "altered": bool(run.changes)})
+        report = replace(report, model=model.name, details=replace(report.details, altered=bool(run.changes)))
         if model.settings.fail_on != "never" and report.of(Verdict.VIOLATED):
             self._stop(run, replace(report, outcome="rejected"))
 
@@ -114,19 +115,19 @@ class Questions:
         except Exception as error:  # Whatever it is, it is ours, and must not look like the model's fault.
             said = f"internal error in planproof: {type(error).__name__}: {error}"
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
-            ours = {"traceback": traceback.format_exc()}
+            ours = Details(traceback=traceback.format_exc())
             report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=ours)
-        if "traceback" in report.details:
-            log.debug(f"internal error in planproof\n{report.details['traceback']}")
-        details: dict[str, Any] = {
-            **report.details,
-            "unique_id": model.unique_id,
-            "name": run.node["name"],
-            "file": model.file,
-            "materialized": run.model.materialized,
-            "fail_on": model.settings.fail_on,
-            "contract": model.contract is not None,
-        }
+        if report.details.traceback is not None:
+            log.debug(f"internal error in planproof\n{report.details.traceback}")
+        details = replace(
+            report.details,
+            unique_id=model.unique_id,
+            name=run.node["name"],
+            file=model.file,
+            materialized=run.model.materialized,
+            fail_on=model.settings.fail_on,
+            contract=model.contract is not None,
+        )
         placed = relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
         unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
         if run.seen is Seen.COLUMNS and unplaced:
@@ -179,4 +180,4 @@ def _may_pass(report: Report, model: Model) -> bool:
     """Whether dbt may run the statement itself. Once a delta's publish has begun, it could add its rows twice; and what
     is half way is for `recover`, which would put the table that it knows in the place of dbt's."""
     began = model.materialized == "incremental" and bool(report.strategy)
-    return model.settings.on_internal_error == "pass" and not began and not report.details.get("unsettled")
+    return model.settings.on_internal_error == "pass" and not began and not report.details.unsettled

@@ -54,7 +54,7 @@ class Last:
 
 
 def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]:
-    """The report with its drift under `details["drift"]`, and the drift in words."""
+    """The report with its drift under `details.drift`, and the drift in words."""
     before, now = seen.get(report.model), _schema(report)
     if now is None or not isinstance(before, Mapping):
         return report, []
@@ -70,7 +70,7 @@ def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]
     said += [f"column {name} was {was}, is {now_is}" for name, (was, now_is) in retyped.items()]
     if None not in rows and rows[0] != rows[1]:
         said.append(f"{rows[0]:,} rows at the last audit, {rows[1]:,} now")
-    return replace(report, details={**report.details, "drift": drift}), said
+    return replace(report, details=replace(report.details, drift=drift)), said
 
 
 def _seen(report: Report) -> Seen:

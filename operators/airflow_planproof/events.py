@@ -47,7 +47,7 @@ def _extra(report: Report) -> dict[str, Any]:
         "model": report.model,
         "verdict": report.verdict.value,
         "rows": report.rows,
-        "contract_hash": report.details.get("contract_hash"),
+        "contract_hash": report.details.contract_hash,
         "schema_hash": schema_hash(report),
     }
 
@@ -64,7 +64,7 @@ def schema_hash(report: Report) -> str | None:
 def _names(asset: Any, report: Report) -> bool:
     """Whether an asset's name, or the end of its address, is the model's relation or its name in the project."""
     relation = report.model.replace("`", "").lower()
-    name = str(report.details.get("name") or "").lower()
+    name = str(report.details.name or "").lower()
     address = str(asset.uri).lower().partition("://")[2].strip("/").replace("/", ".")
     given = {str(getattr(asset, "name", "") or "").lower(), address}
     return bool(given & {relation, name} - {""}) or address.endswith(f".{relation}")

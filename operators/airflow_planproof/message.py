@@ -66,7 +66,7 @@ def _findings(report: Report, parts: Parts) -> list[str]:
     found = [*parts.findings, *parts.beside]
     lines: list[str] = []
     for finding in found[:MOST_FINDINGS]:
-        place = where(finding.origin) if finding.origin else str(report.details.get("file") or "")
+        place = where(finding.origin) if finding.origin else str(report.details.file or "")
         lines += _finding(finding, place)
     if len(found) > MOST_FINDINGS:
         lines.append(f"  ... and {len(found) - MOST_FINDINGS} more in the report (XCom key planproof_report)")

@@ -63,7 +63,7 @@ def _facets(report: Report) -> Iterator[tuple[str, Any]]:
     if columns:
         fields = [schema_dataset.SchemaDatasetFacetFields(name=name, type=kind) for name, kind, _ in columns]
         yield "schema", schema_dataset.SchemaDatasetFacet(fields=fields)
-    lineage = report.details.get("lineage")
+    lineage = report.details.lineage
     if lineage:
         made = {name: column_lineage.Fields(inputFields=_sources(sources)) for name, sources in lineage["columns"]}
         yield "columnLineage", column_lineage.ColumnLineageDatasetFacet(made, _sources(lineage["rows"]))
@@ -87,7 +87,7 @@ def _assertions(report: Report) -> Iterator[tuple[str, bool, str | None]]:
     """(what is asserted, whether it holds, the column): the contract, its terms, and whatever else is violated."""
     from planproof.codes import CODES
 
-    if report.details.get("contract") and report.verdict.value != "unproved":
+    if report.details.contract and report.verdict.value != "unproved":
         yield "the contract holds", report.verdict.value == "proved", None
     for finding in report.findings:
         proved = finding.verdict.value == "proved" and finding.code.startswith("PP5")
@@ -100,7 +100,7 @@ def _read(reports: Iterable[Report]) -> list[str]:
     """The relations that the models read."""
     found: dict[str, None] = {}
     for report in reports:
-        lineage = report.details.get("lineage") or {"columns": [], "rows": []}
+        lineage = report.details.lineage or {"columns": [], "rows": []}
         for sources in [*(sources for _, sources in lineage["columns"]), lineage["rows"]]:
             found |= dict.fromkeys(_plain(relation) for relation, _, _ in sources)
     return list(found)

@@ -34,4 +34,4 @@ def settle_dbt(report: RunReport, fail_on: str | None, url: str | None) -> None:
 
 def _is_refusal(report: Report) -> bool:
     """Whether planproof refused to publish for a reason that stays."""
-    return any(f.code == "PP601" for f in report.findings) and not report.details.get("transient")
+    return any(f.code == "PP601" for f in report.findings) and not report.details.transient

@@ -75,7 +75,7 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     assert broken.exit_code == 1, broken.output
     report = RunReport.from_json(broken.stdout)
     assert report == RunReport.from_json((project / "target" / "planproof" / "report.json").read_text())
-    outcomes = {r.details["name"]: r.outcome for r in report.reports}
+    outcomes = {r.details.name: r.outcome for r in report.reports}
     assert outcomes == {"stg": "published", "mart": "rejected", "child": "skipped", "log": "skipped"}
     assert "with its 2 rows" in (project / "out.html").read_text()
     assert [tuple(row) for row in spark.table(f"{database}.mart").orderBy("id").collect()] == [(1, 10), (2, 20)]
@@ -165,7 +165,7 @@ def test_a_compile_that_is_older_than_its_files_is_seen(project):
 
     def check(*args):
         done = invoke(project, "check", "--json", *args)
-        reports = {r.details["name"]: r for r in RunReport.from_json(done.stdout).reports}
+        reports = {r.details.name: r for r in RunReport.from_json(done.stdout).reports}
         said = {name: [f.message for f in r.findings if f.code == "PP112"] for name, r in reports.items()}
         return done.exit_code, reports, {name: messages[0] for name, messages in said.items() if messages}
 
@@ -237,7 +237,7 @@ def test_hooks_and_grants_run_where_dbt_runs_them(project, spark, database):
     found = invoke(project, "run", "--json", "--threads", "2")
     assert found.exit_code == 2, found.output
     report = RunReport.from_json(found.stdout)
-    outcomes = {r.details["name"]: (r.outcome, r.details.get("published", False)) for r in report.reports}
+    outcomes = {r.details.name: (r.outcome, bool(r.details.published)) for r in report.reports}
     assert outcomes == {
         "hooked": ("published", False),
         "late": ("failed", True),
@@ -245,7 +245,7 @@ def test_hooks_and_grants_run_where_dbt_runs_them(project, spark, database):
         "early": ("failed", False),
         "granted": ("failed", True),
     }
-    errors = {r.details["name"]: r.error for r in report.reports}
+    errors = {r.details.name: r.error for r in report.reports}
     assert "the post-hook failed: [TABLE_OR_VIEW_NOT_FOUND]" in errors["late"]
     assert "a grant failed: " in errors["granted"]
     assert f"grant select on `{database}`.`granted` to `ada`" in errors["granted"]
@@ -309,7 +309,7 @@ def test_a_project_compiled_by_dbt_2_is_run_without_dbt(compiled_by_dbt_2, spark
     first = invoke(project, "run", "--json")
     assert first.exit_code == 0, first.output
     report = RunReport.from_json(first.stdout)
-    assert {r.details["name"]: r.outcome for r in report.reports} == dict.fromkeys(
+    assert {r.details.name: r.outcome for r in report.reports} == dict.fromkeys(
         ("stg", "mart", "child", "log"), "published"
     )
     assert report.remarks[0] == "what dbt 2.0.4 compiled before (2026-11-20T10:00:00Z) is run as it is"

@@ -48,7 +48,7 @@ def written(folder: Path, target: dict[str, object]) -> Path:
 
 def outcomes(output: str) -> dict[str, str]:
     report = RunReport.from_json(output)
-    return {r.details["name"]: r.outcome for r in report.reports}
+    return {r.details.name: r.outcome for r in report.reports}
 
 
 PUBLISHED = dict.fromkeys(("left", "right", "mart", "log"), "published")

@@ -90,6 +90,7 @@ def test_a_table_that_dbt_does_not_know_is_not_replaced(dbt: Any) -> None:
 def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
     from dbt_planproof.questions import _may_pass
     from planproof.contract import Model
+    from planproof.report.details import Details
     from planproof.report.model import Report
     from planproof.settings import Settings
 
@@ -100,7 +101,7 @@ def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
     table = Model("s.t", "select 1", settings=settings)
     assert _may_pass(Report("s.t", "failed", strategy="rename"), table)
     assert not _may_pass(Report("s.t", "failed"), Model("s.t", "select 1"))
-    half_way = Report("s.t", "failed", strategy="rename", details={"unsettled": True})
+    half_way = Report("s.t", "failed", strategy="rename", details=Details(unsettled=True))
     assert not _may_pass(half_way, table), "recover would put the old files in the place of dbt's table"
 
 

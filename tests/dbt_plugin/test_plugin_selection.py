@@ -164,7 +164,7 @@ def test_the_command_line_takes_several_words_and_nothing_that_changed_is_no_err
         where = ["--project-dir", str(shop), "--manifest", str(compiled), "--json"]
         done = CliRunner().invoke(cli, ["check", *args, *where])
         assert done.exit_code == 0, done.output
-        return [report.details["name"] for report in RunReport.from_json(done.stdout).reports]
+        return [report.details.name for report in RunReport.from_json(done.stdout).reports]
 
     assert check("--select", "top", "stg_b", "--exclude", "stg_b", "mart_b") == ["top"]
     assert check("-s", "state:modified", "--state", str(shop / "old")) == ["stg_a", "top"]

@@ -41,10 +41,10 @@ def test_settings_decide_what_stops_a_publish(spark: Any, database: str, read: A
     assert Guard(spark, settings=Settings(fail_on="never")).publish(model).outcome == "published"
     report = Guard(spark, settings=Settings(keep_rejected=True)).publish(model)
     assert report.outcome == "rejected"
-    assert read(report.details["rejected"]) == [(None,)]
+    assert read(report.details.rejected) == [(None,)]
     again = Guard(spark, settings=Settings(keep_rejected=True)).publish(model)
     shown = [r[1] for r in spark.sql(f"show tables in {database} like '__planproof*'").collect()]
-    assert [f"`{database}`.`{name}`" for name in shown] == [again.details["rejected"]], "the newest is kept"
+    assert [f"`{database}`.`{name}`" for name in shown] == [again.details.rejected], "the newest is kept"
     duplicates = Model(f"{database}.d", "select 1 as id, 2 as id")
     assert Guard(spark, settings=Settings(fail_on="never")).publish(duplicates).outcome == "rejected"
 
@@ -58,7 +58,7 @@ def test_a_failing_run_is_not_a_violation_and_leaves_the_table(
     assert (report.outcome, report.verdict) == ("failed", "unproved")
     assert report.error is not None
     assert "zero" in report.error
-    assert report.details["transient"] is False
+    assert report.details.transient is False
     assert read(name) == [(1,)]
     clean()
 
@@ -114,7 +114,7 @@ def test_an_internal_error_publishes_nothing_and_is_not_swallowed(
     monkeypatch.setattr("planproof.publish.audit.files.read", lambda *given: 1 / 0)
     report = guard.publish(Model(name, "select 2 as id"))
     assert (report.outcome, codes(report)[-1]) == ("failed", "PP901")
-    assert "ZeroDivisionError" in report.details["traceback"]
+    assert "ZeroDivisionError" in report.details.traceback
     assert read(name) == [(1,)]
     clean()
 
@@ -138,5 +138,5 @@ def test_our_own_failure_leaves_the_model_to_sparks_planes(
 
 def test_files_that_are_gone_are_no_violation(guard: Guard, database: str, tmp_path: Path) -> None:
     report = guard.check(Model(f"{database}.t", f"select * from parquet.`{tmp_path}/gone`"))
-    assert (report.outcome, report.details["transient"]) == ("failed", True)
+    assert (report.outcome, report.details.transient) == ("failed", True)
     assert codes(report, Verdict.VIOLATED) == []

@@ -9,6 +9,7 @@ from planproof.claims.model import Facts
 from planproof.claims.spark import evidence
 from planproof.contract import Contract
 from planproof.invariants.contract import check, settle
+from planproof.judge.allowed import allowed
 from planproof.origin import Origin
 from planproof.report.model import Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
@@ -204,8 +205,10 @@ def test_nullability_can_be_left_out():
 
 
 def test_an_allowed_code_is_a_warning():
-    [finding] = judge(Contract([("a", "int", True)]), schema(("a", "date")), settings=Settings(allow=("PP504",)))
-    assert (finding.code, finding.verdict) == ("PP504", W)
+    [broken] = judge(Contract([("a", "int", True)]), schema(("a", "date")))
+    finding = allowed(broken, Settings(allow=("PP504",)))
+    assert (broken.verdict, finding.code, finding.verdict) == (V, "PP504", W)
+    assert finding.message == f"{broken.message} (allowed by the settings)"
 
 
 def test_findings_are_placed_by_their_column():

@@ -312,7 +312,26 @@ def test_the_claim_of_the_catalog(session, spark, database):
 
 def test_row_groups_of_staged_files_are_healthy(written, session):
     paths = session.files(written[2].location)
-    assert batches.sample(paths, "sample") == batches.sample(paths, "all") == batches.sample(paths, "off") == []
+    _, footers = files.read(paths)
+    for mode in ("sample", "all"):
+        claim, found = batches.read(paths, mode, footers)
+        assert found == []
+        assert (claim.looked_at, claim.schema.names) == ("all", footers[0].schema.names), mode
+
+
+def test_a_sample_says_what_it_did_not_look_at(tmp_path):
+    paths = [str(tmp_path / f"{name}.parquet") for name in "abc"]
+    for path in paths:
+        pq.write_table(pa.table({"a": ["x" * 50] * 100}), path, compression="none", use_dictionary=False)
+    data = bytearray((tmp_path / "c.parquet").read_bytes())
+    data[4:40] = b"\xff" * 36
+    (tmp_path / "c.parquet").write_bytes(bytes(data))
+    _, footers = files.read(paths)
+    claim, found = batches.read(paths, "sample", footers)
+    assert (found, claim.looked_at) == ([], "sample")
+    assert claim.what == "200 of 300 rows, in 2 of 3 row groups and 2 of 3 files"
+    claim, found = batches.read(paths, "all", footers)
+    assert (codes(found), claim.looked_at) == ([("PP301", V, None)], "sample")
 
 
 def test_a_file_that_cannot_be_decoded_is_a_violation(tmp_path):
@@ -320,7 +339,9 @@ def test_a_file_that_cannot_be_decoded_is_a_violation(tmp_path):
     data = bytearray((tmp_path / "t.parquet").read_bytes())
     data[4:40] = b"\xff" * 36
     (tmp_path / "t.parquet").write_bytes(bytes(data))
-    assert codes(batches.sample([str(tmp_path / "t.parquet")])) == [("PP301", V, None)]
+    path = str(tmp_path / "t.parquet")
+    claim, found = batches.read([path], "sample", files.read([path])[1])
+    assert (claim, codes(found)) == (None, [("PP301", V, None)])
 
 
 def test_nulls_under_a_flag_are_named():
@@ -341,7 +362,7 @@ RESULT = """select id, cast(id as decimal(9,2)) d, timestamp'2020-01-01 00:00:00
 def test_the_batches_of_a_result_have_its_plans_schema(session, large):
     with session.settings({"spark.sql.execution.arrow.useLargeVarTypes": large}):
         assert check_schema(session.planes(RESULT).analyzed, session.batches(RESULT)) == []
-    claim = batches.read(session.batches(RESULT))
+    claim = batches.result(session.batches(RESULT))
     assert (claim.facts.rows, claim.facts.nulls["n",]) == (3, 1)
 
 

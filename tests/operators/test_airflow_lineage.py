@@ -15,6 +15,7 @@ import planproof
 from airflow_planproof.openlineage import lineage_of
 from planproof import Catalog
 from planproof.plan.outline import plan_details
+from planproof.report.details import Details
 from planproof.report.model import Finding, PlaneReading, Report, Verdict
 from planproof.report.run import RunReport
 
@@ -28,7 +29,7 @@ OPEN = Finding(Verdict.UNPROVED, "PP506", "files", "customer")
 
 
 def told(*findings, outcome="published"):
-    return lineage_of(RunReport((Report("shop.m", outcome, findings, (ANALYZED,), details=DETAILS),)))
+    return lineage_of(RunReport((Report("shop.m", outcome, findings, (ANALYZED,), details=Details(**DETAILS)),)))
 
 
 def test_a_published_model_has_schema_and_column_lineage():

@@ -8,6 +8,7 @@ pytest.importorskip("airflow")
 
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
 from airflow_planproof.outcome import settle, settle_dbt
+from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.run import RunReport
 
@@ -16,10 +17,10 @@ REFUSED = Finding(Verdict.UNPROVED, "PP601", "catalog")
 LOCKED = Finding(Verdict.UNPROVED, "PP604", "catalog")
 REPORTS = {
     "rejected": Report("m", "rejected", (BROKEN,)),
-    "rejected by the model's own setting": Report("m", "rejected", (BROKEN,), details={"fail_on": "warning"}),
+    "rejected by the model's own setting": Report("m", "rejected", (BROKEN,), details=Details(fail_on="warning")),
     "refused": Report("m", "failed", (REFUSED,), error="no"),
-    "refused for now": Report("m", "failed", (REFUSED,), error="no", details={"transient": True}),
-    "locked": Report("m", "failed", (LOCKED,), error="busy", details={"transient": True}),
+    "refused for now": Report("m", "failed", (REFUSED,), error="no", details=Details(transient=True)),
+    "locked": Report("m", "failed", (LOCKED,), error="busy", details=Details(transient=True)),
     "Spark is away": Report("m", "failed", error="away"),
 }
 

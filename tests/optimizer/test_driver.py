@@ -12,7 +12,7 @@ import generator
 import pytest
 import rows
 
-from planproof.api import optimize, plan
+from planproof.api import RegistryMismatch, optimize, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Alias, fresh_id
@@ -90,6 +90,22 @@ def test_a_rule_that_changes_the_schema_is_named_and_refused(rule: driver.Rule) 
     assert found.fired == ()
 
 
+def repeat_inside(root: Plan, conf: Conf, registry: Registry) -> Plan:
+    """Reads a column twice below the projection, whose own schema stays."""
+    if not isinstance(root, Project) or isinstance(root.child, Project):
+        return root
+    first = root.child.output[0]
+    return replace(root, child=Project((*root.child.output, first), root.child))
+
+
+def test_a_rule_that_repeats_a_name_in_an_inner_node_is_named_and_refused() -> None:
+    found = optimize(plan("SELECT a, b FROM t", Catalog(SOURCES)), rules=[repeat_inside])
+    assert found.rules == ()
+    assert [(f.code, f.message) for f in found.findings] == [
+        ("PP202", "the rule repeat_inside made two columns called t.a and was refused")
+    ]
+
+
 def test_a_rule_that_changes_a_nested_flag_is_named_and_refused() -> None:
     root = plan(
         "SELECT a, b FROM n", Catalog({"n": [("a", Array(Array(INT, False), False), True), ("b", INT, True)]})
@@ -97,6 +113,25 @@ def test_a_rule_that_changes_a_nested_flag_is_named_and_refused() -> None:
     found = driver.run(root, CONF, builtin(), [loosen_inside])
     assert [r.rule for r in found.refused] == ["loosen_inside"]
     assert (found.plan, found.fired) == (root, ())
+
+
+def test_the_set_form_can_be_chosen_and_a_lawful_swap_is_no_breach() -> None:
+    made = plan("SELECT a, b FROM t", Catalog(SOURCES))
+    ordered = optimize(made, rules=[swap_columns])
+    assert [f.code for f in ordered.findings] == ["PP202"]
+    assert [r.rule for r in driver.run(made.root, CONF, builtin(), [swap_columns], "set").refused] == []
+    lawful = optimize(made, rules=[swap_columns], form="set")
+    assert (lawful.findings, lawful.sql) == ((), made.text)
+    assert [r.rule for r in driver.run(made.root, CONF, builtin(), [drop_last], "set").refused] == ["drop_last"]
+    with pytest.raises(ValueError, match="known: ordered, set"):
+        optimize(made, form="sets")
+
+
+def test_a_plan_is_optimized_under_its_own_registry() -> None:
+    made = plan("SELECT a FROM t", Catalog(SOURCES), registry=builtin().extended())
+    assert optimize(made).sql == made.text
+    with pytest.raises(RegistryMismatch):
+        optimize(made, registry=builtin())
 
 
 def test_a_rule_that_swaps_two_columns_of_one_name_and_type_is_refused() -> None:

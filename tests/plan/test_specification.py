@@ -126,11 +126,62 @@ def test_a_repeated_field_is_a_finding_by_default_and_an_error_when_strict() -> 
         plan(sql, two_tables(), strict=True)
 
 
+def test_a_registered_function_keeps_both_halves() -> None:
+    registry = builtin().extended()
+    half = registry.find("length")
+    assert half is not None
+
+    def run(text: str) -> int:
+        return len(text)
+
+    made = registry.register("my_length", half, run)
+    assert registry.find("MY_LENGTH") is made
+    assert registry.physical("MY_LENGTH") is registry.extended().physical("my_length") is run
+    assert registry.physical("length") == "length"
+
+
 def test_strict_names_the_node_that_creates_the_repetition() -> None:
     sql = "SELECT count(*) FROM (SELECT id, id FROM t1) AS s"
     with pytest.raises(DuplicateField, match="Project repeats"):
         plan(sql, two_tables(), strict=True)
-    assert plan(sql, two_tables()).physical_schema.names == ("count(1)",)
+    found = plan(sql, two_tables())
+    assert found.physical_schema.names == ("count(1)",)
+    assert [(f.code, f.field, f.message) for f in found.findings] == [
+        ("PP101", "id", "2 columns of s within the query are called s.id")
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT (SELECT count(*) FROM (SELECT id, id FROM t1) AS s) AS n FROM t2",
+        "SELECT id FROM t2 WHERE EXISTS (SELECT id, id FROM t1)",
+        "SELECT id FROM t2 WHERE id IN (SELECT s.one FROM (SELECT id AS one, id AS two, id AS two FROM t1) AS s)",
+    ],
+)
+def test_a_repetition_in_a_subquery_is_seen(sql: str) -> None:
+    found = plan(sql, two_tables())
+    assert {f.code for f in found.findings} == {"PP101"}
+    assert "in subqueries" in found.looked_at
+    with pytest.raises(DuplicateField, match="Project repeats"):
+        plan(sql, two_tables(), strict=True)
+
+
+def test_names_that_differ_in_case_are_two_where_case_counts() -> None:
+    sql = "SELECT id AS a, id AS A FROM t1"
+    with pytest.raises(DuplicateField):
+        plan(sql, two_tables(), strict=True)
+    found = plan(sql, two_tables(), conf=Conf(case_sensitive=True), strict=True)
+    assert found.findings == ()
+
+
+def test_strict_refuses_a_bare_name_beside_a_qualified_one() -> None:
+    """LogicalSchema([t1.id, id]): an unqualified `id` resolves to both."""
+    sql = "SELECT t1.id, t1.id + 1 AS id FROM t1"
+    with pytest.raises(DuplicateField, match=r"Project repeats .*id"):
+        plan(sql, two_tables(), strict=True)
+    assert plan(sql, two_tables()).findings == ()
+    assert plan("SELECT t1.id, t2.id FROM t1 JOIN t2", two_tables(), strict=True).findings == ()
 
 
 def test_the_builder_holds_to_i1_when_strict() -> None:

@@ -158,7 +158,7 @@ def test_a_report_is_moved_once_and_quotes_its_lines(node):
     start = COMPILED.index("b.y")
     moved = relocate(report(COMPILED, place(COMPILED, start), None), node)
     assert [str(f.origin) for f in moved.findings] == ["m.sql:19:14", "None"]
-    assert moved.details["lines"] == {"m.sql:19": "select a.id, b.y"}
+    assert moved.details.lines == {"m.sql:19": "select a.id, b.y"}
     assert relocate(moved, node) is moved
 
 

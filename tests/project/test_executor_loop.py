@@ -55,7 +55,7 @@ def test_parents_go_first_and_ephemeral_models_are_part_of_their_children(shop):
     assert begun == ["a", "c", "d", "e"]
     assert ended == reports
     assert set(outcomes(reports).values()) == {"published"}
-    assert reports[2].details["fail_on"] == "never"
+    assert reports[2].details.fail_on == "never"
 
 
 def test_below_a_stopped_model_nothing_runs(shop):
@@ -71,7 +71,7 @@ def test_below_a_stopped_model_nothing_runs(shop):
 def test_a_model_that_cannot_run_is_failed_and_not_violated(shop):
     reports = run_project(shop, runnable(selected(shop), fresh=True), Told(fails=["shop.c"]))
     assert outcomes(reports) == {"shop.a": "published", "shop.c": "failed", "shop.d": "skipped", "shop.e": "published"}
-    assert (reports[1].error, reports[1].details["transient"]) == ("the cluster is gone", True)
+    assert (reports[1].error, reports[1].details.transient) == ("the cluster is gone", True)
 
 
 def test_settings_and_full_refresh_reach_the_guard(shop):

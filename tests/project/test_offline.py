@@ -27,7 +27,7 @@ def check(dbt_manifest):
         if change is not None:
             change(manifest)
         reports = check_project(read_project(manifest), select, (), conf, **more)
-        return {report.details["name"]: report for report in reports}
+        return {report.details.name: report for report in reports}
 
     return run
 
@@ -56,12 +56,15 @@ def test_a_healthy_project_is_proved(check):
     assert mart.verdict is Verdict.PROVED
     assert found(mart) == [("PP505", "id")]
     assert mart.findings[0].evidence == "the source raw.orders declares it NOT NULL"
-    assert mart.details["inputs"] == {"shop.stg": "planned"}
+    assert mart.details.inputs == {"shop.stg": "planned"}
     assert [p.status for p in mart.planes[:3]] == ["read", "read", "read"]
     assert {p.status for p in mart.planes[3:]} == {"not present"}
     assert {i.invariant: i.enforced for i in mart.invariants} == {
         "I1": True,
+        "I2": False,
+        "I3": False,
         "I4": False,
+        "I5": False,
         "I6": True,
         "I7": False,
         "D1": True,
@@ -246,7 +249,7 @@ def test_a_contract_stands_for_a_parent_that_is_not_understood_and_the_report_sa
     reports = check(models)
     assert reports["odd"].verdict is Verdict.UNPROVED
     assert found(reports["child"], Verdict.VIOLATED) == [("PP504", "id")]
-    assert reports["child"].details["inputs"] == {"shop.odd": "its contract stands for it: not read offline"}
+    assert reports["child"].details.inputs == {"shop.odd": "its contract stands for it: not read offline"}
 
 
 def test_ephemeral_models_are_inlined_by_dbt_and_hide_nothing(check):
@@ -257,7 +260,7 @@ def test_ephemeral_models_are_inlined_by_dbt_and_hide_nothing(check):
     }
     reports = check(models)
     assert reports["mart"].verdict is Verdict.PROVED
-    assert reports["mart"].details["inputs"] == {"raw.orders": "declared in models/sources.yml"}
+    assert reports["mart"].details.inputs == {"raw.orders": "declared in models/sources.yml"}
 
 
 def test_ancestors_are_planned_and_not_reported(check):
@@ -359,8 +362,10 @@ def test_two_columns_of_one_name_cannot_be_stored(check):
     reports = check(models, {})
     assert ("PP102", "id") in found(reports["twice"], Verdict.VIOLATED)
     assert found(reports["inlined"], Verdict.VIOLATED) == []
-    assert reports["allowed"].verdict is Verdict.PROVED
-    assert found(reports["allowed"], Verdict.WARNING)
+    assert found(reports["allowed"], Verdict.WARNING) == [("PP101", "id")]
+    [refused] = reports["allowed"].of(Verdict.VIOLATED)
+    assert refused.code == "PP102"
+    assert "no setting can allow it" in refused.message
 
 
 def test_custom_constraints_are_said_to_be_unchecked(check):
@@ -492,7 +497,7 @@ def test_what_a_text_reads_and_the_manifest_does_not_list(check, tmp_path):
     reports = check(models, frozen=frozen)
     assert list(reports) == ["z_stg", "a_mart", "m_child"]
     assert reports["a_mart"].verdict is Verdict.PROVED
-    assert reports["a_mart"].details["inputs"] == {
+    assert reports["a_mart"].details.inputs == {
         "shop.z_stg": "planned",
         "raw.rates": str(frozen),
         "raw.orders": "declared in models/sources.yml",

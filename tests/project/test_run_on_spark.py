@@ -46,7 +46,7 @@ def shop(dbt_manifest, database, tmp_path):
 
 def run(project, session):
     reports = run_project(project, runnable(selected(project), fresh=True), Guard(session), session=session)
-    return {report.details["name"]: report for report in reports}
+    return {report.details.name: report for report in reports}
 
 
 def test_models_are_published_in_order_and_as_dbt_stores_them(shop, session, spark, database):
@@ -66,7 +66,7 @@ def test_a_broken_model_leaves_its_table_and_its_children_alone(shop, session, s
         "child": "skipped",
     }
     assert [tuple(row) for row in spark.table(f"{database}.mart").orderBy("id").collect()] == [(1, 10), (2, 20)]
-    assert reports["mart"].details["previous_rows"] == 2
+    assert reports["mart"].details.previous_rows == 2
     text = plain(reports.values())
     assert "The table published before is still there, with its 2 rows." in text
     assert f"its parent {database}.mart was not published" in text
@@ -74,7 +74,7 @@ def test_a_broken_model_leaves_its_table_and_its_children_alone(shop, session, s
 
 def test_a_first_publish_that_is_stopped_leaves_nothing(shop, session, spark, database):
     reports = run(shop("nullif(total, 20)"), session)
-    assert reports["mart"].details["previous"] is False
+    assert reports["mart"].details.previous is False
     assert not spark.catalog.tableExists(f"{database}.mart")
 
 
@@ -83,4 +83,4 @@ def test_a_query_that_spark_rejects_is_stopped_at_its_line(shop, session):
     (finding,) = report.of(Verdict.VIOLATED)
     assert (report.outcome, finding.code) == ("rejected", "PP110")
     assert str(finding.origin) == "models/mart.sql:4:3"
-    assert report.details["lines"] == {"models/mart.sql:4": "  totall as total,"}
+    assert report.details.lines == {"models/mart.sql:4": "  totall as total,"}

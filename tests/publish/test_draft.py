@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof.contract import Model
-from planproof.publish.draft import Draft
+from planproof.judge.draft import Draft
 from planproof.report.model import Finding, Verdict
 from planproof.settings import Settings
 

@@ -11,8 +11,8 @@ import pytest
 
 from planproof.catalog import split_name
 from planproof.contract import Model
+from planproof.judge.planes import Examined
 from planproof.publish import stage
-from planproof.publish.examine import Examined
 from planproof.publish.names import Names
 from planproof.publish.publication import Publication, database_root, publication
 from planproof.publish.recover import recover

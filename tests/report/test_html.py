@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from html.parser import HTMLParser
 
 from planproof.origin import Origin
+from planproof.report.details import Details
 from planproof.report.html import plane_boxes, render, render_run
 from planproof.report.model import PLANES, Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import run_report
@@ -27,7 +28,7 @@ BAD = Report(
     1.0,
     HOSTILE,
     HOSTILE,
-    {"lines": {f"{HOSTILE}:1": HOSTILE}},
+    Details(lines={f"{HOSTILE}:1": HOSTILE}),
 )
 
 

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import planproof
 from planproof import Catalog
 from planproof.plan.outline import MOST_NODES, outline, plan_details
+from planproof.report.details import Details
 from planproof.report.html import render
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.picture import picture
@@ -25,7 +26,7 @@ select a.id, c.name as who from o a join o b on a.id = b.id left join shop.custo
 
 def report(sql=SQL, field="who"):
     found = Finding(Verdict.VIOLATED, "PP505", "files", field, "NOT NULL", "1 null")
-    return Report("shop.m", "rejected", (found,), details=plan_details(planproof.plan(sql, CATALOG)))
+    return Report("shop.m", "rejected", (found,), details=Details(**plan_details(planproof.plan(sql, CATALOG))))
 
 
 def texts(drawn, style):
@@ -56,7 +57,7 @@ def test_hostile_names_stay_text():
 
 def test_no_plan_no_picture():
     assert picture(Report("m", "checked")) is None
-    assert picture(Report("m", "checked", details={"plan": {"nodes": []}})) is None
+    assert picture(Report("m", "checked", details=Details(plan={"nodes": []}))) is None
     assert '<figure class="plan">' not in render([Report("m", "checked")])
 
 
@@ -65,7 +66,7 @@ def test_a_huge_plan_is_cut_and_says_so():
     form = outline(planproof.plan(sql, CATALOG).root)
     assert len(form["nodes"]) == MOST_NODES
     assert form["left_out"] > 0
-    drawn = picture(Report("m", "checked", details={"plan": form}))
+    drawn = picture(Report("m", "checked", details=Details(plan=form)))
     assert f"{form['left_out']} deeper nodes are not drawn" in str(drawn)
     ET.fromstring(str(drawn))
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from datetime import datetime, timedelta, timezone
+from importlib import resources
 
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
 
 from planproof.origin import Origin
-from planproof.report.model import Finding, PlaneReading, Report, Verdict
+from planproof.report.details import Details, Files
+from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
 
 VIOLATED = Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "2 nulls", "two", Origin(1, 2, "m.sql"))
@@ -17,7 +21,7 @@ WARNING = Finding(Verdict.WARNING, "PP101", "logical", "id")
 
 
 def one(outcome, *findings, **details):
-    return Report("m", outcome, findings, details=details)
+    return Report("m", outcome, findings, details=Details(**details))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_what_was_not_run_is_no_pass():
 
 def test_round_trip():
     plane = PlaneReading("logical", "read", None, (("id", "bigint", False),))
-    full = Report("m", "rejected", (VIOLATED, WARNING), (plane,), rows=3, details={"lines": {"m.sql:1": "select"}})
+    full = Report("m", "rejected", (VIOLATED, WARNING), (plane,), rows=3, details=Details(lines={"m.sql:1": "select"}))
     began = datetime.now(timezone.utc) - timedelta(seconds=2)
     report = run_report("run", [full, one("skipped")], began, project="shop", remarks=["a note"])
     assert RunReport.from_json(report.to_json()) == report
@@ -79,3 +83,59 @@ def test_what_could_not_run_is_no_finding_whatever_fail_on_says():
     broken = Report("s.t", "failed", (Finding(Verdict.VIOLATED, "PP505", "files"),))
     assert fails(broken, "violated")
     assert not fails(broken, "never")
+
+
+def schema():
+    text = resources.files("planproof.report").joinpath("report-1.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
+    """Every field is set once: a field that the schema does not name, or names otherwise, is refused."""
+    kinds = {"str": "x", "bool": True, "int": 1}
+    known = {f.name: kinds.get(str(f.type).split(" ")[0], {"a": "b"}) for f in fields(Details)}
+    files = Files(2, 1, 10, ("SNAPPY",), ("parquet-mr",), 0)
+    details = Details(**{**known, "fail_on": "never", "files": files})
+    planes = (
+        PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),
+        PlaneReading("batches", "read", None, (("id", "bigint", True),), "sample", "1 of 2 rows"),
+        PlaneReading("files", "unreadable", "encrypted"),
+    )
+    invariants = (Enforcement("I2", True, "1 of 2 rows", sampled=True), Enforcement("I6", False, "rewrite: off"))
+    rewrites = (Rewrite("a rule", "a", "b", True, Origin(1, 2, "m.sql", 3, 4, True)),)
+    full = Report(
+        "m", "published", (VIOLATED, WARNING), planes, invariants, rewrites, "s", "t", 1, 0.5, "rename", "no", details
+    )
+    run = run_report("run", [full, one("skipped")], datetime.now(timezone.utc))
+    for form in (full.to_json(), run.to_json(), one("checked").to_json()):
+        schema().validate(json.loads(form))
+    assert Report.from_json(full.to_json()) == full
+    assert RunReport.from_json(run.to_json()) == run
+    wrong = {**json.loads(full.to_json()), "details": {"nobody": 1}}
+    with pytest.raises(ValidationError):
+        schema().validate(wrong)
+
+
+def test_nothing_is_called_proved_of_a_model_without_a_contract():
+    hazard = Finding(Verdict.PROVED, "PP126", "files", "id", message="0 values wrap", evidence="0 values wrap")
+    suggested = Finding(Verdict.PROVED, "PP210", "rewritten")
+    by_plane = Report("m", "checked", (suggested,), (PlaneReading("contract", "not present", "the model has none"),))
+    for report in (one("checked", suggested, contract=False), one("published", hazard, contract=False), by_plane):
+        assert report.said == "no contract"
+        assert ">proved<" not in report.to_html()
+        shown = report.to_text()
+        assert "no contract" in shown
+        assert "proved" not in shown
+    assert one("checked", contract=True).said == "proved"
+
+
+def test_what_rests_on_a_sample_says_so():
+    plane = PlaneReading("batches", "read", None, (), "sample", "2 of 9 rows, in 1 of 3 row groups and 1 of 3 files")
+    i2 = Enforcement("I2", True, "2 of 9 rows", sampled=True)
+    report = Report("m", "audited", planes=(plane,), invariants=(i2,), details=Details(contract=True))
+    assert "batches sampled" in report.to_text()
+    page = report.to_html()
+    assert "2 of 9 rows, in 1 of 3 row groups and 1 of 3 files" in page
+    assert "enforced on a sample" in page
+    whole = Report("m", "audited", planes=(PlaneReading("batches", "read", None, (), "all", "9 of 9 rows"),))
+    assert "sample" not in whole.to_text() + whole.to_html()

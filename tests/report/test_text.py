@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from planproof.origin import Origin
+from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Rewrite, Verdict
 from planproof.report.parts import fate
 from planproof.report.text import clean, plain, quote, show, summary
@@ -33,7 +34,7 @@ STOPPED = Report(
         Finding(Verdict.VIOLATED, "PP504", "analyzed", "amount", "decimal(10,2)", "double", "amount is a double"),
     ),
     seconds=1.24,
-    details={"materialized": "table", "previous_rows": 1000, "lines": LINES},
+    details=Details(materialized="table", previous_rows=1000, lines=LINES),
 )
 HEALTHY = Report(
     "shop.orders",
@@ -46,19 +47,19 @@ HEALTHY = Report(
     rewrites=(Rewrite("hoist_invariants", "a", "b", True),),
     rows=1500,
     seconds=2.06,
-    details={"materialized": "table", "contract": True},
+    details=Details(materialized="table", contract=True),
 )
 RUN = (
-    Report("shop.stg", "published", seconds=0.41, details={"materialized": "view", "contract": False}),
+    Report("shop.stg", "published", seconds=0.41, details=Details(materialized="view", contract=False)),
     HEALTHY,
     STOPPED,
     Report("shop.child", "skipped", error="its parent shop.customer_activity was not published"),
     Report(
-        "shop.gone", "failed", error="the cluster is gone\nand more", seconds=0.1, details={"materialized": "table"}
+        "shop.gone", "failed", error="the cluster is gone\nand more", seconds=0.1, details=Details(materialized="table")
     ),
 )
 CHECK = (
-    Report("shop.stg", "checked", seconds=0.0, details={"contract": True}),
+    Report("shop.stg", "checked", seconds=0.0, details=Details(contract=True)),
     Report(
         "shop.mart",
         "checked",
@@ -94,7 +95,7 @@ def test_hostile_names_are_text():
         "rejected",
         (Finding(Verdict.VIOLATED, "PP504", "files", hostile, hostile, hostile, hostile, Origin(1, 1, hostile)),),
         error=hostile,
-        details={"lines": {f"{hostile}:1": hostile}, "materialized": hostile},
+        details=Details(lines={f"{hostile}:1": hostile}, materialized=hostile),
     )
     text = plain([report])
     assert "\x1b" not in text
@@ -111,13 +112,13 @@ def test_the_caret_stands_below_the_column():
 def test_a_long_line_is_cut_around_its_column():
     line = f"select {'a, ' * 60}culprit{', b' * 60}"
     place = Origin(3, line.index("culprit") + 1, "m.sql")
-    excerpt = quote(Report("m", "checked", details={"lines": {"m.sql:3": line}}), place).plain.splitlines()
+    excerpt = quote(Report("m", "checked", details=Details(lines={"m.sql:3": line})), place).plain.splitlines()
     assert excerpt[0].index("culprit") == excerpt[1].index("^")
     assert len(excerpt[0]) < 110
 
 
 def test_an_approximate_place_has_no_caret():
-    report = Report("m", "checked", details={"lines": {"m.sql:3": "{{ macro() }}"}})
+    report = Report("m", "checked", details=Details(lines={"m.sql:3": "{{ macro() }}"}))
     assert "^" not in quote(report, Origin(3, 1, "m.sql", approximate=True)).plain
 
 
@@ -140,7 +141,7 @@ def test_bare_sql_is_quoted_from_the_report():
     ],
 )
 def test_what_became_of_the_table(outcome, details, said):
-    assert said in fate(Report("m", outcome, details=details))
+    assert said in fate(Report("m", outcome, details=Details(**details)))
 
 
 def test_the_summary_counts_every_model_once():

@@ -52,7 +52,7 @@ def told(report: Report) -> dict[str, Any]:
         "rows": report.rows,
         "findings": [[f.verdict.value, f.code, f.plane, f.message, str(f.origin)] for f in report.findings],
         "planes": {p.plane: [p.status, p.reason] for p in report.planes},
-        "trace": report.details.get("traceback"),
+        "trace": report.details.traceback,
     }
 
 

@@ -1,4 +1,4 @@
-"""Arrow batches: row groups of staged files, and results of a run."""
+"""Arrow batches: row groups of files, and results of a run."""
 
 from __future__ import annotations
 
@@ -6,40 +6,65 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from planproof.arrow.footers import FooterError, row_groups
+from planproof.arrow.footers import Footer, FooterError, row_groups
 from planproof.arrow.types import physical_schema
-from planproof.claims.model import Claim, Facts, Path
+from planproof.claims.model import ALL, SAMPLE, Claim, Facts, Path
 from planproof.invariants.batches import check
 from planproof.report.model import Finding, Verdict
 
-SAMPLE = 2
-"""Row groups that `sample` looks at."""
+MOST = 2
+"""Row groups that a sample looks at."""
 ROWS = 8192
-"""Rows that `sample` decodes of each: a whole row group of a large write costs as much as a fifth of writing it."""
+"""Rows that a sample decodes of each: a whole row group of a large write costs as much as a fifth of writing it."""
 
 
-def sample(paths: Sequence[str], mode: str = "sample") -> list[Finding]:
-    """I2 over row groups of Parquet files: `sample` decodes the beginnings of the first and the last of each file, at
-    most `SAMPLE` of them; `all` decodes everything; `off` nothing. A damaged file is a violation.
+def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
+    """The claim of the batches that Parquet files decode to, and I2 over them; no claim where none could be decoded.
 
-    Raises `Undecodable`.
+    `sample` decodes the beginnings of the first and the last row group of each file, at most `MOST` of them; `all`
+    decodes everything. `footers` are the files', and say of how many row groups and rows that is. A damaged file is a
+    violation. Raises `Undecodable`.
     """
-    if mode == "off":
-        return []
     found: list[Finding] = []
+    damaged = False
+    first: Any = None
+    seen: list[tuple[str, int]] = []
     try:
-        some = (None, None) if mode == "all" else (SAMPLE, ROWS)
-        for path, number, table in row_groups(paths, *some):
+        for path, number, table in row_groups(paths, *((None, None) if mode == "all" else (MOST, ROWS))):
             found += check(table, f"{path}, row group {number}")
+            first = table if first is None else first
+            seen.append((path, table.num_rows))
     except FooterError as error:
+        damaged = True
         found.append(Finding(Verdict.VIOLATED, "PP301", "batches", message=str(error)))
-    return found
+    if first is None:
+        return None, found
+    everything = not damaged and sum(rows for _, rows in seen) == sum(f.rows for f in footers)
+    what = _said(seen, footers)
+    return Claim("batches", physical_schema(first.schema), looked_at=ALL if everything else SAMPLE, what=what), found
 
 
-def read(table: Any) -> Claim:
+def _said(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:
+    """
+    >>> _said([("a", 8192), ("a", 5)], [Footer("a", PhysicalSchema(), 20000, 3, {}, (), "", files=2)])
+    '8,197 of 20,000 rows, in 2 of 3 row groups and 1 of 2 files'
+    """
+    rows, groups, files = sum(n for _, n in seen), len(seen), len({path for path, _ in seen})
+    of = sum(f.rows for f in footers), sum(f.row_groups for f in footers), sum(f.files for f in footers)
+    return (
+        f"{rows:,} of {of[0]:,} rows, in {groups} of {_many(of[1], 'row group')} and {files} of {_many(of[2], 'file')}"
+    )
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def result(table: Any) -> Claim:
     """The claim of a result fetched as a pyarrow Table, or of one batch; columns of one name count no facts."""
     names = Counter(table.schema.names)
     nulls: dict[Path, int] = {
         (name,): column.null_count for name, column in zip(table.schema.names, table.columns) if names[name] == 1
     }
-    return Claim("batches", physical_schema(table.schema), Facts(table.num_rows, nulls, source="the result's batches"))
+    facts = Facts(table.num_rows, nulls, source="the result's batches")
+    return Claim("batches", physical_schema(table.schema), facts, what="every batch of the result")

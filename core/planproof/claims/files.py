@@ -25,7 +25,9 @@ def read(paths: Sequence[str], session: Any = None) -> tuple[Claim, list[Footer]
     """
     footers = folded(_footers(paths, session))
     first = next((f for f in footers if f.rows), footers[0] if footers else None)
-    return Claim("files", first.schema if first else PhysicalSchema(), facts(footers)), footers
+    count = sum(f.files for f in footers)
+    what = f"the footer of {'the one file' if count == 1 else f'each of {count} files'}"
+    return Claim("files", first.schema if first else PhysicalSchema(), facts(footers), what=what), footers
 
 
 def _footers(paths: Sequence[str], session: Any) -> Iterable[Footer]:

@@ -1,4 +1,4 @@
-"""What a plane that was read hands over: an ordered schema and facts."""
+"""What a plane that was read hands over: an ordered schema, facts, and how much of the plane was looked at."""
 
 from __future__ import annotations
 
@@ -36,8 +36,18 @@ class Facts:
     too_long: Mapping[Path, int] = field(default_factory=dict)
 
 
+ALL, SAMPLE = "all", "sample"
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
+    """What one plane claims. `looked_at` is `all` or `sample`, `what` says of what, for people.
+
+    `facts` hold only what was counted over all rows: a sample's counts are none.
+    """
+
     plane: str
     schema: PhysicalSchema
     facts: Facts = field(default_factory=Facts)
+    looked_at: str = ALL
+    what: str = "the schema, nested places included"

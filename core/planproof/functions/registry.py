@@ -30,6 +30,7 @@ class Registry:
     internal: frozenset[str] = frozenset()
     declared: frozenset[str] = frozenset()
     known: frozenset[str] = SPARK_FUNCTIONS
+    halves: dict[str, object] = field(default_factory=dict)
     identity: int = field(default_factory=lambda: next(_IDENTITIES))
 
     def register(self, name: str, logical: Function | None, spark: object | None) -> Function:
@@ -46,9 +47,14 @@ class Registry:
         if key in self.functions:
             raise RegistrationError(f"{name}: registered already")
         self.functions[key] = logical
+        self.halves[key] = spark
         if callable(logical.spark):
             self.declared |= {key}
         return logical
+
+    def physical(self, name: str) -> object | None:
+        """The half that runs: the builtin's name in Spark, or the callable; None for a name that is not registered."""
+        return self.halves.get(name.lower())
 
     def find(self, name: str) -> Function | None:
         return self.functions.get(name.lower())
@@ -58,7 +64,7 @@ class Registry:
 
     def extended(self) -> Registry:
         """A registry of its own that starts with these functions."""
-        return Registry(dict(self.functions), self.internal, self.declared, self.known)
+        return Registry(dict(self.functions), self.internal, self.declared, self.known, dict(self.halves))
 
 
 def table(*families: Iterable[tuple[str, Function]], version: str = "4.3") -> Registry:

@@ -20,6 +20,8 @@ from planproof.types import Char, DataType, Varchar
 
 Locate = Callable[[str], Origin | None]
 
+TERMS = ("PP500", "PP501", "PP502", "PP503", "PP504", "PP505", "PP506")
+"""The codes of what `check` finds."""
 COUNTABLE = ("PP500", "PP506", "PP508")
 """The codes of declared terms that a run can decide by counting."""
 
@@ -38,8 +40,8 @@ def check(
 
     `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a place holds no null; a flag of
     `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column, by name, in
-    the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged; codes in
-    `settings.allow` become warnings.
+    the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged. What
+    `settings.allow` lets through is decided where findings are collected (`judge.allowed`).
     """
     found = [*_columns(contract.schema, schema, settings)]
     for promised, given in _matched(contract.schema, schema):
@@ -49,7 +51,7 @@ def check(
             found += _lengths(promised, given, clashes, facts)
         if "nullability" in settings.enforce:
             found += _not_null(promised, given, evidence, facts, doubts)
-    return [_finished(f, settings, plane, locate) for f in found]
+    return [_placed(f, plane, locate) for f in found]
 
 
 def settle(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
@@ -231,10 +233,6 @@ def _rows(facts: Facts) -> str:
     return f"{facts.rows} row{'' if facts.rows == 1 else 's'}"
 
 
-def _finished(finding: Finding, settings: Settings, plane: str, locate: Locate) -> Finding:
+def _placed(finding: Finding, plane: str, locate: Locate) -> Finding:
     column = split_name(finding.field)[0] if finding.field else None
-    placed = replace(finding, plane=plane, origin=locate(column) if column else None)
-    open_ = placed.verdict in (Verdict.VIOLATED, Verdict.UNPROVED)
-    if open_ and placed.code in settings.allow:
-        return replace(placed, verdict=Verdict.WARNING, message=f"{placed.message} (allowed by the settings)")
-    return placed
+    return replace(finding, plane=plane, origin=locate(column) if column else None)

@@ -11,6 +11,7 @@ from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
 from planproof.plan.nodes import Plan
+from planproof.plan.repeated import Key, names_repeated
 from planproof.schema import LogicalSchema
 
 _PASSES = 50
@@ -31,11 +32,13 @@ class Fired:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A rule whose result had another schema: the rule is named, and its result thrown away."""
+    """A rule whose result had another schema (I6), or repeated a (relation, name) that no node repeated before (I1):
+    the rule is named, and its result thrown away."""
 
     rule: str
     promised: LogicalSchema
     found: LogicalSchema
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,14 @@ class Optimized:
     refused: tuple[Refused, ...]
 
 
-def same_schema(before: Plan, after: Plan) -> bool:
-    """I6: ordered and exact for projected plans, as multisets for others; types, flags and relations included."""
-    if before.projected or after.projected:
-        return before.schema == after.schema
-    return before.schema.same_fields(after.schema)
+FORMS = ("ordered", "set")
+"""I6's two forms: the same vector of fields, or the same multiset."""
+
+
+def same_schema(before: Plan, after: Plan, form: str | None = None) -> bool:
+    """I6, types, flags and relations included. Unless a `form` is named, a projected plan is compared in order."""
+    ordered = before.projected or after.projected if form is None else form == "ordered"
+    return before.schema == after.schema if ordered else before.schema.same_fields(after.schema)
 
 
 def _called(plan: Plan) -> Calls:
@@ -77,6 +83,8 @@ class _Run:
     registry: Registry
     plan: Plan
     called: Calls
+    repeated: frozenset[Key]
+    form: str | None = None
     fired: list[Fired] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
     settled: dict[str, Plan] = field(default_factory=dict)
@@ -99,9 +107,15 @@ class _Run:
         if after is before:
             self.settled[name] = before
             return False
-        if not same_schema(before, after):
+        if not same_schema(before, after, self.form):
             self.refused[name] = Refused(name, before.schema, after.schema)
             return False
+        repeated = names_repeated(after, self.conf.case_sensitive)
+        if not repeated <= self.repeated:
+            new = sorted(".".join(part for part in key if part) for key in repeated - self.repeated)
+            self.refused[name] = Refused(name, before.schema, after.schema, tuple(new))
+            return False
+        self.repeated = repeated
         self.fired.append(Fired(name, before, after))
         self.plan, self.called = after, _called(after)
         if rule in AT_ONCE:
@@ -112,14 +126,17 @@ class _Run:
         return RewriteCycle(f"the rules {', '.join(dict.fromkeys(f.rule for f in self.fired))} do not come to an end")
 
 
-def run(plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULES) -> Optimized:
-    """Applies the rules in order until none changes the plan. Raises `RewriteCycle` where that never happens.
+def run(
+    plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULES, form: str | None = None
+) -> Optimized:
+    """Applies the rules in order until none changes the plan, each held to I6 in its `form` (`same_schema`). Raises
+    `RewriteCycle` where that never happens.
 
     A plan that computes with collated strings stays as it is.
     """
     if not laws.plain_strings(plan):
         return Optimized(plan, (), ())
-    made = _Run(conf, registry, plan, _called(plan))
+    made = _Run(conf, registry, plan, _called(plan), names_repeated(plan, conf.case_sensitive), form)
     seen = [plan]
     for _ in range(_PASSES):
         start = made.plan

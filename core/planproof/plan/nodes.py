@@ -58,6 +58,15 @@ class Plan:
         for child in self.children:
             yield from child.walk()
 
+    def everywhere(self) -> Iterator[Plan]:
+        """This node and all below it, outermost first, and the same of every subquery in their expressions."""
+        for node in self.walk():
+            yield node
+            for root in node.expressions:
+                for expr in root.walk() if root.holds(*_SUBQUERIES) else ():
+                    if isinstance(expr, _SUBQUERIES):
+                        yield from expr.plan.everywhere()
+
     def all_expressions(self) -> Iterator[Expr]:
         """Every expression of the plan, subqueries included."""
         for node in self.walk():

@@ -14,6 +14,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.selection import selected
+from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.settings import Settings
@@ -26,7 +27,7 @@ class Promise:
     name: str
     contract: Contract
     settings: Settings = field(default_factory=Settings)
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
 
 
 def promises(
@@ -81,7 +82,7 @@ def _named(project: Project, name: str) -> ProjectNode:
 
 
 def _promise(node: ProjectNode, contract: Contract, overrides: Mapping[str, Any] | None) -> Promise:
-    details = {"unique_id": node.unique_id, "name": node.name, "materialized": node.materialized, "contract": True}
+    details = Details(unique_id=node.unique_id, name=node.name, materialized=node.materialized)
     return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details)
 
 
@@ -94,10 +95,11 @@ def _audited(session: Session, promise: Promise) -> Report:
     except Exception as error:  # One table that cannot be read must not hide the others' reports.
         report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
     seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)
-    settled = {
-        "fail_on": promise.settings.fail_on,
-        "contract": True,
-        "contract_hash": promise.contract.fingerprint,
-    }
-    details = {**report.details, **promise.details, **settled}
+    details = replace(
+        report.details,
+        **promise.details.to_dict(),
+        fail_on=promise.settings.fail_on,
+        contract=True,
+        contract_hash=promise.contract.fingerprint,
+    )
     return replace(report, seconds=seconds, details=details)

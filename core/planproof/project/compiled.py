@@ -118,10 +118,10 @@ def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | No
     What was planned (`report.sql`) holds the node's compiled SQL; a place outside of it is nobody's and is dropped. A
     report that was moved once is returned as it is.
     """
-    if "lines" in report.details:
+    if report.details.lines is not None:
         return report
     if not any(finding.origin for finding in report.findings):
-        return replace(report, details={**report.details, "lines": {}})
+        return replace(report, details=replace(report.details, lines={}))
     compiled = str(node.get("compiled_code") or "")
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
@@ -150,7 +150,7 @@ def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | No
         return replace(finding, origin=found)
 
     findings = tuple(moved(finding) for finding in report.findings)
-    return replace(report, findings=findings, details={**report.details, "lines": lines})
+    return replace(report, findings=findings, details=replace(report.details, lines=lines))
 
 
 def _offset(text: str, origin: Origin) -> int:

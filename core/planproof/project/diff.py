@@ -76,7 +76,7 @@ class _Shapes:
             if relation is not None:
                 found.shapes[key] = _shape(node, relation, contract_of(node.raw, conf))
             if report is not None:
-                found._note(node.relation, report.details.get("lineage") or {})
+                found._note(node.relation, report.details.lineage or {})
         return found
 
     def _note(self, relation: str, lineage: Mapping[str, Any]) -> None:

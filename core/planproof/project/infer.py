@@ -12,6 +12,7 @@ from pathlib import Path
 
 from planproof.conf import Conf
 from planproof.invariants import contract as terms
+from planproof.judge.allowed import allowed
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -118,8 +119,10 @@ def _broken(node: ProjectNode, columns: Iterable[InferredColumn], found: Physica
     except ProjectError as error:
         return str(error)
     assert contract is not None
-    findings = terms.check(contract, found, {}, None, settings_of(raw), "contract", lambda column: None)
-    return next((f.message for f in findings if f.verdict is Verdict.VIOLATED), None)
+    settings = settings_of(raw)
+    findings = terms.check(contract, found, {}, None, settings, "contract", lambda column: None)
+    judged = (allowed(f, settings) for f in findings)
+    return next((f.message for f in judged if f.verdict is Verdict.VIOLATED), None)
 
 
 def _refusal(project: Project, node: ProjectNode) -> str | None:

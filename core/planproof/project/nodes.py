@@ -106,7 +106,7 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
     """The contract of a node, or None where none is enforced. Raises `ProjectError` with the column's name.
 
     A bare `timestamp` is what `conf` makes of it (`spark.sql.timestampType`), as in the casts of dbt's own comparison.
-    A `custom` constraint is SQL for one database that nobody can count; `custom_constraints` lists those.
+    A `custom` constraint is SQL for one database that nobody can count; the contract lists those as `unknown`.
     """
     where = place_of(node)
     config = _mapping(node, "config", where)
@@ -122,6 +122,7 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
             [(name, _data_type(column, name, where, conf or Conf()), True) for name, column in columns.items()],
             [c for c in _constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
+            custom_constraints(node),
         )
     except ContractError as error:
         raise ProjectError(f"{where}: {error}") from error

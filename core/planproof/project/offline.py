@@ -7,7 +7,6 @@ from the catalog is no error of the query, as a hook or another job may make it.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from planproof.catalog import Relation, joined, split_name
 from planproof.conf import Conf, holds
 from planproof.contract import Contract
+from planproof.judge.draft import Draft
+from planproof.judge.planes import Doubts, examine
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
-from planproof.project.reading import Reading
 from planproof.project.selection import selected
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
@@ -33,6 +33,7 @@ from planproof.types import without_lengths
 if TYPE_CHECKING:
     from planproof.api import LogicalPlan
 
+OFFLINE = "the offline check reads planes 1 to 3"
 DBT_CONF = Conf(ansi=False)
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
 
@@ -134,6 +135,30 @@ def _never_built(report: Report) -> Report:
     return replace(report, findings=tuple(findings))
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A node as it is judged, also where its materialization, or its language, is none that a guard could run."""
+
+    name: str
+    sql: str
+    contract: Contract | None
+    materialized: str
+    file_format: str
+    file: str | None = None
+
+    @classmethod
+    def of(cls, node: ProjectNode, conf: Conf) -> Subject:
+        format = str((node.raw.get("config") or {}).get("file_format") or "parquet")
+        return cls(node.relation, node.sql or "", contract_of(node.raw, conf), node.materialized, format)
+
+
+def _failed(draft: Draft, error: Exception) -> Report:
+    said = f"internal error in planproof: {type(error).__name__}: {error}"
+    draft.add([Finding(Verdict.UNPROVED, "PP901", "logical", message=said)])
+    draft.unreadable("logical", said)
+    return draft.report("failed", said)
+
+
 @dataclass(slots=True)
 class OfflineCheck:
     """The state of one check: the catalog grows by every node that was visited."""
@@ -200,6 +225,8 @@ class OfflineCheck:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
         from planproof.api import plan
 
+        if node.is_python:
+            raise Unknown("a Python model, whose schema only its run shows")
         if _COMPILE_ONLY.search(node.sql or ""):
             raise Unknown(
                 "the columns that dbt_utils prints in a run: `dbt compile` alone gets a `*`; check the manifest "
@@ -249,48 +276,47 @@ class OfflineCheck:
     # --- one model --------------------------------------------------------------------------------------------------
 
     def _model(self, node: ProjectNode) -> Report:
-        started = time.perf_counter()
-        contract, settings = contract_of(node.raw, self.conf), settings_of(node.raw, overrides=self.overrides)
         changed = self.files.changed(node)
         if changed is not None:
             self.stale[node.unique_id] = changed
+        subject = Subject.of(node, self.conf)
+        draft = Draft(subject, settings_of(node.raw, overrides=self.overrides), beyond=OFFLINE)
         self._inherit(node, {})
-        made = Reading(node, contract, settings, self.inputs[node.unique_id])
+        draft.tell(
+            unique_id=node.unique_id,
+            name=node.name,
+            file=node.file,
+            materialized=node.materialized,
+            fail_on=draft.settings.fail_on,
+            contract=subject.contract is not None,
+        )
         try:
-            self._read(node, made)
+            self._read(node, draft)
+            draft.tell(inputs=self.inputs[node.unique_id])
+            report = draft.report("checked")
         except Exception as error:  # One model's failure is ours and must not hide the others' reports.
-            made.failed(error)
             self.unread[node.unique_id] = "planproof itself failed on it"
-        report = replace(made.report(), seconds=round(time.perf_counter() - started, 3))
+            report = _failed(draft, error)
         if node.materialized == "ephemeral":
             report = _never_built(report)
         return _of_an_older_text(relocate(report, node.raw, self.project.directory), self.stale.get(node.unique_id))
 
-    def _read(self, node: ProjectNode, made: Reading) -> None:
-        contract = made.contract
-        if node.is_python:
-            made.unproved("a Python model, whose schema only its run shows")
-            return self._stand_in(node, contract)
-        if node.materialized == "incremental":
+    def _read(self, node: ProjectNode, draft: Draft) -> None:
+        contract = draft.model.contract
+        if not node.is_python and node.materialized == "incremental":
             # A compile against an existing table reads the table itself (`{{ this }}`).
             stored = self.frozen.find(node.relation)
             if stored is not None:
                 self._register(node, stored)
             elif contract is not None:
                 self._register(node, stored_contract(node, contract, "its own contract"))
-        try:
-            plan = self.plan(node)
-        except Unknown as unknown:
-            made.unproved(unknown.construct, unknown.origin)
-        except AnalysisError as error:
-            made.rejected(error, self._doubt(node, error))
-        else:
-            made.inputs = self.inputs[node.unique_id]
-            made.planned(plan, self.incomplete.get(node.unique_id))
-            if node.materialized != "ephemeral":
-                self._register(node, stored_output(node, plan.schema, contract))
-            return None
-        return self._stand_in(node, contract)
+
+        doubts = Doubts(lambda error: self._doubt(node, error), lambda: self.incomplete.get(node.unique_id))
+        judged = examine(draft, lambda: self.plan(node), doubts=doubts)
+        if judged.plan is None:
+            self._stand_in(node, contract)
+        elif node.materialized != "ephemeral":
+            self._register(node, stored_output(node, judged.plan.schema, contract))
 
     def _doubt(self, node: ProjectNode, error: AnalysisError) -> str | None:
         """Why Spark may accept the query although it is rejected here."""

@@ -140,12 +140,12 @@ class Request:
         settings = Settings.of(self.settings)
         report = Guard(session).publish(replace(model, settings=settings))
         contract = model.contract
-        details = {
-            **report.details,
-            "fail_on": settings.fail_on,
-            "contract": contract is not None,
-            "contract_hash": contract.fingerprint if contract is not None else None,
-        }
+        details = replace(
+            report.details,
+            fail_on=settings.fail_on,
+            contract=contract is not None,
+            contract_hash=contract.fingerprint if contract is not None else None,
+        )
         return replace(report, details=details)
 
     def _refuse_early(self) -> None:
@@ -247,7 +247,7 @@ class Request:
             chosen = (self.select, self.exclude, self.settings, place.conf(), self.selector, self.state)
             return promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
-        return [Promise(name, contract, settings, {"contract": True}) for name in self.names]
+        return [Promise(name, contract, settings) for name in self.names]
 
 
 def _stands(session: Session, node: ProjectNode) -> bool:

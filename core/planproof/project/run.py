@@ -17,6 +17,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
 from planproof.quoting import backticked
+from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 
@@ -181,7 +182,7 @@ def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) 
         around.grant(report.model, grants_of(config), existed)
         around.run(hooks_of(config), "post-hook")
     except SparkFailure as failure:
-        details = {**report.details, "published": True, "transient": failure.transient}
+        details = replace(report.details, published=True, transient=failure.transient)
         error = f"it was published, and then {failure}"
         found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
         return replace(report, outcome="failed", error=error, details=details, findings=(*report.findings, found))
@@ -192,7 +193,7 @@ def _failed(model: Model, failure: SparkFailure | AnalysisError) -> Report:
     error = f"{failure}; nothing was written"
     found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
     transient = isinstance(failure, SparkFailure) and failure.transient
-    return Report(model.name, "failed", (found,), sql=model.sql, error=error, details={"transient": transient})
+    return Report(model.name, "failed", (found,), sql=model.sql, error=error, details=Details(transient=transient))
 
 
 def _at_the_end(around: Around, project: Project) -> Report | None:
@@ -201,7 +202,7 @@ def _at_the_end(around: Around, project: Project) -> Report | None:
         around.run(project.on_run, "on-run-end")
     except SparkFailure as failure:
         found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=str(failure))
-        details = {"transient": failure.transient, "contract": False}
+        details = Details(transient=failure.transient, contract=False)
         return Report("on-run-end", "failed", (found,), error=str(failure), details=details)
     return None
 
@@ -256,7 +257,7 @@ class _Loop:
         for parent in self.project.stored_parents(node):
             report = self.reports.get(parent.unique_id)
             if report is not None and report.outcome != "published":
-                failed = "failed after it was published" if report.details.get("published") else "was not published"
+                failed = "failed after it was published" if report.details.published else "was not published"
                 return f"its parent {parent.relation} {failed}"
         return None
 
@@ -303,22 +304,23 @@ def _published(guard: Publisher, model: Model, full_refresh: bool) -> Report:
             sql=model.sql,
             seconds=round(time.perf_counter() - started, 3),
             error=said,
-            details={"transient": bool(getattr(error, "transient", False)), "exception": type(error).__name__},
+            details=Details(transient=bool(getattr(error, "transient", False)), exception=type(error).__name__),
         )
 
 
 def _told(report: Report, node: ProjectNode, model: Model, project: Project, session: Session | None) -> Report:
-    details = {
-        **report.details,
-        **(_left(session, model.name) if session is not None and report.outcome == "rejected" else {}),
-        "unique_id": node.unique_id,
-        "name": node.name,
-        "file": node.file,
-        "materialized": node.materialized,
-        "fail_on": model.settings.fail_on,
-        "contract": model.contract is not None,
-        "contract_hash": model.contract.fingerprint if model.contract is not None else None,
-    }
+    left = _left(session, model.name) if session is not None and report.outcome == "rejected" else {}
+    details = replace(
+        report.details,
+        **left,
+        unique_id=node.unique_id,
+        name=node.name,
+        file=node.file,
+        materialized=node.materialized,
+        fail_on=model.settings.fail_on,
+        contract=model.contract is not None,
+        contract_hash=model.contract.fingerprint if model.contract is not None else None,
+    )
     return relocate(replace(report, details=details), node.raw, project.directory)
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.arrow.ranges import EMPTY, whole_numbers
 from planproof.catalog import split_name
 from planproof.claims import batches, files
-from planproof.claims.model import Facts, dotted
+from planproof.claims.model import SAMPLE, Claim, Facts, dotted
 from planproof.hazards.suspicion import Range
 from planproof.invariants import counting, drift, physical, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
+from planproof.judge.draft import Draft
+from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.origin import AnalysisError
 from planproof.publish.constraints import broken, checks
-from planproof.publish.draft import Draft
 from planproof.publish.entered import trusted
-from planproof.publish.examine import Examined, judge, judge_loosened
 from planproof.publish.materialization import Job
 from planproof.publish.publication import Publication
 from planproof.publish.stage import describe, query
 from planproof.quoting import quoted
+from planproof.report.details import Files
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -42,7 +42,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     """
     entry, draft = publication.entry, job.draft
     if publication.final is not None:
-        draft.read("executed", publication.final)
+        draft.read(Claim("executed", publication.final))
         draft.add(physical.written(planned, publication.final))
         draft.enforced("I7", "optimized plan against the analyzed one, the final plan of the write against the table")
     partition_by: tuple[str, ...] = ()
@@ -216,7 +216,7 @@ def read_paths(
     if not paths:
         for plane in ("files", "batches"):
             draft.absent(plane, "no file was written: there are no rows")
-        draft.enforced("I5", "no file was written")
+        draft.not_enforced("I5", "no file was written")
         draft.not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
@@ -230,7 +230,7 @@ def read_paths(
             draft.unreadable(plane, str(error))
             draft.not_enforced(invariant, str(error))
         return None
-    draft.read("files", claim.schema)
+    draft.read(claim)
     if registered_as is not None:
         case_sensitive = session is not None and session.conf.case_sensitive
         draft.add(drift.check(registered_as, footers, tuple(partition_by), case_sensitive))
@@ -238,26 +238,40 @@ def read_paths(
         draft.add(stored.check(planned, footers, tuple(partition_by)))
     if planned is None:
         draft.add(drift.in_paths(footers, partition_by))
-    draft.enforced("I5", f"footers of all {len(paths)} files")
-    draft.details["files"] = written(footers)
+    draft.enforced("I5", claim.what)
+    draft.tell(files=written(footers))
     if session is not None and any(session.local_path(path) is None for path in paths):
         reason = "the files are on another file system: their footers are read, and not their rows"
         draft.unreadable("batches", reason)
         draft.not_enforced("I2", reason)
         return claim.facts
-    try:
-        draft.add(batches.sample(paths, draft.settings.batches))
-    except Undecodable as error:
-        draft.unreadable("batches", str(error))
-        draft.not_enforced("I2", str(error))
-        return claim.facts
+    _read_batches(draft, paths, footers)
+    return claim.facts
+
+
+def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
+    """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
         draft.absent("batches", "batches: off")
         draft.not_enforced("I2", "batches: off")
-    else:
-        draft.read("batches", claim.schema)
-        draft.enforced("I2", f"row groups of the staged files, {draft.settings.batches}")
-    return claim.facts
+        return
+    if not any(f.row_groups for f in footers):
+        draft.absent("batches", "no row group was written: there are no rows")
+        draft.not_enforced("I2", "no row group was written: there are no rows")
+        return
+    try:
+        claim, found = batches.read(paths, draft.settings.batches, footers)
+    except Undecodable as error:
+        draft.unreadable("batches", str(error))
+        draft.not_enforced("I2", str(error))
+        return
+    draft.add(found)
+    if claim is None:
+        draft.unreadable("batches", "no row group could be decoded")
+        draft.not_enforced("I2", "no row group could be decoded")
+        return
+    draft.read(claim)
+    draft.enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)
 
 
 def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
@@ -271,16 +285,16 @@ def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path not in empty]
 
 
-def written(footers: Sequence[Footer]) -> dict[str, Any]:
+def written(footers: Sequence[Footer]) -> Files:
     """What a report says of the files: how many, rows, bytes, compression, who wrote them, which lack statistics."""
-    return {
-        "count": sum(f.files for f in footers),
-        "empty": sum(f.files for f in footers if not f.rows),
-        "bytes": sum(f.bytes or 0 for f in footers),
-        "compression": sorted({codec for f in footers for codec in f.codecs}),
-        "written_by": sorted({f.created_by for f in footers}),
-        "without_statistics": sum(f.files for f in footers if not f.has_statistics),
-    }
+    return Files(
+        sum(f.files for f in footers),
+        sum(f.files for f in footers if not f.rows),
+        sum(f.bytes or 0 for f in footers),
+        tuple(sorted({codec for f in footers for codec in f.codecs})),
+        tuple(sorted({f.created_by for f in footers})),
+        sum(f.files for f in footers if not f.has_statistics),
+    )
 
 
 def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
@@ -346,7 +360,7 @@ def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
     if now is None:
         draft.unreadable("catalog", "the catalog does not show the relation")
         return None
-    draft.read("catalog", now.schema)
+    draft.read(Claim("catalog", now.schema))
     if now.kind == "table" and draft.strategy in ("rename", "location"):
         draft.add(registered.check(now.schema, written, now.partition_by))
     return now

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from planproof.catalog import split_name
-from planproof.contract import Constraint, Model
+from planproof.contract import Constraint
 from planproof.invariants import counting
+from planproof.judge.draft import Judged
 from planproof.origin import AnalysisError
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Verdict
@@ -20,7 +21,7 @@ _REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | 
 
 
 def broken(
-    session: Session, model: Model, whole: str, staged: str, failing: Sequence[int] | None = None
+    session: Session, model: Judged, whole: str, staged: str, failing: Sequence[int] | None = None
 ) -> list[Finding]:
     """A finding per declared constraint: proved by the count, or violated.
 
@@ -39,7 +40,7 @@ def broken(
     return found + [_foreign(session, c, staged, model.name, whole) for c in references]
 
 
-def checks(model: Model) -> list[str]:
+def checks(model: Judged) -> list[str]:
     """The expressions of the declared checks, in order."""
     declared = model.contract.constraints if model.contract else ()
     return [c.expression or "" for c in declared if c.kind == "check"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planproof.contract import Model
-from planproof.publish.draft import Draft
-from planproof.publish.examine import Examined
+from planproof.judge.draft import Draft
+from planproof.judge.planes import Examined
 from planproof.publish.names import Names
 from planproof.publish.publication import Publication
 from planproof.schema import PhysicalSchema

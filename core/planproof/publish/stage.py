@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planproof.contract import Model
-from planproof.publish.examine import Examined
+from planproof.judge.planes import Examined
 from planproof.publish.names import literal
 from planproof.publish.publication import Publication, column_list
 from planproof.quoting import quoted

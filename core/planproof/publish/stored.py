@@ -7,13 +7,13 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from planproof.catalog import split_name
-from planproof.claims.model import Facts
+from planproof.claims.model import Claim, Facts
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import registered
+from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
 from planproof.publish.audit import count, read_files, read_paths, with_content
 from planproof.publish.constraints import broken
-from planproof.publish.draft import Draft
 from planproof.publish.partition import places
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
@@ -31,7 +31,7 @@ def audit_stored(draft: Draft, session: Session) -> Report:
         draft.not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
     contract = draft.model.contract
     assert contract is not None
-    draft.read("contract", contract.schema)
+    draft.read(Claim("contract", contract.schema))
     name = draft.model.name
     relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
     draft.rows = facts.rows if facts else None
@@ -87,7 +87,7 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
     table = session.table(relation)
     if table is None:
         raise SparkFailure(f"the table {name} does not exist")
-    draft.read("catalog", table.schema)
+    draft.read(Claim("catalog", table.schema))
     draft.add(_altered_elsewhere(session, relation, table))
     if table.kind != "table":
         for plane in ("files", "batches"):

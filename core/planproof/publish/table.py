@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.contract import Model
+from planproof.judge.planes import examine_plans
 from planproof.publish import stage
 from planproof.publish.audit import audit_files
-from planproof.publish.examine import examine_plans
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
 from planproof.publish.publication import Publication, moves, publication

@@ -23,6 +23,7 @@ class PlaneBox(NamedTuple):
     status: str
     reason: str
     style: str
+    sampled: bool = False
 
 
 def render(reports: Iterable[Report], run: RunReport | None = None, title: str = "planproof") -> str:
@@ -56,8 +57,9 @@ def plane_boxes(report: Report) -> Iterator[PlaneBox]:
         reading = readings.get(plane)
         status = reading.status if reading is not None else "not present"
         style = {"read": "read", "unreadable": "unreadable"}.get(status, "absent")
-        reason = (reading.reason if reading is not None else None) or ""
-        yield PlaneBox(plane, status, reason, "broken" if plane in broken else style)
+        reason = (reading.reason or reading.what if reading is not None else None) or ""
+        sampled = reading is not None and reading.looked_at == "sample"
+        yield PlaneBox(plane, status, reason, "broken" if plane in broken else style, sampled)
 
 
 @lru_cache(maxsize=1)

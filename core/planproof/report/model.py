@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from planproof.codes import CODES
 from planproof.origin import Origin
+from planproof.report.details import Details
 
 
 class Verdict(str, enum.Enum):
@@ -67,21 +68,33 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PlaneReading:
-    """How a plane came to its claim: `read`, `not present` or `unreadable`, with the reason for the last two."""
+    """How a plane came to its claim: `read`, `not present` or `unreadable`, with the reason for the last two.
+
+    `looked_at` is `all`, `sample` or `none`, and `what` says, of a plane that was read, of what: row groups, files.
+    """
 
     plane: str
     status: str
     reason: str | None = None
     schema: tuple[tuple[str, str, bool], ...] | None = None
+    looked_at: str = "none"
+    what: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """Whether an invariant was enforced in this run; `how` says by what, or why not."""
+    """Whether an invariant was enforced in this run; `how` says by what, or why not. `sampled`: on a sample alone."""
 
     invariant: str
     enforced: bool
     how: str
+    sampled: bool = False
+
+    @property
+    def status(self) -> str:
+        if not self.enforced:
+            return "not enforced"
+        return "enforced on a sample" if self.sampled else "enforced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +128,7 @@ class Report:
     seconds: float | None = None
     strategy: str | None = None
     error: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
 
     @property
     def verdict(self) -> Verdict:
@@ -124,6 +137,30 @@ class Report:
         if Verdict.VIOLATED in verdicts or self.outcome in ("failed", "skipped"):
             return Verdict.VIOLATED if Verdict.VIOLATED in verdicts else Verdict.UNPROVED
         return Verdict.UNPROVED if Verdict.UNPROVED in verdicts else Verdict.PROVED
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """The planes of which a sample was looked at, each with what was seen of it: what is proved rests on that."""
+        return tuple(f"{p.plane}: {p.what}" for p in self.planes if p.looked_at == "sample")
+
+    @property
+    def has_contract(self) -> bool:
+        """False where the report says that the model has none: nothing of it can be proved then."""
+        absent = any(p.plane == "contract" and p.status == "not present" for p in self.planes)
+        return not absent if self.details.contract is None else self.details.contract
+
+    def word(self, finding: Finding) -> str:
+        """The finding's verdict in the words that people read; see `said`."""
+        if finding.verdict is not Verdict.PROVED or self.has_contract:
+            return finding.verdict.value
+        return "counted" if finding.plane in ("batches", "files") else "derived"
+
+    @property
+    def said(self) -> str:
+        """The verdict in the words that people read: nothing is called proved of a model that promises nothing."""
+        if self.verdict is Verdict.PROVED and not self.has_contract:
+            return "no contract"
+        return self.verdict.value
 
     def fails(self, fail_on: str = "violated") -> bool:
         """True where a finding is at or above `fail_on`."""
@@ -136,7 +173,9 @@ class Report:
         return [f for f in self.findings if f.verdict in verdicts]
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "verdict": self.verdict.value, "findings": [_finding_dict(f) for f in self.findings]}
+        form = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        findings = [_finding_dict(f) for f in self.findings]
+        return {**form, "details": self.details.to_dict(), "verdict": self.verdict.value, "findings": findings}
 
     def to_json(self, indent: int | None = None) -> str:
         return json.dumps(self.to_dict(), indent=indent, default=str)
@@ -155,6 +194,7 @@ class Report:
         known["rewrites"] = tuple(
             Rewrite(**{**r, "origin": _origin(r.get("origin"))}) for r in form.get("rewrites", ())
         )
+        known["details"] = Details.from_dict(form.get("details") or {})
         return cls(**known)
 
     def to_html(self) -> str:
@@ -175,6 +215,12 @@ class Report:
 _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
 def _finding_dict(finding: Finding) -> dict[str, Any]:
     return {**asdict(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
 
@@ -191,6 +237,8 @@ def _reading(form: Mapping[str, Any]) -> PlaneReading:
         form["status"],
         form.get("reason"),
         tuple((n, t, b) for n, t, b in schema) if schema is not None else None,
+        form.get("looked_at", "none"),
+        form.get("what"),
     )
 
 

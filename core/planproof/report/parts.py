@@ -39,7 +39,7 @@ class Parts:
         stopping = next((findings for findings in found.values() if findings), ())
         beside = tuple(f for findings in found.values() for f in findings if findings is not stopping)
         said = {f.message for f in stopping}
-        rejected = report.details.get("rejected")
+        rejected = report.details.rejected
         return cls(
             report.model,
             heading(report),
@@ -78,14 +78,14 @@ def fate(report: Report) -> str:
         return "It was published, as fail_on allows it."
     if report.outcome in ("checked", "audited"):
         return "Nothing was written."
-    if report.details.get("published"):
+    if report.details.published:
         return "It was published; what was to follow failed."
-    if report.details.get("altered"):
+    if report.details.altered:
         return "Nothing was published: the table keeps its rows, and the column that was added."
-    rows = report.details.get("previous_rows")
+    rows = report.details.previous_rows
     if isinstance(rows, int):
         return f"The table published before is still there, with its {counted(rows, 'row')}."
-    if report.details.get("previous") is False:
+    if report.details.previous is False:
         return "Nothing was published: no table of this name existed before, and none exists now."
     return "Nothing was published: the target is as it was."
 
@@ -115,7 +115,7 @@ def source_line(report: Report, origin: Origin | None) -> str | None:
     """The line at an origin, where the report holds it."""
     if origin is None:
         return None
-    known = report.details.get("lines") or {}
+    known = report.details.lines or {}
     source = known.get(f"{origin.file}:{origin.line}")
     if source is None and origin.file is None and report.sql is not None:
         rows = report.sql.splitlines()

@@ -49,8 +49,8 @@ class Edge(NamedTuple):
 
 
 def picture(report: Report) -> Markup | None:
-    """The SVG of the plan that the report holds (`details["plan"]`), None where it holds none."""
-    plan = report.details.get("plan") or {}
+    """The SVG of the plan that the report holds (`details.plan`), None where it holds none."""
+    plan = report.details.plan or {}
     nodes = plan.get("nodes")
     if not nodes:
         return None

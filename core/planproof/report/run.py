@@ -88,7 +88,7 @@ def fails(report: Report, fail_on: str | None = None) -> bool:
 
     What could not run is no finding, whatever it left open: only a violation that was found before counts there.
     """
-    least = fail_on or str(report.details.get("fail_on") or "violated")
+    least = fail_on or report.details.fail_on or "violated"
     if report.outcome in ("failed", "skipped"):
         return least != "never" and bool(report.of(Verdict.VIOLATED))
     return report.fails(least) or (report.outcome == "rejected" and least != "never")

@@ -69,7 +69,7 @@ def line(report: Report, width: int = 0, counter: str = "") -> Text:
     text = Text.assemble(
         (f"{counter} " if counter else "", "dim"), (f" {mark} ", style), f"{clean(report.model):<{width}}  "
     )
-    text.append(f"{clean(str(report.details.get('materialized') or '')):<11}", "dim")
+    text.append(f"{clean(str(report.details.materialized or '')):<11}", "dim")
     text.append(f"{f'{report.rows:,} rows' if report.rows is not None else '':>15}")
     text.append(f"{f'{report.seconds:.1f} s' if report.seconds is not None else '':>9}  ", "dim")
     return text.append_text(_said(report))
@@ -91,6 +91,7 @@ def _said(report: Report) -> Text:
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
     parts += [_proved(report)]
+    parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
@@ -105,13 +106,13 @@ def _rules(report: Report, *, applied: bool) -> list[str]:
 def _proved(report: Report) -> str:
     proved = report.of(Verdict.PROVED)
     counted = sum(f.plane in _COUNTED for f in proved)
-    parts = [f"{len(proved) - counted} proved"] if len(proved) > counted else []
+    without = [] if report.has_contract else ["no contract"]
+    parts = [f"{len(proved) - counted} proved"] if len(proved) > counted and report.has_contract else []
     parts += [f"{counted} counted"] if counted else []
-    if parts:
-        return " + ".join(parts)
-    if report.verdict is not Verdict.PROVED:
-        return ""
-    return "contract holds" if report.details.get("contract", True) else "no contract"
+    if parts or report.verdict is not Verdict.PROVED:
+        return ", ".join([*without, " + ".join(parts)] if parts else [])
+    holds = report.details.contract or any(p.plane == "contract" and p.status == "read" for p in report.planes)
+    return ", ".join(without) or ("contract holds" if holds else "")
 
 
 def panel(report: Report) -> Panel:
@@ -194,11 +195,16 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
 def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
     """How many models came to which end."""
     outcomes = Counter(r.outcome for r in reports)
-    verdicts = Counter(r.verdict.value for r in reports if r.outcome in ("checked", "audited"))
+    verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
     ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
     parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]
-    parts += [f"{verdicts[v.value]} {v.value}" for v in Verdict if verdicts[v.value]]
+    words = [*(v.value for v in Verdict), "no contract"]
+    parts += [
+        f"{verdicts[word]} {'without a contract' if word == 'no contract' else word}"
+        for word in words
+        if verdicts[word]
+    ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     bad = any(stopped(r) for r in reports)

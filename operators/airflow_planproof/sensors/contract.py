@@ -53,7 +53,7 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
             request = self.request()
             thread = self._running = SparkWork(lambda spark: self._looked(spark, request))
             reports = thread.run()
-        waiting = [report.model for report in reports if report.details.get("absent")]
+        waiting = [report.model for report in reports if report.details.absent]
         from planproof.report.run import fails
 
         broken = [report for report in reports if fails(report, self.least)]
@@ -85,7 +85,7 @@ def _seen(session: Session, report: Report) -> Report:
 
     if report.outcome != "failed" or _is_there(session, report.model):
         return report
-    return replace(report, outcome="skipped", details={**report.details, "absent": True})
+    return replace(report, outcome="skipped", details=replace(report.details, absent=True))
 
 
 def _is_there(session: Session, name: str) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from planproof.contract import Model
+from planproof.claims.model import Claim
+from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
+from planproof.judge.allowed import allowed, forbids
+from planproof.report.details import Details
 from planproof.report.model import (
     INVARIANTS,
     PLANES,
@@ -19,7 +23,6 @@ from planproof.report.model import (
     Rewrite,
     Verdict,
 )
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
 
@@ -27,43 +30,59 @@ if TYPE_CHECKING:
     from planproof.optimizer.lowering import Lowered
 
 
-class Draft:
-    """Collects what one check, publish or audit finds out about `model`."""
+class Judged(Protocol):
+    """What is judged: a `Model`, or a node of a project that nobody could run. `file` places findings."""
 
-    def __init__(self, model: Model, settings: Settings) -> None:
+    @property
+    def name(self) -> str: ...
+    @property
+    def sql(self) -> str: ...
+    @property
+    def contract(self) -> Contract | None: ...
+    @property
+    def materialized(self) -> str: ...
+    @property
+    def file_format(self) -> str: ...
+    @property
+    def file(self) -> str | None: ...
+
+
+class Draft:
+    """Collects what one check, publish or audit finds out about `model`.
+
+    `beyond` says why a plane is not present that nothing is said of: `not reached` until the judgement comes to it.
+    """
+
+    def __init__(self, model: Judged, settings: Settings, beyond: str = "not reached") -> None:
         self.model, self.settings = model, settings
         self.findings: list[Finding] = []
         self.rewrites: tuple[Rewrite, ...] = ()
         self.executed_sql: str | None = None
         self.rows: int | None = None
         self.strategy: str | None = None
-        self.details: dict[str, Any] = {}
+        self.details = Details()
         self.uncountable: frozenset[str] = frozenset()
         self.sources: dict[str, StoredTable] = {}
         self.lowered: Lowered | None = None
-        self._planes = {plane: PlaneReading(plane, "not present", "not reached") for plane in PLANES}
-        self._enforced = {name: Enforcement(name, False, "not reached") for name in INVARIANTS}
+        self._planes = {plane: PlaneReading(plane, "not present", beyond) for plane in PLANES}
+        self._enforced = {name: Enforcement(name, False, beyond) for name in INVARIANTS}
         self._began = time.monotonic()
 
     def add(self, findings: Iterable[Finding]) -> None:
-        self.findings += [self._allowed(f) for f in findings]
+        self.findings += [allowed(f, self.settings) for f in findings]
+
+    def tell(self, **known: Any) -> None:
+        """Sets fields of the report's `details`."""
+        self.details = replace(self.details, **known)
 
     def replace(self, codes: str | tuple[str, ...], findings: Iterable[Finding]) -> None:
         """Puts later findings in the place of the earlier ones whose codes begin with `codes`."""
         self.findings = [f for f in self.findings if not f.code.startswith(codes)]
         self.add(findings)
 
-    def _allowed(self, finding: Finding) -> Finding:
-        if finding.code not in self.settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
-            return finding
-        if finding.code in UNPUBLISHABLE and finding.verdict is Verdict.VIOLATED:
-            said = f"{finding.message} (no setting can allow it: it would harm the table)"
-            return replace(finding, message=said)
-        return replace(finding, verdict=Verdict.WARNING, evidence="allowed by the model's settings")
-
-    def read(self, plane: str, schema: PhysicalSchema) -> None:
-        fields = tuple((f.name, f.type.simple, f.nullable) for f in schema)
-        self._planes[plane] = PlaneReading(plane, "read", None, fields)
+    def read(self, claim: Claim) -> None:
+        fields = tuple((f.name, f.type.simple, f.nullable) for f in claim.schema)
+        self._planes[claim.plane] = PlaneReading(claim.plane, "read", None, fields, claim.looked_at, claim.what)
 
     def absent(self, plane: str, reason: str) -> None:
         self._planes[plane] = PlaneReading(plane, "not present", reason)
@@ -71,11 +90,22 @@ class Draft:
     def unreadable(self, plane: str, reason: str) -> None:
         self._planes[plane] = PlaneReading(plane, "unreadable", reason)
 
-    def enforced(self, invariant: str, how: str) -> None:
-        self._enforced[invariant] = Enforcement(invariant, True, how)
+    def enforced(self, invariant: str, how: str, *, sampled: bool = False) -> None:
+        self._enforced[invariant] = Enforcement(invariant, True, how, sampled)
 
     def not_enforced(self, invariant: str, why: str) -> None:
         self._enforced[invariant] = Enforcement(invariant, False, why)
+
+    def ours(self, plane: str, error: Exception) -> str:
+        """Our own failure on a plane of ours, in words: the other planes still judge the model, unless `planning:
+        strict`, which raises it."""
+        if self.settings.planning == "strict":
+            raise error
+        self.tell(traceback=traceback.format_exc())
+        said = f"internal error in planproof: {type(error).__name__}: {error}"
+        message = f"{said}; the other planes judge the model"
+        self.add([Finding(Verdict.WARNING, "PP901", plane, found=type(error).__name__, message=message)])
+        return said
 
     @property
     def fails(self) -> bool:
@@ -89,9 +119,7 @@ class Draft:
 
     def _forbidden(self, findings: Iterable[Finding]) -> bool:
         found = tuple(findings)
-        return Report(self.model.name, "checked", found).fails(self.settings.fail_on) or any(
-            f.verdict is Verdict.VIOLATED and f.code in UNPUBLISHABLE for f in found
-        )
+        return Report(self.model.name, "checked", found).fails(self.settings.fail_on) or forbids(found)
 
     def violated(self) -> bool:
         return any(f.verdict is Verdict.VIOLATED for f in self.findings)
@@ -119,7 +147,3 @@ def _decided_by_the_audit(finding: Finding) -> bool:
     if finding.code in COUNTABLE:
         return finding.verdict is Verdict.UNPROVED
     return finding.code == "PP204" and finding.verdict is Verdict.WARNING
-
-
-UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
-"""What no setting can let through: Spark itself could not do it, or the files would be damaged."""

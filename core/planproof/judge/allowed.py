@@ -1,0 +1,29 @@
+"""What a model's settings let through, and what none can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from planproof.report.model import Finding, Verdict
+from planproof.settings import Settings
+
+UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
+"""What no setting can let through: Spark itself could not do it, or the files would be damaged."""
+
+_SAID = "no setting can allow it: it would harm the table"
+
+
+def allowed(finding: Finding, settings: Settings) -> Finding:
+    """The finding as the settings have it: what breaks or leaves open a term whose code they allow is a warning."""
+    if finding.code not in settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
+        return finding
+    if finding.code in UNPUBLISHABLE and finding.verdict is Verdict.VIOLATED:
+        return finding if _SAID in finding.message else replace(finding, message=f"{finding.message} ({_SAID})")
+    message = f"{finding.message} (allowed by the settings)"
+    return replace(finding, verdict=Verdict.WARNING, message=message)
+
+
+def forbids(findings: Iterable[Finding]) -> bool:
+    """Whether one of the findings stops a publish under every setting."""
+    return any(f.verdict is Verdict.VIOLATED and f.code in UNPUBLISHABLE for f in findings)

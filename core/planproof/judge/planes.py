@@ -1,0 +1,428 @@
+"""Planes 1 to 6 of a model, judged: nothing is written, nothing is run.
+
+The same functions judge with a Spark at hand and without. Without one the planes end at the rewritten one, the logical
+plane stands for the analyzed one, and what only Spark could decide is unproved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from planproof.catalog import Catalog, split_name
+from planproof.claims import logical, spark
+from planproof.claims.model import Claim, Facts, dotted
+from planproof.conf import Conf
+from planproof.hazards import concerns
+from planproof.invariants import contract as contract_terms
+from planproof.invariants import physical, planning, sink
+from planproof.judge.draft import Draft, Judged
+from planproof.judge.reproducer import maker, reproducer
+from planproof.judge.rewritten import rewritten
+from planproof.optimizer.lowering import CannotLower
+from planproof.origin import AnalysisError, Origin, Unknown, place
+from planproof.plan.outline import plan_details
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkPlanes
+
+if TYPE_CHECKING:
+    from planproof.api import LogicalPlan
+    from planproof.optimizer.lowering import Lowered
+
+_UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
+_LATER = ("analyzed", "optimized", "executed")
+_WIDTH = ("PP501", "PP502")
+_SINKS = ("table", "incremental", "view")
+ARRAYS_UNSEEN = "no array of a function was looked at; that functions give what they report is tested against Spark"
+Locate = Callable[[str], Origin | None]
+
+
+class Lowering(Protocol):
+    """What makes Python functions in lambdas runnable (`publish.functions`)."""
+
+    def stand_in_lambdas(self, logical: LogicalPlan) -> bool: ...
+    def lowered(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None: ...
+
+
+class Spark(NamedTuple):
+    """A way to Spark's planes; `catalog` and `functions` are those that our own plan is made over.
+
+    `conf` are the session's settings. Without `ahead` the query is analyzed and not planned: `examine_plans` looks at
+    the plan that wrote it. `analyzed` is the model's query, where it was analyzed already.
+    """
+
+    session: Session
+    conf: Conf
+    catalog: Catalog
+    functions: Lowering
+    ahead: bool = True
+    analyzed: SparkPlanes | None = None
+
+
+class Doubts(NamedTuple):
+    """What may be otherwise where no Spark answers: why a rejected query may be healthy, and (`incomplete`) a source
+    that may have columns beyond those declared."""
+
+    rejected: Callable[[AnalysisError], str | None] = lambda error: None
+    incomplete: Callable[[], str | None] = lambda: None
+
+
+class Examined(NamedTuple):
+    """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run.
+
+    `derived` is what the logical plan adds to the evidence, `doubts` where it says that nulls may come from; `runs` are
+    the planes of the text to run, which may be a rewritten one. `checks` are the counts that decide hazards.
+    """
+
+    planes: SparkPlanes
+    evidence: Mapping[str, str]
+    derived: Mapping[str, str]
+    locate: Locate
+    sql: str
+    runs: SparkPlanes
+    checks: tuple[Any, ...] = ()
+    doubts: Mapping[str, str] = {}
+
+    @property
+    def promised(self) -> PhysicalSchema:
+        """The schema that the contract is judged on: Spark's analyzed one, with char and varchar lengths."""
+        return self.planes.declared or self.planes.analyzed
+
+
+class Judgement(NamedTuple):
+    """Our own plan of the query, and what Spark made of it: None where it was not asked, or rejects the query."""
+
+    plan: LogicalPlan | None
+    examined: Examined | None = None
+
+
+def examine(
+    draft: Draft,
+    plan: Callable[[], LogicalPlan],
+    at: Spark | None = None,
+    doubts: Doubts = Doubts(),  # noqa: B008  (immutable)
+) -> Judgement:
+    """Reads the planes that can be read and compares them.
+
+    `plan` makes our own plan of the query; it may raise `Unknown` and `AnalysisError`. Any other failure of it is a
+    warning where Spark's planes are read, and is raised where nobody else judges, or `planning: strict` asks for it.
+    """
+    _contract(draft)
+    draft.not_enforced("I3", ARRAYS_UNSEEN)
+    made, refusal = _logical(draft, plan, doubts, alone=at is None)
+    if at is None:
+        _judged_alone(draft, made, doubts)
+        return Judgement(made)
+    return Judgement(made, _examined(draft, made, refusal, at))
+
+
+def examine_plans(draft: Draft, session: Session, examined: Examined, planes: SparkPlanes) -> Examined:
+    """The same with the planes after the analyzed one, which `planes` has of the text that ran."""
+    later = replace(examined.planes, optimized=planes.optimized, executed=planes.executed, unplanned=planes.unplanned)
+    _physical(draft, later, session.capabilities.reason)
+    return examined._replace(planes=later, evidence={**examined.derived, **spark.evidence(later)})
+
+
+def judge(draft: Draft, examined: Examined, facts: Facts | None, plane: str) -> None:
+    """Judges the contract, in place of any earlier judgement."""
+    contract = draft.model.contract
+    if contract is None:
+        return
+    findings = contract_terms.check(
+        contract, examined.promised, examined.evidence, facts, draft.settings, plane, examined.locate, examined.doubts
+    )
+    draft.replace(contract_terms.TERMS, findings)
+
+
+def judge_loosened(draft: Draft, planes: SparkPlanes, facts: Facts | None) -> None:
+    """Flags that Spark's optimizer loosened are decided by what was counted."""
+    draft.replace("PP204", [f for f in physical.check(planes, facts) if f.code == "PP204"])
+
+
+# --- plane 1 --------------------------------------------------------------------------------------------------------
+
+
+def _contract(draft: Draft) -> None:
+    contract = draft.model.contract
+    if contract is None:
+        draft.absent("contract", "the model has no contract")
+        return
+    draft.read(Claim("contract", contract.schema))
+    draft.add(_uncounted(custom) for custom in contract.unknown)
+
+
+def _uncounted(custom: str) -> Finding:
+    message = f"the constraint {custom!r} is of a kind that nobody but the database knows; it is not checked"
+    return Finding(Verdict.WARNING, "PP508", "contract", promised=custom, message=message)
+
+
+# --- plane 2 --------------------------------------------------------------------------------------------------------
+
+
+def _logical(
+    draft: Draft, plan: Callable[[], LogicalPlan], doubts: Doubts, *, alone: bool
+) -> tuple[LogicalPlan | None, AnalysisError | None]:
+    """Our own plan of the query; or None, with Spark's refusal as we foresee it, where that is why there is none."""
+    try:
+        made = plan()
+    except Unknown as unknown:
+        reason, refusal = f"planproof does not know {unknown.construct}", None
+        verdict = Verdict.UNPROVED if alone else Verdict.WARNING
+        draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
+    except AnalysisError as error:
+        reason, refusal = f"[{error.condition}] {error.message}", error
+        if alone:
+            draft.add([_foreseen(error, doubts.rejected(error))])
+    except Exception as error:
+        if alone:
+            raise
+        reason, refusal = draft.ours("logical", error), None
+    else:
+        _planned(draft, made)
+        return made, None
+    draft.unreadable("logical", reason)
+    draft.absent("rewritten", "no logical plan")
+    for invariant in ("I1", "I4", "I6"):
+        draft.not_enforced(invariant, f"no logical plan: {reason}")
+    return None, refusal
+
+
+def _planned(draft: Draft, plan: LogicalPlan) -> None:
+    model = draft.model
+    draft.read(logical.read(plan))
+    draft.tell(**plan_details(plan))
+    found = (f for f in plan.findings if concerns(f, model.materialized, model.contract is not None))
+    strict = draft.settings.planning == "strict"
+    draft.add(replace(_strict(f) if strict else f, origin=_in(draft, f.origin)) for f in found)
+    draft.enforced("I1", plan.looked_at)
+
+
+def _strict(finding: Finding) -> Finding:
+    """`planning: strict` demands I1 as the specification does, of every node."""
+    return replace(finding, verdict=Verdict.VIOLATED) if finding.code == "PP101" else finding
+
+
+def _foreseen(error: AnalysisError, doubt: str | None) -> Finding:
+    """Where no Spark is asked: it rejects the query, unless it may know something that is not known here."""
+    said = f"[{error.condition}] {error.message}"
+    if doubt is not None:
+        return Finding(Verdict.UNPROVED, "PP111", "logical", message=f"{said}; {doubt}", origin=error.origin)
+    return Finding(Verdict.VIOLATED, "PP110", "logical", found=error.condition, message=said, origin=error.origin)
+
+
+def _overruled(error: AnalysisError) -> Finding:
+    """Spark accepts what the logical plane rejects. A function may be known to the session alone: that is no clash."""
+    if error.condition.startswith(_UNKNOWN_FUNCTIONS):
+        message = f"a function that is known to this Spark session only: {error.message}"
+        return Finding(Verdict.WARNING, "PP111", "logical", message=message)
+    message = f"the logical plane rejects a query that Spark accepts: {error.message}; Spark's answer is used"
+    return Finding(Verdict.WARNING, "PP201", "logical", found=error.condition, message=message)
+
+
+# --- without Spark --------------------------------------------------------------------------------------------------
+
+
+def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> None:
+    """Planes 1 to 3: the logical plane is what is stored, as far as anybody can tell."""
+    if plan is None:
+        return
+    rewritten(draft, plan, None)
+    schema, locate = plan.physical_schema, _locator(draft.model, plan)
+    _sink(draft, schema, "logical", locate, plan.conf)
+    if draft.model.contract is None:
+        return
+    evidence, doubts = _evidence(plan), _doubts(plan)
+    found = contract_terms.check(
+        draft.model.contract, schema, evidence, None, draft.settings, "logical", locate, doubts
+    )
+    incomplete = doubted.incomplete()
+    draft.add(_unsure(f, incomplete) for f in found)
+
+
+def _unsure(finding: Finding, incomplete: str | None) -> Finding:
+    """A column may only seem missing where a source's declared columns are not all that it has."""
+    if incomplete is None or finding.code not in _WIDTH or finding.verdict is not Verdict.VIOLATED:
+        return finding
+    message = f"{finding.message}; {incomplete} may have more columns than the manifest declares"
+    return replace(finding, verdict=Verdict.UNPROVED, message=message)
+
+
+# --- with Spark -----------------------------------------------------------------------------------------------------
+
+
+class Text(NamedTuple):
+    """What Spark is given to run, with our plan of it: the model's text, or the lowered one."""
+
+    sql: str
+    plan: LogicalPlan | None
+
+
+def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | None, at: Spark) -> Examined | None:
+    model = draft.model
+    try:
+        text = _runnable(draft, plan, at)
+    except CannotLower as reason:
+        draft.add([_cannot_run(draft, reason)])
+        return None
+    planes = _analyzed(draft, at, text.sql)
+    if planes is None:
+        return None
+    if refusal is not None:
+        draft.add([replace(_overruled(refusal), origin=_in(draft, refusal.origin))])
+    agreed = plan is not None and text.plan is not None and _agree(draft, plan, planes)
+    if agreed and text.plan is not None:
+        sql, runs = _rewritten(draft, text.plan, at.session, planes)
+    else:
+        sql, runs = _as_written(draft, plan, text), planes
+    derived = _evidence(plan) if plan is not None and agreed and not planes.python_fed else {}
+    doubts = _doubts(plan) if plan is not None and agreed else {}
+    evidence, checks = {**derived, **spark.evidence(planes)}, plan.checks if plan is not None else ()
+    examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts)
+    if at.ahead:
+        examined = examine_plans(draft, at.session, examined, at.session.planned(planes))
+    _sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf)
+    judge(draft, examined, None, "analyzed")
+    return examined
+
+
+def _runnable(draft: Draft, plan: LogicalPlan | None, at: Spark) -> Text:
+    """The model's text, but for Python functions in lambdas, which Spark refuses. Raises `CannotLower`."""
+    if plan is not None and draft.model.materialized == "view" and at.functions.stand_in_lambdas(plan):
+        raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
+    found = at.functions.lowered(plan, at.catalog) if plan is not None else None
+    if found is None:
+        return Text(draft.model.sql, plan)
+    again, draft.lowered = found
+    return Text(draft.lowered.sql, again)
+
+
+def _cannot_run(draft: Draft, reason: CannotLower) -> Finding:
+    for plane in _LATER:
+        draft.unreadable(plane, "Spark refuses Python functions in lambdas")
+    origin = _in(draft, place(draft.model.sql, *reason.span)) if reason.span else None
+    return Finding(Verdict.VIOLATED, reason.code, "logical", message=reason.message, origin=origin)
+
+
+def _analyzed(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
+    try:
+        planes = at.analyzed if sql == draft.model.sql and at.analyzed is not None else at.session.analyzed(sql)
+    except AnalysisError as error:
+        for plane in _LATER:
+            draft.unreadable(plane, "Spark rejects the query")
+        draft.add(
+            [
+                Finding(
+                    Verdict.VIOLATED,
+                    "PP110",
+                    "analyzed",
+                    found=error.condition,
+                    message=f"Spark rejects the query: [{error.condition}] {error.message}",
+                    # A place in another text than the model's would point at the wrong column.
+                    origin=_in(draft, error.origin) if sql == draft.model.sql else None,
+                )
+            ]
+        )
+        return None
+    draft.read(Claim("analyzed", planes.analyzed))
+    return planes
+
+
+def _agree(draft: Draft, plan: LogicalPlan, planes: SparkPlanes) -> bool:
+    """I4: the logical plan, stripped, is Spark's analyzed schema."""
+    strict = draft.settings.planning == "strict"
+    findings = planning.check(plan.physical_schema, planes.analyzed, strict)
+    if findings:
+        draft.tell(reproducer=reproducer(plan, planes.analyzed))
+        draft.add(_made_by(f, maker(plan, split_name(f.field)[0] if f.field else None)) for f in findings)
+    draft.enforced("I4", "logical plan against Spark's analyzed plan, nested flags included")
+    return not findings
+
+
+def _made_by(finding: Finding, maker: str | None) -> Finding:
+    named = f" ({maker} makes it)" if maker else ""
+    return replace(finding, message=f"{finding.message}{named}; the report's details hold a reproducer")
+
+
+def _rewritten(draft: Draft, plan: LogicalPlan, session: Session, planes: SparkPlanes) -> tuple[str, SparkPlanes]:
+    """The text to run and its planes: rewritten, where rules fired and Spark gives the result the same schema."""
+    runs = [planes]
+
+    def refusal(sql: str) -> str | None:
+        try:
+            runs.append(session.analyzed(sql))
+        except AnalysisError as error:
+            return f"Spark rejects the rewritten text: {error}"
+        if runs[-1].analyzed != planes.analyzed:
+            return f"Spark analyzes the rewritten text to {runs[-1].analyzed}, the compiled one to {planes.analyzed}"
+        return None
+
+    sql = rewritten(draft, plan, refusal)
+    return sql, planes if sql == plan.text else runs[-1]
+
+
+def _as_written(draft: Draft, plan: LogicalPlan | None, text: Text) -> str:
+    why = "no logical plan" if plan is None else "the logical plan disagrees with Spark's"
+    draft.absent("rewritten", f"{why}; the compiled text runs as written")
+    draft.not_enforced("I6", "nothing was rewritten")
+    if plan is None:
+        draft.not_enforced("I4", "no logical plan to compare with")
+    return text.sql
+
+
+def _physical(draft: Draft, planes: SparkPlanes, unreadable: str) -> None:
+    """I7: Spark's optimized and executed planes against its analyzed one."""
+    for plane, schema in (("optimized", planes.optimized), ("executed", planes.executed)):
+        if schema is None:
+            draft.unreadable(plane, planes.unplanned or unreadable or "this kind of session does not show it")
+        else:
+            draft.read(Claim(plane, schema))
+    draft.replace(physical.CODES, physical.check(planes, None))
+    seen = [name for name, schema in (("optimized", planes.optimized), ("executed", planes.executed)) if schema]
+    if not seen:
+        draft.not_enforced("I7", planes.unplanned or "this kind of session shows no later plan")
+    else:
+        draft.enforced("I7", f"the {' and the '.join(seen)} plan against the analyzed one")
+
+
+# --- what both share ------------------------------------------------------------------------------------------------
+
+
+def _sink(draft: Draft, schema: PhysicalSchema, plane: str, locate: Locate, conf: Conf) -> None:
+    """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
+    model = draft.model
+    if model.materialized not in _SINKS:
+        draft.not_enforced("D1", f"nothing is stored of a model that is {model.materialized}")
+        return
+    format = "view" if model.materialized == "view" else model.file_format
+    findings = sink.check(schema, format, conf.case_sensitive)
+    draft.add(_placed(replace(f, plane=plane), locate) for f in findings)
+    draft.enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
+
+
+def _evidence(plan: LogicalPlan) -> dict[str, str]:
+    return {dotted((f.name,)): f.evidence for f in plan.schema if f.evidence}
+
+
+def _doubts(plan: LogicalPlan) -> dict[str, str]:
+    return {f.name: f.doubt for f in plan.schema if f.doubt}
+
+
+def _locator(model: Judged, plan: LogicalPlan | None) -> Locate:
+    """Where an output column is written in the model's file."""
+    if plan is None:
+        return lambda column: None
+    origins: dict[str, Origin] = {}
+    for field, origin in zip(plan.schema, plan.origins):
+        if origin is not None:
+            origins.setdefault(field.name.lower(), origin.within(model.file) if model.file else origin)
+    return lambda column: origins.get(column.split(".")[0].lower()) or origins.get(column.lower())
+
+
+def _in(draft: Draft, origin: Origin | None) -> Origin | None:
+    return origin.within(draft.model.file) if origin and draft.model.file else origin
+
+
+def _placed(finding: Finding, locate: Locate) -> Finding:
+    return finding if finding.origin or not finding.field else replace(finding, origin=locate(finding.field))

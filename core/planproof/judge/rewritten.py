@@ -1,0 +1,78 @@
+"""Plane 3: what the optimizer makes of the logical plan, and whether the new text may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planproof.claims import logical
+from planproof.judge.draft import Draft
+from planproof.origin import Unknown
+from planproof.report.model import Finding, Rewrite, Verdict
+
+if TYPE_CHECKING:
+    from planproof.api import LogicalPlan, Rewriting
+
+
+def rewritten(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None] | None) -> str:
+    """The text to run: the plan's own, or the rewritten one where the settings say so and `refusal`, which is given the
+    new text, finds no reason against it. Where it is None nothing runs, and nothing is applied."""
+    sql = plan.text
+    if draft.settings.rewrite == "off":
+        draft.absent("rewritten", "rewrite: off")
+        draft.not_enforced("I6", "rewrite: off")
+        return sql
+    found = _optimized(draft, plan)
+    if found is None:
+        return sql
+    draft.add(found.findings)
+    fired = f"{len(found.rules)} of them changed the plan" if found.rules else "none changed the plan"
+    draft.enforced("I6", f"after every rule of the optimizer; {fired}")
+    if found.sql == sql:
+        draft.read(replace(logical.read(plan, "rewritten"), what="no rule fired: the compiled text runs byte for byte"))
+        return sql
+    reason = refusal(found.sql) if refusal is not None else None
+    if reason is not None:
+        draft.absent("rewritten", reason)
+        draft.add([Finding(Verdict.WARNING, "PP202", "rewritten", found=", ".join(found.rules), message=reason)])
+        draft.rewrites = _marked(found.rewrites, False)
+        return sql
+    draft.read(logical.read(found.plan, "rewritten"))
+    applied = draft.settings.rewrite == "on" and refusal is not None
+    draft.rewrites = _marked(found.rewrites, applied)
+    if draft.settings.rewrite == "suggest":
+        draft.add(_suggestion(r, refusal is not None) for r in found.rewrites)
+    return found.sql if applied else sql
+
+
+def _optimized(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
+    """None where the optimizer has no answer; its own failure is a warning, for the compiled text runs as well."""
+    try:
+        from planproof.api import optimize
+
+        return optimize(plan)
+    except (ImportError, Unknown) as reason:
+        said = str(reason)
+    except Exception as error:
+        said = draft.ours("rewritten", error)
+    draft.unreadable("rewritten", said)
+    draft.not_enforced("I6", said)
+    return None
+
+
+def _marked(rewrites: tuple[Rewrite, ...], applied: bool) -> tuple[Rewrite, ...]:
+    return tuple(replace(r, applied=applied) for r in rewrites)
+
+
+def _suggestion(rewrite: Rewrite, is_analyzed: bool) -> Finding:
+    return Finding(
+        Verdict.PROVED,
+        "PP210",
+        "rewritten",
+        promised=rewrite.before,
+        found=rewrite.after,
+        message=f"{rewrite.rule} would rewrite this to the same result",
+        origin=rewrite.origin,
+        evidence="I6 and Spark's analyzed schema of the rewritten text" if is_analyzed else "I6",
+    )

@@ -1,0 +1,82 @@
+"""What a report tells of its model beside what was judged: where it is from, what stood and stands there, what went
+wrong. Each field is absent from the JSON form where it is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that were read: how many, without rows, bytes, compression, who wrote them, and how many of them lack
+    statistics."""
+
+    count: int
+    empty: int
+    bytes: int
+    compression: tuple[str, ...]
+    written_by: tuple[str, ...]
+    without_statistics: int
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
+    has a `contract`, with which `contract_hash`.
+
+    The judgement: `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
+    `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
+    The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
+    rows; `altered`: dbt changed its schema before it was stopped; `absent`: it is not there; `drift` is what changed
+    since the last audit; `published`: it holds the new rows, though what was to follow failed.
+    What went wrong: `transient` may pass by itself; `unsettled`: the target is half way; `exception` is its class;
+    `reproducer` is a case of `planproof derive` in which our plan and Spark's differ.
+    """
+
+    unique_id: str | None = None
+    name: str | None = None
+    file: str | None = None
+    materialized: str | None = None
+    fail_on: str | None = None
+    contract: bool | None = None
+    contract_hash: str | None = None
+    inputs: Mapping[str, str] | None = None
+    plan: Mapping[str, Any] | None = None
+    lineage: Mapping[str, Any] | None = None
+    lines: Mapping[str, str] | None = None
+    files: Files | None = None
+    previous: bool | None = None
+    previous_rows: int | None = None
+    rejected: str | None = None
+    altered: bool | None = None
+    published: bool | None = None
+    absent: bool | None = None
+    drift: Mapping[str, Any] | None = None
+    transient: bool | None = None
+    unsettled: bool | None = None
+    reproducer: str | None = None
+    exception: str | None = None
+    traceback: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The known fields, in JSON's types."""
+        known = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        if self.files is not None:
+            known["files"] = {f.name: _plain(getattr(self.files, f.name)) for f in fields(self.files)}
+        return known
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Details:
+        """What `to_dict` wrote. Raises TypeError for a field that no report has."""
+        files = form.get("files")
+        if files is None:
+            return cls(**form)
+        listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in files.items()}
+        written = Files(**listed)
+        return cls(**{**form, "files": written})
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
