@@ -316,7 +316,8 @@ def test_row_groups_of_staged_files_are_healthy(written, session):
     for mode in ("sample", "all"):
         claim, found = batches.read(paths, mode, footers)
         assert found == []
-        assert (claim.looked_at, claim.schema.names) == ("all", footers[0].schema.names), mode
+        whole = mode == "all" or sum(f.row_groups for f in footers) <= 2
+        assert (claim.looked_at, claim.schema.names) == ("all" if whole else "sample", footers[0].schema.names), mode
 
 
 def test_a_sample_says_what_it_did_not_look_at(tmp_path):
