@@ -32,7 +32,7 @@ import texts
 from asked import Kept, Spark, parsed, view_schema
 from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alias, matrix, same, takes_lambda
 
-from planproof.conf import Conf
+from planproof.conf import SPARKS, Conf
 from planproof.functions import families
 from planproof.functions.registry import builtin
 from planproof.functions.signature import Category, Function
@@ -117,8 +117,8 @@ def text_answers(kept: Kept, group: str, chosen: Iterable[str], ansi: bool) -> l
     return asked_of(kept, f"texts_{group}", asked, ansi)
 
 
-def text_derived(group: str, ansi: bool, chosen: Iterable[str]) -> dict[str, Answer]:
-    where, conf = texts.catalog(), Conf(ansi=ansi, time_type=True)
+def text_derived(group: str, ansi: bool, chosen: Iterable[str], version: str = SPARKS[-1]) -> dict[str, Answer]:
+    where, conf = texts.catalog(), Conf(ansi=ansi, time_type=True, spark=version)
     return {text: texts.answered(group, text, where, conf) for text in chosen}
 
 

@@ -57,7 +57,7 @@ def _lines(kept: Kept, version: str, families: Sequence[str]) -> Iterator[tuple[
     for part, lines in selected(families):
         there = [(n, older.find(n) or f) for n, f in lines if release(SINCE.get(n, "1.0"))[:2] <= release(version)[:2]]
         for ansi in (True, False):
-            conf = Conf(ansi=ansi, time_type=release(version) >= release("4.1"), spark=".".join(version.split(".")[:2]))
+            conf = Conf(ansi=ansi, time_type=True, spark=version)
             derived = [
                 (n, f, a, derive(n, f, a, conf)) for n, f in there for a in dict.fromkeys((*few(n, f), *matrix(n, f)))
             ]
@@ -76,7 +76,7 @@ def _texts(kept: Kept, version: str) -> Iterator[tuple[str, str, bool, Answer, A
     for group in _GROUPS:
         known = [t for t in texts.TEXTS[group]() if not any(m in t for m in missing)]
         for ansi in (True, False):
-            ours = text_derived(group, ansi, known)
+            ours = text_derived(group, ansi, known, version)
             chosen = [text for text in known if ours[text].columns]
             for text, spark in zip(chosen, text_answers(kept, group, chosen, ansi)):
                 name = _called(group, text)

@@ -120,7 +120,7 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None
 
 def _add_to_date(date: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
     b = other.type
-    if b == VOID:
+    if b == VOID and not ctx.conf.before("4.1"):
         parts = [cast(date, TIMESTAMP, ctx.conf), cast(other, CALENDAR_INTERVAL, ctx.conf)]
         return call("timestamp_add_interval", parts, ctx, node)
     if _is_day(b):
@@ -146,7 +146,7 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | Non
         return call("subtract_times", times, ctx, node)
     if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
-    if b == DATE or (a == DATE and b == VOID):
+    if b == DATE or (a == DATE and b == VOID and not ctx.conf.before("4.1")):
         return call("subtract_dates", [left, right], ctx, node)
     if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
         if b == STRING:

@@ -230,8 +230,10 @@ def _neg(node: q.Neg, ctx: Context) -> Expr:
 
 def _between(node: q.Between, ctx: Context) -> Expr:
     operands = [bind(node.args[key], ctx) for key in ("this", "low", "high")]
-    for symbol, bound in ((">=", operands[1]), ("<=", operands[2])):
-        binary(symbol, operands[0], bound, ctx, node)
+    value, *bounds = operands
+    low, high = (binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
+    if ctx.conf.before("4.0"):
+        return spanned(call("and", [low, high], ctx, node), node)
     return spanned(call("between", operands, ctx, node), node)
 
 
@@ -278,7 +280,10 @@ def _in_subquery(values: list[Expr], query: q.Node, ctx: Context, node: q.Node) 
             node,
         )
     for value, column in zip(values, plan.output):
-        if value.type != column.type and wider(value.type, column.type, ansi=ctx.conf.ansi) is None:
+        if (
+            value.type != column.type
+            and wider(value.type, column.type, ansi=ctx.conf.ansi, fraction=ctx.conf.keep_fraction) is None
+        ):
             raise ctx.env.rejected(
                 "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
                 f'IN compares "{value.type.sql}" with "{column.type.sql}".',
@@ -305,7 +310,7 @@ def _inner(query: q.Node, ctx: Context, node: q.Node) -> Plan:
 
 
 def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
-    if ctx.lambdas is not None:
+    if ctx.lambdas is not None and not ctx.conf.before("4.0"):
         _refuse_subquery(ctx, node)
 
 
@@ -355,7 +360,7 @@ def _call(node: q.Call, ctx: Context) -> Expr:
 
 def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     found = content(bound)
-    if found & SUBQUERY:
+    if found & SUBQUERY and not ctx.conf.before("4.0"):
         _refuse_subquery(ctx, node)
     if found & WINDOW and any(isinstance(a, Lambda) and _window_of_variable(a) for a in bound.args):
         raise ctx.env.rejected(

@@ -76,7 +76,7 @@ def modified(found: Call, node: q.Call, ctx: Context) -> Call:
     if node.args.get("distinct"):
         changes["distinct"] = True
     if node.args.get("nulls"):
-        changes |= _nulls(found, node.args["nulls"])
+        changes |= _nulls(found, node.args["nulls"], ctx)
     if filtered is not None:
         changes["filter"] = filtered
     if node.args.get("within_group"):
@@ -102,11 +102,13 @@ def _of_groups(function: Function) -> bool:
     return function.category in (Category.AGGREGATE, Category.WINDOW)
 
 
-def _nulls(found: Call, word: str) -> dict[str, Any]:
-    """Either word makes Spark forget the alias under which the function was called."""
+def _nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
+    """Either word makes Spark forget the alias under which the function was called; before 4.2 IGNORE alone does."""
     function = found.function
     if word == "IGNORE":
         return {"ignore_nulls": True, "shown": function.name}
+    if ctx.conf.before("4.2"):
+        return {}
     if function.name not in ("collect_list", "collect_set"):
         return {"shown": function.name}
     return {"respect_nulls": True, "type": Array(found.args[0].type, True)}

@@ -133,7 +133,9 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         )
     targets = []
     for at, name in enumerate(names):
-        target = wider_without_strings([members[at].type for members in sets], ansi=env.conf.ansi)
+        target = wider_without_strings(
+            [members[at].type for members in sets], ansi=env.conf.ansi, fraction=env.conf.keep_fraction
+        )
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             raise env.rejected(

@@ -38,7 +38,8 @@ def recursive_cte(
 ) -> Plan:
     """`anchor UNION ALL step`: the anchor gives names and types.
 
-    Inside the step any column may be null; outside it is where the anchor's or the step's is.
+    Inside the step any column may be null (before Spark 4.1 where the anchor's is); outside it is where the anchor's
+    or the step's is.
     """
     query = cte.args["this"]
     while isinstance(query, q.Subquery) and query.args.get("alias") is None:
@@ -62,7 +63,11 @@ def recursive_cte(
         raise env.rejected(
             "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
         )
-    output = tuple(_loosened(c, names[i] if names else c.name, name) for i, c in enumerate(anchor.output))
+    loose = not env.conf.before("4.1")
+    output = tuple(
+        Column(fresh_id(), names[i] if names else c.name, c.type, loose or c.nullable, (name,))
+        for i, c in enumerate(anchor.output)
+    )
     itself = Scan(name, output, recursive=True)
     inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
     step = env.bind_query(query.args["expression"], inner, outer)
@@ -80,7 +85,10 @@ def recursive_cte(
 def _check_types(anchor: Plan, step: Plan, cte: q.CTE, env: Environment) -> None:
     """The step may be narrower than the anchor, not wider."""
     for a, b in zip(anchor.output, step.output):
-        if same_type(a.type, b.type) or wider(a.type, b.type, ansi=env.conf.ansi) == a.type:
+        if (
+            same_type(a.type, b.type)
+            or wider(a.type, b.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction) == a.type
+        ):
             continue
         raise env.rejected(
             "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
@@ -139,7 +147,3 @@ def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> Non
                 "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",
                 cte,
             )
-
-
-def _loosened(column: Column, name: str, relation: str) -> Column:
-    return Column(fresh_id(), name, column.type, True, (relation,))

@@ -283,7 +283,7 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
     first = values[0].type
     if all(v.type == first for v in values):
         return first
-    found = common([v.type for v in values], ansi=env.conf.ansi)
+    found = common([v.type for v in values], ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
     if found is None:
         raise env.rejected(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",

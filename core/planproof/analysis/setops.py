@@ -36,7 +36,7 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
 def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
     # Types that differ in nested flags alone need no cast, nor for a union in the names of fields: None for these.
     same = same_type(left.type, right.type)
-    found = left.type if same else wider(left.type, right.type, ansi=env.conf.ansi)
+    found = left.type if same else wider(left.type, right.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
     if found is None and kind == "union" and united(left.type, right.type) is not None:
         return None
     if found is None:

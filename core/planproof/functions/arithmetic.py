@@ -168,7 +168,7 @@ def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
     ready = meet_decimals(ready, conf)
     left, right = ready[0].type, ready[1].type
     if isinstance(left, Decimal) and isinstance(right, Decimal) and left != right:
-        return _cast_both(ready, wider_decimal(left, right), conf)
+        return _cast_both(ready, wider_decimal(left, right, conf.keep_fraction), conf)
     return meet(ready, conf)
 
 

@@ -73,7 +73,7 @@ def to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
     types = [a.type for a in args]
     if all(same_type(t, types[0]) for t in types[1:]):
         return list(args)
-    target = common(types, ansi=conf.ansi)
+    target = common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
     return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
 
 

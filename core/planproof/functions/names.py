@@ -133,10 +133,11 @@ DOCUMENTED: dict[str, str] = {name: version for version, names in _BY_VERSION.it
 
 _REGISTERED = {
     "3.0.0": "max_by min_by",
+    "3.3.0": "percentile_cont percentile_disc",
     "4.0.0": "<< >> >>>",
     "4.1.0": "time try_to_date",
 }
-"""Functions that the registries of Spark 3.5 to 4.2 have earlier or later than the documentation says."""
+"""Functions that Spark 3.5 to 4.2 have earlier or later than the documentation says; percentiles first as grammar."""
 
 SINCE = DOCUMENTED | {name: version for version, names in _REGISTERED.items() for name in names.split()}
 """Each function's first version."""

@@ -31,7 +31,7 @@ def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for _, expr in lineage.expressions:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
-                common = wider(value.type, column.type, ansi=conf.ansi)
+                common = wider(value.type, column.type, ansi=conf.ansi, fraction=conf.keep_fraction)
                 if common is not None:
                     yield from _judged(value, common, None)
                     yield from _judged(column, common, None)

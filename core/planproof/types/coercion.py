@@ -34,11 +34,14 @@ def adjusted_decimal(precision: int, scale: int) -> n.Decimal:
     return n.Decimal(38, max(38 - whole, min(scale, 6)))
 
 
-def wider_decimal(a: n.Decimal, b: n.Decimal) -> n.Decimal:
-    """`DecimalPrecision.widerDecimalType`: the whole part of both and, as far as 38 digits reach, the scale of both."""
+def wider_decimal(a: n.Decimal, b: n.Decimal, fraction: bool = False) -> n.Decimal:
+    """`DecimalPrecision.widerDecimalType`: the whole part of both and, as far as 38 digits reach, the scale of both.
+
+    `fraction` keeps the scale instead (`spark.sql.legacy.decimal.retainFractionDigitsOnTruncate`).
+    """
     scale = max(a.scale, b.scale)
     whole = max(a.precision - a.scale, b.precision - b.scale)
-    return n.Decimal(min(whole + scale, 38), min(scale, 38 - whole))
+    return n.Decimal(min(whole + scale, 38), min(scale, 38) if fraction else min(scale, 38 - whole))
 
 
 def _complex(a: n.DataType, b: n.DataType, find: Common) -> n.DataType | None:
@@ -110,12 +113,12 @@ def tightest(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
     return _complex(a, b, lambda x, y: tightest(x, y, ansi=ansi))
 
 
-def _wider_with_decimal(a: n.DataType, b: n.DataType) -> n.DataType | None:
+def _wider_with_decimal(a: n.DataType, b: n.DataType, fraction: bool) -> n.DataType | None:
     if not (n.is_numeric(a) and n.is_numeric(b)) or not (isinstance(a, n.Decimal) or isinstance(b, n.Decimal)):
         return None
     if a in n.FRACTIONAL_ATOMS or b in n.FRACTIONAL_ATOMS:
         return n.DOUBLE
-    return wider_decimal(decimal_for(a), decimal_for(b))
+    return wider_decimal(decimal_for(a), decimal_for(b), fraction)
 
 
 def promoted_from_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
@@ -148,19 +151,19 @@ def _promoted_to_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
     return None
 
 
-def wider(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
+def wider(a: n.DataType, b: n.DataType, *, ansi: bool, fraction: bool = False) -> n.DataType | None:
     """`findWiderTypeForTwo`: some loss of precision is allowed, and strings take part."""
-    found = tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b)
+    found = tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b, fraction)
     if found is None:
         found = promoted_from_string(a, b) if ansi else _promoted_to_string(a, b)
-    return found or _complex(a, b, lambda x, y: wider(x, y, ansi=ansi))
+    return found or _complex(a, b, lambda x, y: wider(x, y, ansi=ansi, fraction=fraction))
 
 
-def wider_without_strings(types: Iterable[n.DataType], *, ansi: bool) -> n.DataType | None:
+def wider_without_strings(types: Iterable[n.DataType], *, ansi: bool, fraction: bool = False) -> n.DataType | None:
     """`findWiderTypeWithoutStringPromotion`, over any number of types."""
 
     def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
-        return tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b) or _complex(a, b, pair)
+        return tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b, fraction) or _complex(a, b, pair)
 
     return _fold(types, pair)
 
@@ -178,13 +181,13 @@ def _holds_string(t: n.DataType) -> bool:
     return n.is_string(t) or (isinstance(t, n.Array) and _holds_string(t.element))
 
 
-def common(types: Iterable[n.DataType], *, ansi: bool) -> n.DataType | None:
+def common(types: Iterable[n.DataType], *, ansi: bool, fraction: bool = False) -> n.DataType | None:
     """`findWiderCommonType` of any number of types. With ANSI off strings come first, as Spark orders them."""
     ordered = list(types)
     if not ansi:
         strings = list(dict.fromkeys(t for t in ordered if _holds_string(t)))
         ordered = strings + [t for t in ordered if not _holds_string(t)]
-    return _fold(ordered, lambda a, b: wider(a, b, ansi=ansi))
+    return _fold(ordered, lambda a, b: wider(a, b, ansi=ansi, fraction=fraction))
 
 
 def merged_flags(types: Iterable[n.DataType]) -> n.DataType | None:

@@ -128,7 +128,7 @@ def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
     if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element):
         return args
-    found = wider_without_strings((left.element, right.element), ansi=conf.ansi)
+    found = wider_without_strings((left.element, right.element), ansi=conf.ansi, fraction=conf.keep_fraction)
     if found is None:
         return args
     return [cast_unless_same(a, Array(found, t.contains_null), conf) for a, t in zip(args, (left, right))]
@@ -164,12 +164,19 @@ def _overlap_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _compacted(args: Args, conf: Conf) -> DataType:
-    return Array(_item_of(args).element, False)
+    """Before Spark 4.0 it is a filter, which leaves the flag as it was."""
+    return args[0].type if conf.before("4.0") else Array(_item_of(args).element, False)
 
 
 def _with_value(args: Args, conf: Conf) -> DataType:
     """`ArrayAppend` and its kin forget every flag below the array's own."""
     return Array(as_nullable(_item_of(args).element), True)
+
+
+def _appended(args: Args, conf: Conf) -> DataType:
+    """Before Spark 4.0 flags stay as they are, but for what the value loosens."""
+    array = _item_of(args)
+    return Array(array.element, array.contains_null or args[1].nullable)
 
 
 def _repeated(args: Args, conf: Conf) -> DataType:
@@ -250,7 +257,8 @@ TABLE: Table = lines(
     fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, effects=PURE),
     fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, effects=PURE),
     fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, effects=PURE),
-    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
+    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", effects=PURE),
+    fn("array_append", (ANY_ARRAY, ANY), _appended, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", effects=PURE),
     fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
     fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
     fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),

@@ -47,7 +47,7 @@ def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
     *rest, left, right = args
     if not same_type(left.type, right.type):
-        target = wider(left.type, right.type, ansi=conf.ansi)
+        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     return [*rest, left, right]
@@ -125,6 +125,8 @@ def _decoded_type(args: Args, conf: Conf) -> DataType:
 
 
 def _decoded_nullable(args: Args, conf: Conf) -> bool:
+    if len(args) == 2 and conf.before("4.0"):
+        return any(a.nullable for a in args)
     return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decoded_values(args))
 
 

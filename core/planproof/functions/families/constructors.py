@@ -33,7 +33,7 @@ def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
 def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
     if not exprs or all(same_type(e.type, exprs[0].type) for e in exprs):
         return exprs
-    target = common([e.type for e in exprs], ansi=conf.ansi)
+    target = common([e.type for e in exprs], ansi=conf.ansi, fraction=conf.keep_fraction)
     return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
 
 

@@ -14,7 +14,7 @@ from planproof.functions.bind import time_type_off
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, implicitly, is_foldable
-from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Many, Mismatch
+from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Input, Many, Mismatch
 from planproof.types import (
     BYTE,
     CALENDAR_INTERVAL,
@@ -157,16 +157,21 @@ def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _clock(name: str) -> Table:
-    """hour, minute, second: of a timestamp or a time. Spark ignores further arguments."""
+    """hour, minute, second: of a timestamp or, since Spark 4.1, a time. That ignores further arguments."""
+    return lines(_clock_of(name, (ANY, Many(ANY)), since="4.1"), _clock_of(name, (ANY,), until="4.1"))
+
+
+def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
     return fn(
         name,
-        (ANY, Many(ANY)),
+        inputs,
         INT,
         lambda args, conf: isinstance(args[0].type, Time) or args[0].nullable,
         coerces=_of_clock,
         coerce=Coerce.NONE,
         check=_has_clock,
         effects=ANSI_RAISES,
+        **versions,
     )
 
 

@@ -74,9 +74,9 @@ def _written(args: Args, conf: Conf) -> Mismatch | None:
 _NONE: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES}
 
 TABLE: Table = lines(
-    fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, effects=RAISES),
+    fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, changed="4.2", effects=RAISES),
     fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, changed="4.2", effects=RAISES),
-    fn("st_srid", (ANY,), INT, EITHER, check=_geo, **_NONE),
+    fn("st_srid", (ANY,), INT, EITHER, check=_geo, changed="4.2", **_NONE),
     fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_endianness, check=_written, changed="4.2", **_NONE),
-    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=_number, check=_settable, **_NONE),
+    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=_number, check=_settable, changed="4.2", **_NONE),
 )

@@ -72,7 +72,16 @@ def _zipped_entries(args: Args, at: int) -> Types:
 
 def _accumulated(args: Args, at: int) -> Types:
     """merge sees (accumulator, element), finish sees the accumulator alone."""
-    array, accumulator = _array(args), as_nullable(args[1].type)
+    return _reduced_variables(args, at, as_nullable(args[1].type))
+
+
+def _accumulated_as_begun(args: Args, at: int) -> Types:
+    """Older Sparks keep the nested flags of the initial value, though what is merged may break them."""
+    return _reduced_variables(args, at, args[1].type)
+
+
+def _reduced_variables(args: Args, at: int, accumulator: DataType) -> Types:
+    array = _array(args)
     if at == 3:
         return ((accumulator, True),)
     return ((accumulator, True), (array.element, array.contains_null))
@@ -83,7 +92,7 @@ def _same_keys(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
     if not isinstance(left, Map) or not isinstance(right, Map) or same_type(left.key, right.key):
         return args
-    key = wider(left.key, right.key, ansi=conf.ansi)
+    key = wider(left.key, right.key, ansi=conf.ansi, fraction=conf.keep_fraction)
     if key is None or force_nullable(left.key, key) or force_nullable(right.key, key):
         return args
     first = cast_unless_same(args[0], Map(key, left.value, left.value_contains_null), conf)
@@ -196,7 +205,8 @@ TABLE: Table = lines(
     fn("filter", _ITEM_OR_INDEX, _filtered, FIRST, variables=_element_and_index, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
     fn("exists", _ITEM, BOOLEAN, _exists_nullable, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
     fn("forall", _ITEM, BOOLEAN, EITHER, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("aggregate reduce", _REDUCED, _finished, _finished_nullable, alias=True, **_AGGREGATE),
+    fn("aggregate reduce", _REDUCED, _finished, _finished_nullable, alias=True, since="4.2", **_AGGREGATE),
+    fn("aggregate reduce", _REDUCED, _finished, _finished_nullable, alias=True, until="4.2", **(_AGGREGATE | {"variables": _accumulated_as_begun})),
     fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), _filtered, FIRST, variables=_pair, check=_integer_comparator, show=_sorted, coerce=Coerce.EXPECTS, effects=RAISES),
     fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), _zipped_type, _zip_nullable, variables=_zipped, coerce=Coerce.EXPECTS, effects=PURE),
     fn("map_filter", _ENTRY, _filtered, FIRST, variables=_entry, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),

@@ -105,7 +105,7 @@ def _with_key(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args[0].type, args[1]
     if not isinstance(found, Map) or key.type == VOID or same_type(found.key, key.type):
         return args
-    target = wider_without_strings((found.key, key.type), ansi=conf.ansi)
+    target = wider_without_strings((found.key, key.type), ansi=conf.ansi, fraction=conf.keep_fraction)
     if target is None:
         return args
     whole = Map(target, found.value, found.value_contains_null)
@@ -131,7 +131,7 @@ def _bounds(args: list[Expr], conf: Conf) -> list[Expr]:
     types = [a.type for a in ends]
     if all(same_type(t, types[0]) for t in types):
         return args
-    target = common(types, ansi=conf.ansi)
+    target = common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
     return args if target is None else [cast_unless_same(a, target, conf) for a in ends] + list(args[len(ends) :])
 
 

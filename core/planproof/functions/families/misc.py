@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr
+from planproof.expr.nodes import Call, Cast, Expr, Literal
 from planproof.functions.bind import cast_unless_same, met
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -101,6 +103,23 @@ def _asserted(call: Call, pretty: Pretty) -> str:
     return f"assert_true({text}, {message})"
 
 
+def _asserted_by_value(call: Call, pretty: Pretty) -> str:
+    """Older Sparks tell the condition with the ids of its columns, which nobody but a run knows."""
+    condition, *message = call.args
+    if not message and any(not isinstance(e, (Literal, Cast)) for e in condition.walk()):
+        raise Unknown("the message of assert_true, in which Spark prints ids")
+    text = pretty(condition)
+    said = pretty(message[0]) if message else f"'{_as_told(condition, pretty)}' is not true!"
+    return f"assert_true({text}, {said})"
+
+
+def _as_told(condition: Expr, pretty: Pretty) -> str:
+    """A literal or a cast of one, as `simpleString` has it."""
+    if isinstance(condition, Cast) and condition.written:
+        return f"cast({_as_told(condition.child, pretty)} as {condition.type.simple})"
+    return pretty(condition.child if isinstance(condition, Cast) else condition).lower()
+
+
 def _message(args: list[Expr], conf: Conf) -> list[Expr]:
     """The message travels in a map, and a map of variants that are not null does not cast to strings."""
     if args and not conf.ansi and args[0].type == VARIANT and not args[0].nullable:
@@ -112,9 +131,9 @@ def _raised(call: Call, pretty: Pretty) -> str:
     return f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {pretty(call.args[0])}))"
 
 
-def _fact(names: str, printed: str | None = None) -> Table:
+def _fact(names: str, printed: str | None = None, **versions: str) -> Table:
     """What the session knows of itself."""
-    return fn(names, (), STRING, NEVER, printed, effects=PURE, alias=printed is None)
+    return fn(names, (), STRING, NEVER, printed, effects=PURE, alias=printed is None, **versions)
 
 
 _METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString"): (STRING,)}
@@ -138,14 +157,25 @@ def _reflection(names: str) -> Table:
     return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_reflected, alias=True, foldable=False)
 
 
+_ASSERTION: dict[str, Any] = {
+    "coerces": _assertion,
+    "coerce": Coerce.NONE,
+    "check": _assertion_check,
+    "effects": RAISES,
+    "foldable": False,
+}
+
 TABLE: Table = lines(
     fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, effects=PURE),
     fn("collation", (ANY_STRING,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE),
     _fact("version"),
-    _fact("current_user user session_user"),
+    _fact("current_user"),
+    _fact("user session_user", since="4.0"),
+    _fact("user", "current_user", until="4.0"),
     _fact("current_catalog"),
     _fact("current_path"),
-    _fact("current_database current_schema", "current_schema"),
+    _fact("current_database current_schema", "current_schema", since="4.0"),
+    _fact("current_database current_schema", "current_database", until="4.0"),
     fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, effects=VOLATILE),
     fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, effects=VOLATILE),
     fn(
@@ -168,34 +198,17 @@ TABLE: Table = lines(
         check=_drawn_length,
         effects=VOLATILE,
     ),
-    fn(
-        "uuid",
-        (Optional(ANY),),
-        STRING,
-        NEVER,
-        coerce=Coerce.NONE,
-        check=_uuid_seed,
-        show=lambda call, pretty: "uuid()",
-        effects=VOLATILE,
-    ),
+    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", effects=VOLATILE),
+    fn("uuid", (), STRING, NEVER, until="4.0", effects=VOLATILE),
     fn("monotonically_increasing_id", (), LONG, NEVER, effects=VOLATILE),
     fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", effects=VOLATILE),
     fn("input_file_name", (), STRING, NEVER, effects=VOLATILE),
     fn("input_file_block_start", (), LONG, NEVER, effects=VOLATILE),
     fn("input_file_block_length", (), LONG, NEVER, effects=VOLATILE),
-    fn(
-        "assert_true",
-        (ANY, Optional(ANY)),
-        VOID,
-        ALWAYS,
-        coerces=_assertion,
-        coerce=Coerce.NONE,
-        check=_assertion_check,
-        show=_asserted,
-        effects=RAISES,
-        foldable=False,
-    ),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, changed="4.0", effects=RAISES, foldable=False),
+    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted, since="4.1", **_ASSERTION),
+    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted_by_value, until="4.1", **_ASSERTION),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, since="4.0", effects=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", effects=RAISES, foldable=False),
     _reflection("java_method reflect"),
     _reflection("try_reflect"),
 )

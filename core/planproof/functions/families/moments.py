@@ -108,6 +108,14 @@ def _made(own: str, joined: str) -> Callable[[Call, Pretty], str]:
 
 
 def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) -> Table:
+    """Since Spark 4.1 a timestamp is made from dates and times of day, too."""
+    return lines(
+        _making(name, returns, counts, joined, since="4.1"),
+        _making(name, returns, tuple(c for c in counts if c > 3), joined, until="4.1"),
+    )
+
+
+def _making(name: str, returns: Returns, counts: tuple[int, ...], joined: str, **versions: str) -> Table:
     tries = name.startswith("try_")
     least, most = counts[0], counts[-1]
     inputs: list[Input] = [ANY if at < least else Optional(ANY) for at in range(most)]
@@ -120,10 +128,9 @@ def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) ->
         coerce=Coerce.NONE,
         check=_counted(*counts),
         show=_made(name, joined),
-        # Dates with times of day are new in 4.1.
-        changed="4.1",
         # A time zone that there is not fails in both modes, for a maker that tries, too.
         effects=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
+        **versions,
     )
 
 

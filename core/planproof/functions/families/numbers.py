@@ -89,6 +89,14 @@ def _written_check(args: Args, conf: Conf) -> Mismatch | None:
     return refused
 
 
+def _number_written_check(args: Args, conf: Conf) -> Mismatch | None:
+    """Before Spark 4.0 numbers alone are written."""
+    refused = foldable(1)(args, conf)
+    if refused is None:
+        _shape(args[1])
+    return refused
+
+
 def _writing(call: Call, pretty: Pretty) -> str:
     value, pattern = call.args
     if _is_moment(value.type):
@@ -140,7 +148,8 @@ _FORMATTED = (ANY_STRING, ANY_STRING)
 TABLE: Table = lines(
     fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), effects=RAISES),
     fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), effects=PURE),
-    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, changed="4.0", effects=RAISES),
+    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, since="4.0", effects=RAISES),
+    fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_number_written_check, until="4.0", effects=RAISES),
     fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, effects=RAISES),
     fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, effects=PURE),
     _trying("try_add", "+", a.arithmetic, a.sum_decimal),

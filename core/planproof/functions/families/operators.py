@@ -212,7 +212,7 @@ def _members(args: list[Expr], conf: Conf) -> list[Expr]:
     """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
     if all(x.type == args[0].type for x in args):
         return args
-    target = common([x.type for x in args], ansi=conf.ansi)
+    target = common([x.type for x in args], ansi=conf.ansi, fraction=conf.keep_fraction)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
@@ -230,7 +230,7 @@ def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
     predicate, left, right = args
     if not same_type(left.type, right.type):
-        target = wider(left.type, right.type, ansi=conf.ansi)
+        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     if predicate.type == VOID and same_type(left.type, right.type):

@@ -186,5 +186,6 @@ TABLE: Table = lines(
     fn("percentile_disc", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_fraction, show=_within, modifiers=("order first",), **_AGG),
     fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), **_AGG),
     fn("histogram_numeric", (_HISTOGRAM, INT), _histogram_type, ALWAYS, check=_BINS, **_AGG),
-    fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), changed="4.0", **{**_AGG, "effects": PURE}),
+    fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "effects": PURE}),
+    fn("mode", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "effects": PURE}),
 )

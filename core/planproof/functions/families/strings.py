@@ -61,7 +61,10 @@ _COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A
 
 
 def _named_collation(args: Args, conf: Conf) -> DataType:
+    """Spark keeps a written UTF8_BINARY apart from the default since 4.2."""
     name = str(constant(args[1], "collate"))
+    if name.upper() == "UTF8_BINARY" and conf.before("4.2"):
+        return STRING
     first, *rest = name.split("_")
     language = first.lower() if re.fullmatch(_LOCALES, first, re.IGNORECASE) else first.upper()
     return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
@@ -86,7 +89,7 @@ def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, Array) for t in types):
-        target = None if all(same_type(t, types[0]) for t in types) else common(types, ansi=conf.ansi)
+        target = None if all(same_type(t, types[0]) for t in types) else common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
         return args if target is None else [cast_unless_same(x, target, conf) for x in args]
     if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
         return args
