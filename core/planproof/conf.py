@@ -20,7 +20,6 @@ _OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
 _ABSENT: dict[str, tuple[str, bool]] = {
     "preserve_char_varchar": ("4.0", False),
     "bang_equals_not": ("4.0", True),
-    "keep_fraction": ("4.0", True),
     "legacy_raise_error": ("4.0", False),
     "legacy_identifier_clause": ("4.1", True),
     "ordinals_first": ("4.1", False),
@@ -66,7 +65,6 @@ class Conf:
     size_of_null: bool = True
     allow_precision_loss: bool = True
     preserve_char_varchar: bool = False
-    keep_fraction: bool = False
     literal_pick_minimum_precision: bool = True
     escaped_string_literals: bool = False
     group_by_aliases: bool = True
@@ -114,6 +112,11 @@ class Conf:
         """Whether the Spark is older than `version`, one of `SPARKS`."""
         return _older(self.spark, version)
 
+    @property
+    def keep_fraction(self) -> bool:
+        """Whether a decimal that is wider than 38 digits keeps its scale, and loses whole digits: before Spark 4.0."""
+        return self.before("4.0")
+
     def with_setting(self, key: str, value: str) -> Conf:
         """The conf after `SET key=value`; a key that changes no schema leaves it as it is."""
         name = _FIELDS.get(key.lower())
@@ -145,7 +148,6 @@ SETTINGS = {
     "spark.sql.legacy.sizeOfNull": "size_of_null",
     "spark.sql.decimalOperations.allowPrecisionLoss": "allow_precision_loss",
     "spark.sql.preserveCharVarcharTypeInfo": "preserve_char_varchar",
-    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "keep_fraction",
     "spark.sql.legacy.literal.pickMinimumPrecision": "literal_pick_minimum_precision",
     "spark.sql.parser.escapedStringLiterals": "escaped_string_literals",
     "spark.sql.groupByAliases": "group_by_aliases",

@@ -43,7 +43,7 @@ from planproof.plan.nodes import Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
-from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, Time, Varchar
+from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Time, Varchar
 from planproof.types.coercion import wider
 
 
@@ -195,7 +195,12 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
 
 
 def _without_lengths(given: DataType, ctx: Context) -> DataType:
-    """A cast to char or varchar is one to string, unless the setting keeps the length."""
+    """A cast to char or varchar is one to string, unless the setting keeps the length.
+
+    Before Spark 4.2 a written UTF8_BINARY is the default string.
+    """
+    if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
+        return STRING
     if isinstance(given, (Char, Varchar)) and not ctx.conf.preserve_char_varchar:
         return STRING
     return given
@@ -310,7 +315,7 @@ def _inner(query: q.Node, ctx: Context, node: q.Node) -> Plan:
 
 
 def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
-    if ctx.lambdas is not None and not ctx.conf.before("4.0"):
+    if ctx.lambdas is not None:
         _refuse_subquery(ctx, node)
 
 
@@ -360,7 +365,7 @@ def _call(node: q.Call, ctx: Context) -> Expr:
 
 def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     found = content(bound)
-    if found & SUBQUERY and not ctx.conf.before("4.0"):
+    if found & SUBQUERY:
         _refuse_subquery(ctx, node)
     if found & WINDOW and any(isinstance(a, Lambda) and _window_of_variable(a) for a in bound.args):
         raise ctx.env.rejected(

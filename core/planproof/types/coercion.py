@@ -37,7 +37,7 @@ def adjusted_decimal(precision: int, scale: int) -> n.Decimal:
 def wider_decimal(a: n.Decimal, b: n.Decimal, fraction: bool = False) -> n.Decimal:
     """`DecimalPrecision.widerDecimalType`: the whole part of both and, as far as 38 digits reach, the scale of both.
 
-    `fraction` keeps the scale instead (`spark.sql.legacy.decimal.retainFractionDigitsOnTruncate`).
+    `fraction` keeps the scale instead, as Spark did before 4.0.
     """
     scale = max(a.scale, b.scale)
     whole = max(a.precision - a.scale, b.precision - b.scale)
