@@ -91,11 +91,41 @@ def test_parameters_stand_from_their_version_on(sql: str, version: str, answered
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("mode", "3.5"), ("to_char", "3.5"), ("make_timestamp", "4.0"), ("raise_error", "3.5")]
+    ("sql", "before", "printed", "since"),
+    [
+        ("raise_error('x')", "3.5", "raise_error(x)", "4.0"),
+        ("1 BETWEEN 0 AND 2", "3.5", "((1 >= 0) AND (1 <= 2))", "4.0"),
+        ("DATE'2020-01-01' + NULL", "4.0", "date_add(DATE '2020-01-01', NULL)", "4.1"),
+    ],
 )
-def test_what_takes_more_since_is_not_answered_for_before(name: str, version: str) -> None:
-    assert builtin(version).find(name) is None
-    assert name in builtin(version).known
+def test_a_call_is_printed_as_its_version_does(sql: str, before: str, printed: str, since: str) -> None:
+    def name(version: str) -> str:
+        return plan(f"SELECT {sql}", Catalog(), conf=Conf(spark=version)).schema[0].name
+
+    assert name(before) == printed
+    assert name(since) != printed
+
+
+def test_percentiles_within_groups_stand_in_spark_3_5() -> None:
+    asked = plan("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY 1 DESC)", Catalog(), conf=Conf(spark="3.5"))
+    assert asked.schema[0].name == "percentile_cont(0.5) WITHIN GROUP (ORDER BY 1 DESC)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "version"),
+    [("mode(1, true)", "3.5"), ("to_char(DATE'2020-01-01', 'y')", "3.5"), ("make_timestamp(DATE'2020-01-01')", "4.0")],
+)
+def test_what_takes_more_since_refuses_it_before(sql: str, version: str) -> None:
+    assert plan(f"SELECT {sql}", Catalog()).schema
+    with pytest.raises(AnalysisError):
+        plan(f"SELECT {sql}", Catalog(), conf=Conf(spark=version))
+
+
+def test_what_assert_true_prints_with_ids_is_unknown_in_an_older_spark() -> None:
+    asked = Catalog({"t": [("a", "boolean", True)]})
+    assert plan("SELECT assert_true(a) AS x FROM t", asked, conf=Conf(spark="4.0")).schema.names == ("x",)
+    with pytest.raises(Unknown):
+        plan("SELECT assert_true(a) FROM t", asked, conf=Conf(spark="4.0"))
 
 
 def test_a_function_that_changed_since_is_unknown_in_an_older_spark() -> None:
