@@ -108,7 +108,7 @@ def _manifest(form: Mapping[str, Any]) -> Any:
         written = WritableManifest.upgrade_schema_version(copy.deepcopy(dict(form)))  # type: ignore[no-untyped-call]
         return Manifest.from_writable_manifest(written)
     except Exception as error:  # What it raises for fields that it does not know is not one class.
-        said = str(error).splitlines()[0] if str(error) else ""
+        said = str(error).partition("\n")[0][:120]
         raise ProjectError(
             f"the dbt that is installed here cannot read a manifest of dbt {version} to select from it "
             f"({type(error).__name__}: {said}); let the dbt that wrote it name the models: `dbt ls --output name`"

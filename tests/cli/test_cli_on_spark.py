@@ -69,7 +69,7 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     assert spark.table(f"{database}.log").count() == 2
     comments = {c.name: c.description for c in spark.catalog.listColumns(f"{database}.stg")}
     assert comments == {"id": None, "total": "Ada's total"}
-    manifest = str(shutil.copy(project / OWN_TARGET / "manifest.json", project / "older.json"))
+    manifest = str(shutil.copy(project / "target" / OWN_TARGET / "manifest.json", project / "older.json"))
 
     broken = invoke(project, "run", "--vars", "{broken: true}", "--json", "--html", str(project / "out.html"))
     assert broken.exit_code == 1, broken.output

@@ -145,6 +145,18 @@ def test_a_name_that_dbt_does_not_find_is_an_error(shop: Path, select: str, said
     assert said in str(caught.value)
 
 
+def test_a_manifest_that_this_dbt_cannot_read_is_left_to_the_one_that_wrote_it(shop: Path) -> None:
+    form = json.loads((shop / "target" / "manifest.json").read_text())
+    form["metadata"]["dbt_version"] = "2.1.0"
+    for node in form["nodes"].values():
+        node["config"] = None
+    with pytest.raises(
+        ProjectError, match="let the dbt that wrote it name the models: `dbt ls --output name`"
+    ) as caught:
+        selected(read_project(form), ["@stg_b"])
+    assert len(str(caught.value)) < 500
+
+
 def test_a_state_that_is_not_there(shop: Path) -> None:
     with pytest.raises(ProjectError, match=r"there is no manifest\.json"):
         selected(read_project(shop), ["state:modified"], state=shop / "models")

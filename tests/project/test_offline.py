@@ -517,6 +517,35 @@ def test_a_relation_that_is_not_listed_and_not_known_is_named(check):
     assert "shop.mart" in logical(reports["child"]).reason
 
 
+def test_a_state_stands_for_what_dbt_deferred_to_it(check, dbt_manifest, tmp_path):
+    """`dbt build --select mart --defer` compiles mart alone, which reads `stg` where the other state has it."""
+    sha = {"checksum": {"name": "none", "checksum": "1"}}
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": VIEW, **sha},
+        "mart": {"sql": "select id from prod.stg", "parents": ["stg"], "columns": {"id": ID}, "contract": True},
+    }
+    old = dbt_manifest(models, ORDERS)
+    old["nodes"]["model.shop.stg"]["relation_name"] = "prod.stg"
+    (tmp_path / "manifest.json").write_text(json.dumps(old))
+    here = {**models, "stg": {**models["stg"], "sql": None}}
+    assert check(here, select=["mart"])["mart"].verdict is Verdict.UNPROVED
+    mart = check(here, select=["mart"], state=tmp_path)["mart"]
+    assert (mart.verdict, mart.details["inputs"]) == (Verdict.PROVED, {"shop.stg": "planned"})
+    # The text of another file is no text of this one.
+    changed = {**here, "stg": {**here["stg"], "checksum": {"name": "none", "checksum": "2"}}}
+    assert check(changed, select=["mart"], state=tmp_path)["mart"].verdict is Verdict.UNPROVED
+
+
+def test_what_freeze_would_make_known_is_said_once(check):
+    remarks = []
+    models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(5)}
+    check(models, {f"raw.t{i}": {} for i in range(6)}, noted=remarks.append)
+    [remark] = remarks
+    assert remark.startswith("the schemas of 5 sources and seeds are not known (raw.t0, raw.t1, raw.t2 and 2 more)")
+    check({"mart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, noted=remarks.append)
+    assert len(remarks) == 1
+
+
 def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):
     models = {"a": {"sql": "select id from shop.b"}, "b": {"sql": "select id from shop.a"}}
     assert {found(report)[0] for report in check(models, {}).values()} == {("PP111", None)}

@@ -15,6 +15,16 @@ from planproof.project.request import Request
 from planproof.report.run import run_report
 
 
+class _Told(output.Named):
+    """Also the remarks on the project as a whole."""
+
+    def __init__(self) -> None:
+        self.remarks: list[str] = []
+
+    def noted(self, remark: str) -> None:
+        self.remarks.append(remark)
+
+
 @click.command()
 @options.place
 @options.selection
@@ -48,9 +58,9 @@ def check(
         spark["spark.sql.ansi.enabled"] = str(ansi).lower()
     variables = options.variables(given_vars)
     request = Request("check", **options.plain(given), settings=settings, spark=spark, vars=variables)
-    shown = output.Named()
+    shown = _Told()
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):
         reports = request.reports(None, shown)
-    report = run_report("check", reports, started, project=shown.name)
+    report = run_report("check", reports, started, project=shown.name, remarks=shown.remarks)
     output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=settings.get("fail_on"))

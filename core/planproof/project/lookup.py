@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 from planproof.catalog import Catalog, Relation, split_name
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project.manifest import Project, ProjectNode, read_project
 
 Parts = tuple[str, ...]
 
@@ -38,6 +40,26 @@ class NotedCatalog(Catalog):
         if self._noted:
             self._noted[-1][parts_of(parts)] = found
         return found
+
+
+def with_state(project: Project, state: str | Path) -> Project:
+    """The project as `dbt build --defer` meant it: relations of the other state stand for their models, and a model
+    that dbt did not compile has the text of the other state, where its file is the same. Raises `ProjectError`."""
+    file = Path(state) / "manifest.json"
+    other = read_project(file) if file.is_file() else None
+    if other is None:
+        return project
+
+    def deferred(node: ProjectNode) -> ProjectNode:
+        twin = other.nodes.get(node.unique_id)
+        if twin is None or node.kind == "source":
+            return node
+        raw = {**node.raw, "defer_relation": node.raw.get("defer_relation") or {"relation_name": twin.relation}}
+        if node.sql is None and twin.raw.get("checksum") == node.raw.get("checksum"):
+            raw["compiled_code"] = twin.sql
+        return replace(node, raw=raw)
+
+    return replace(project, nodes={key: deferred(node) for key, node in project.nodes.items()})
 
 
 def parts_of(given: str | Parts) -> Parts:

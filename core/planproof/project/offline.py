@@ -20,7 +20,7 @@ from planproof.judge.planes import Doubts, examine
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
-from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
+from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes, with_state
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.selection import selected
@@ -57,13 +57,15 @@ def check_project(
     selector: str | None = None,
     state: str | Path | None = None,
     progress: Callable[[Report], None] | None = None,
+    noted: Callable[[str], None] | None = None,
 ) -> list[Report]:
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
-    `overrides` settings that go before the models' own. `progress` is told each report as it is made. Raises
-    `ProjectError` where the project cannot be read, or a selected model is not compiled.
+    `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
+    on them all. Raises `ProjectError` where the project cannot be read, or a selected model is not compiled.
     """
+    project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     chosen = [
         node
@@ -88,6 +90,9 @@ def check_project(
     for key, node in project.nodes.items():
         if key in needed:
             check.visit(node)
+    remark = check.remark()
+    if noted is not None and remark is not None:
+        noted(remark)
     return reports
 
 
@@ -220,6 +225,17 @@ class OfflineCheck:
         else:
             self._register(node, known)
         return None
+
+    def remark(self) -> str | None:
+        """The one step that would make known what no model makes and nothing here describes, None where all is."""
+        missing = [n.relation for n in map(self.project.nodes.get, self.unread) if n and n.kind in ("source", "seed")]
+        if not missing:
+            return None
+        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        return (
+            f"the schemas of {len(missing)} sources and seeds are not known ({shown}); `planproof freeze`, which needs "
+            "Spark, writes them down once, and what reads them can be judged"
+        )
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""

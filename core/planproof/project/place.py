@@ -19,8 +19,9 @@ from planproof.session.protocol import Session
 _SERVERS = frozenset({"spark.remote", "thrift.host"})
 """Settings that name a server."""
 
-OWN_TARGET = "target/planproof/dbt"
-"""Where dbt compiles for planproof: the manifest of a part of the project never takes the place of the whole one's."""
+OWN_TARGET = "planproof/dbt"
+"""Where dbt compiles for planproof, below its own target folder: the manifest of a part of the project never takes the
+place of the whole one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Place:
             exclude=exclude,
             vars=vars,
             full_refresh=full_refresh,
-            target_path=OWN_TARGET,
+            target_path=f"{os.environ.get('DBT_TARGET_PATH') or 'target'}/{OWN_TARGET}",
             selector=selector,
             state=Path(state).resolve() if state is not None else None,
         )

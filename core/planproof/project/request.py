@@ -189,6 +189,7 @@ class Request:
             overrides=self.settings,
             selector=self.selector,
             state=self.state,
+            noted=told.noted,
         )
         return list(found)
 

@@ -37,7 +37,7 @@ def selected(
     if selector is not None and wanted:
         raise ProjectError(f"--selector {selector} stands for --select; give one of them")
     asked = False
-    if selector is not None or state is not None or not all(map(_is_own, [*wanted, *unwanted])):
+    if selector is not None or not all(map(_is_own, [*wanted, *unwanted])):
         chosen, asked = _by_dbt(project, wanted, unwanted, selector, state)
     else:
         chosen = set(project.nodes) if not wanted else _union(project, wanted)

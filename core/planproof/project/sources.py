@@ -108,7 +108,7 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
     if not columns or len(columns) < len(named):
         return Unread(
             f"the source {node.relation} declares no complete columns with data_type; declare them, "
-            "or write planproof_sources.json"
+            "or run `planproof freeze`"
         )
     # A stored V1 table forgets NOT NULL when Spark reads it back, so that a declared NOT NULL is evidence, not a flag.
     evidence = {name: f"the source {node.relation} declares it NOT NULL" for name, _, null in columns if not null}
@@ -172,15 +172,17 @@ def _seed(project: Project, node: ProjectNode) -> Known | Unread:
 
 
 def _header(project: Project, node: ProjectNode) -> list[str]:
-    root = node.raw.get("root_path") or project.directory
-    if not root or not node.file:
-        return []
     delimiter = str((node.raw.get("config") or {}).get("delimiter") or ",")
-    try:
-        with (Path(str(root)) / node.file).open(newline="", encoding="utf-8-sig") as lines:
-            return next(csv.reader(lines, delimiter=delimiter[:1]), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return []
+    # The path of the manifest may be one of another machine.
+    for root in (project.directory, node.raw.get("root_path")):
+        if not root or not node.file:
+            continue
+        try:
+            with (Path(str(root)) / node.file).open(newline="", encoding="utf-8-sig") as lines:
+                return next(csv.reader(lines, delimiter=delimiter[:1]), [])
+        except (OSError, UnicodeDecodeError, ValueError, csv.Error):
+            continue
+    return []
 
 
 def _typed(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:
