@@ -114,8 +114,8 @@ def test_pull_requests_are_checked_and_built_guarded(dbt: Any, own: str) -> None
     select = ["--select", "state:modified+", "--state", "state"]
     after = CliRunner().invoke(cli, ["check", "--target", "pr", *select, "--json"])
     reports = RunReport.from_json(after.stdout).reports
-    assert {r.details["name"]: r.planes[1].status for r in reports} == {"mart": "read", "top": "read"}
-    assert reports[0].details["inputs"] == {f"{own}.stg": "planned"}
+    assert {r.details.name: r.planes[1].status for r in reports} == {"mart": "read", "top": "read"}
+    assert reports[0].details.inputs == {f"{own}.stg": "planned"}
 
 
 def test_the_manifest_of_an_empty_run_is_checked_as_one_of_a_compile(dbt: Any, own: str) -> None:
@@ -125,7 +125,7 @@ def test_the_manifest_of_an_empty_run_is_checked_as_one_of_a_compile(dbt: Any, o
         done = CliRunner().invoke(cli, ["check", "--target", "pr", "--json"])
         assert done.exit_code == 0, done.output
         reports = RunReport.from_json(done.stdout).reports
-        return {r.details["name"]: [(f.code, f.verdict.value, f.field or "") for f in r.findings] for r in reports}
+        return {r.details.name: [(f.code, f.verdict.value, f.field or "") for f in r.findings] for r in reports}
 
     assert dbt.run("compile", "--target", "pr").success
     compiled = findings()

@@ -530,7 +530,7 @@ def test_a_state_stands_for_what_dbt_deferred_to_it(check, dbt_manifest, tmp_pat
     here = {**models, "stg": {**models["stg"], "sql": None}}
     assert check(here, select=["mart"])["mart"].verdict is Verdict.UNPROVED
     mart = check(here, select=["mart"], state=tmp_path)["mart"]
-    assert (mart.verdict, mart.details["inputs"]) == (Verdict.PROVED, {"shop.stg": "planned"})
+    assert (mart.verdict, mart.details.inputs) == (Verdict.PROVED, {"shop.stg": "planned"})
     # The text of another file is no text of this one.
     changed = {**here, "stg": {**here["stg"], "checksum": {"name": "none", "checksum": "2"}}}
     assert check(changed, select=["mart"], state=tmp_path)["mart"].verdict is Verdict.UNPROVED
