@@ -75,6 +75,7 @@ def test_other_columns_are_refused(
     assert not spark.catalog.tableExists(f"{database}.t")
 
 
+@COMPARED
 @pytest.mark.parametrize(
     ("columns", "called"),
     [
@@ -126,6 +127,7 @@ def test_another_failure_is_none_of_batches() -> None:
     assert mismatch(SparkFailure("Job aborted due to stage failure: division by zero")) is None
 
 
+@COMPARED
 def test_what_is_declared_is_published(spark: Any, database: str) -> None:
     fed(spark, "a long, b long", LONGS)
     report = Guard(spark).publish(Model(f"{database}.t", "select a, b from fed"))
