@@ -42,9 +42,9 @@ def register_lists(spark: Any, call: ListCall, functions: Mapping[str, Function]
     try:
         from pyspark.sql.functions import arrow_udf
     except ImportError as error:
-        raise SparkFailure(
-            f"Python functions in lambdas need pyspark 4.1 or later, and {call.name} runs one ({error})"
-        ) from error
+        names = ", ".join(sorted({a.function for a in call.level.all_applications()}))
+        said = f"a Python function in a lambda ({names}) needs pyspark 4.1 or later, for it runs as an Arrow function"
+        raise SparkFailure(said) from error
     with translated(), pickled_by_value():
         zone = spark.conf.get("spark.sql.session.timeZone")
         made = arrow_udf(over_lists(call, functions, zone), spark_type(call.level.type))
