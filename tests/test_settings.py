@@ -46,6 +46,8 @@ def test_the_design_names_each_setting() -> None:
         ({"enforce": ["type"]}, "'type' is not one of types, .* did you mean 'types'"),
         ({"allow": ["PP10"]}, "'PP10' is not a code of planproof"),
         ({"allow": 7}, "7 is neither a name nor a list of names"),
+        ({"spark": "2.4"}, "'2.4' is no version of Spark that planproof knows: 3.5, "),
+        ({"spark": True}, "True is no version of Spark"),
     ],
 )
 def test_a_value_that_is_not_known_is_refused(given: dict[str, object], said: str) -> None:
@@ -56,8 +58,8 @@ def test_a_value_that_is_not_known_is_refused(given: dict[str, object], said: st
 
 
 def test_what_yaml_makes_of_a_setting_is_understood() -> None:
-    found = Settings.of({"rewrite": False, "allow": [{"PP101": "two ids on purpose"}, "PP102"]})
-    assert (found.rewrite, found.allow) == ("off", ("PP101", "PP102"))
+    found = Settings.of({"rewrite": False, "allow": [{"PP101": "two ids on purpose"}, "PP102"], "spark": 3.5})
+    assert (found.rewrite, found.allow, found.spark) == ("off", ("PP101", "PP102"), "3.5")
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,7 @@ def test_what_yaml_makes_of_a_setting_is_understood() -> None:
     [
         (("--planning", "strong"), "'strong' is not one of 'warn', 'strict'"),
         (("--enforce", "types,ordre"), "'ordre' is not one of types, nullability, order, extra_columns"),
+        (("--spark", "9.9"), "--spark: '9.9' is no version of Spark that planproof knows: 3.5, 4.0, 4.1, 4.2, 4.3"),
         (("--allow", "PP999"), "--allow: 'PP999' is not a code of planproof"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 _TRUE = {"true": True, "false": False}
@@ -90,6 +90,8 @@ class Conf:
     legacy_raise_error: bool = False
     create_table_provider: str = "parquet"
     spark: str = SPARKS[-1]
+    stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """The settings that somebody set: they hold on every version."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spark", spark_version(self.spark))
@@ -108,6 +110,23 @@ class Conf:
         older: dict[str, Any] = {n: value for n, (until, value) in _OLDER_DEFAULTS.items() if _older(version, until)}
         return cls(spark=version, **older).with_settings(settings or {})
 
+    def on(self, spark: str) -> Conf:
+        """The same settings on another version of Spark: what somebody set stays, the rest has that version's defaults.
+
+        Raises `UnknownSpark`.
+
+        >>> Conf().on("3.5").ansi, Conf.of("4.3", {"spark.sql.ansi.enabled": "true"}).on("3.5").ansi
+        (False, True)
+        """
+        own, other = Conf.of(self.spark), Conf.of(spark)
+        names = [f.name for f in fields(self) if f.name not in ("spark", "stated")]
+        kept: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in names
+            if name in self.stated or getattr(self, name) != getattr(own, name)
+        }
+        return replace(other, stated=self.stated, **kept)
+
     def before(self, version: str) -> bool:
         """Whether the Spark is older than `version`, one of `SPARKS`."""
         return _older(self.spark, version)
@@ -124,13 +143,15 @@ class Conf:
             return self
         current = getattr(self, name)
         parsed: Any = _TRUE.get(value.strip().lower(), current) if isinstance(current, bool) else value.strip()
-        changed: dict[str, Any] = {name: parsed}
+        changed: dict[str, Any] = {name: parsed, "stated": self.stated | {name}}
         return replace(self, **changed)
 
     def reset(self, key: str) -> Conf:
         """The conf after `RESET key`."""
         name = _FIELDS.get(key.lower())
-        changed: dict[str, Any] = {name: getattr(Conf.of(self.spark), name)} if name else {}
+        if name is None:
+            return self
+        changed: dict[str, Any] = {name: getattr(Conf.of(self.spark), name), "stated": self.stated - {name}}
         return replace(self, **changed)
 
     def with_settings(self, settings: Mapping[str, str]) -> Conf:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planproof.codes import CODES
+from planproof.conf import SPARKS, UnknownSpark, spark_version
 
 ENFORCEABLE = ("types", "nullability", "order", "extra_columns")
 
@@ -21,7 +22,7 @@ class Setting:
     """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
 
     `form` is `choice` (one of `choices`), `names` (any number of `choices`, or of planproof's codes where there are
-    none), or `flag` (true or false). The sentence does not end with a full stop.
+    none), `flag` (true or false), or `spark` (a version of Spark). The sentence does not end with a full stop.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Setting:
             return value
         if self.form == "names":
             return self._names(value, where)
+        if self.form == "spark":
+            return _spark(value, where)
         # YAML 1.1 reads a bare `on` and `off` as booleans.
         text = ("on" if value else "off") if isinstance(value, bool) else value
         if text not in self.choices:
@@ -107,6 +110,13 @@ SETTINGS = (
         "what an internal error of planproof does to a dbt build: stops the model (fail), or leaves it to dbt (pass)",
         ("fail", "pass"),
     ),
+    Setting(
+        "spark",
+        "spark",
+        "",
+        "the version of Spark for which an offline check answers, such as 3.5; without it the one that `planproof "
+        "freeze` saw, else the newest that planproof knows. In a run Spark itself says which it is",
+    ),
 )
 """Every setting, in the order in which all doors show them."""
 
@@ -126,6 +136,7 @@ class Settings:
     batches: str = "sample"
     keep_rejected: bool = False
     on_internal_error: str = "fail"
+    spark: str = ""
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str = "planproof") -> Settings:
@@ -143,6 +154,17 @@ def checked(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any
             raise SettingsError(f"{where}: unknown key {key!r}{_nearest(str(key), known)}; known: {', '.join(known)}")
         found[key] = setting.checked(value, f"{where}.{key}")
     return found
+
+
+def _spark(value: Any, where: str) -> str:
+    # YAML reads a bare 3.5 as a number.
+    text = str(value) if isinstance(value, (str, float)) and not isinstance(value, bool) else ""
+    try:
+        return spark_version(text)
+    except UnknownSpark as error:
+        raise SettingsError(
+            f"{where}: {value!r} is no version of Spark that planproof knows: {', '.join(SPARKS)}"
+        ) from error
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

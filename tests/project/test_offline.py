@@ -353,6 +353,29 @@ def test_ansi_is_off_unless_it_is_asked_for(check):
     assert logical(check(models, {}, conf=Conf(ansi=True))["mart"]).schema == (("x", "bigint", True),)
 
 
+def test_the_spark_that_is_judged_for_is_the_one_asked_for_else_frozen_else_the_newest(check, tmp_path):
+    """Pipes came with Spark 4.0."""
+    model = {"sql": "from raw.orders |> select id", "parents": ["raw.orders"]}
+    columns = {"raw.orders": {"columns": [{"name": "id", "type": "bigint"}]}}
+    frozen = tmp_path / "planproof_sources.json"
+    frozen.write_text(json.dumps({"spark": "3.5.9", "sources": columns}))
+    elsewhere = {**model, "config": {"meta": {"planproof": {"spark": 4.0}}}}
+
+    def refused(model, **given):
+        noted = []
+        report = check({"m": model}, noted=noted.append, **given)["m"]
+        return "PARSE_SYNTAX_ERROR" in str(report.findings), noted
+
+    assert refused(model) == (False, [])
+    assert refused(model, overrides={"spark": "3.5"}) == (True, ["judged for Spark 3.5, as asked"])
+    assert refused(model, frozen=frozen) == (True, [f"judged for Spark 3.5, which {frozen} names"])
+    assert refused(model, frozen=frozen, overrides={"spark": "4.3"}) == (False, [])
+    assert refused(elsewhere, frozen=frozen)[0] is False
+    frozen.write_text(json.dumps({"spark": "7.1", "sources": columns}))
+    with pytest.raises(ProjectError, match=r"planproof_sources.json: `spark`: Spark '7.1' is not known"):
+        check({"m": model}, frozen=frozen)
+
+
 def test_two_columns_of_one_name_cannot_be_stored(check):
     models = {
         "twice": {"sql": "select 1 as id, 2 as ID"},

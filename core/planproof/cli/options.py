@@ -104,18 +104,21 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
         return click.option(
             name, setting.name, multiple=True, metavar=metavar, help=f"{said} With commas, or repeated."
         )
+    if setting.form == "spark":
+        return click.option(name, setting.name, metavar="VERSION", help=said)
     return click.option(name, setting.name, type=click.Choice(setting.choices), help=said)
 
 
 def _given(setting: Setting, value: Any) -> Any:
     """What the command line says of a setting, None where it says nothing."""
-    if setting.form != "names":
+    if setting.form not in ("names", "spark"):
         return value
-    names = [name.strip() for text in value for name in text.split(",")]
     if not value:
         return None
+    if setting.form == "names":
+        value = [name.strip() for text in value for name in text.split(",") if name.strip()]
     try:
-        return setting.checked([name for name in names if name], option_of(setting))
+        return setting.checked(value, option_of(setting))
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
 

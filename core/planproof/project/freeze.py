@@ -40,7 +40,7 @@ def frozen_form(
     if wanted and not sources:
         listed = "\n".join(f"  {name}: {why}" for name, why in missing.items())
         raise ProjectError(f"none of the {len(wanted)} sources and seeds was found, and nothing was written:\n{listed}")
-    return {"version": VERSION, "sources": sources}, missing
+    return {"version": VERSION, "spark": session.conf.spark, "sources": sources}, missing
 
 
 def given(project: Project) -> list[ProjectNode]:
@@ -50,7 +50,7 @@ def given(project: Project) -> list[ProjectNode]:
 
 def text_of(form: Mapping[str, Any]) -> str:
     """The file's text: one line per column, so that a change reads well as a diff."""
-    lines = ["{", f'  "version": {form["version"]},', '  "sources": {']
+    lines = ["{", f'  "version": {form["version"]},', f'  "spark": {json.dumps(form["spark"])},', '  "sources": {']
     sources = list(form["sources"].items())
     for i, (name, entry) in enumerate(sources):
         columns = ",\n".join(f"        {json.dumps(c, ensure_ascii=False)}" for c in entry["columns"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.catalog import Relation, joined, split_name
-from planproof.conf import Conf, holds
+from planproof.conf import SPARKS, Conf, holds
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Doubts, examine
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from planproof.api import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
-DBT_CONF = Conf(ansi=False)
+DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
 
 # Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
@@ -90,9 +90,9 @@ def check_project(
     for key, node in project.nodes.items():
         if key in needed:
             check.visit(node)
-    remark = check.remark()
-    if noted is not None and remark is not None:
-        noted(remark)
+    for remark in (check.judged_for(), check.remark()):
+        if noted is not None and remark is not None:
+            noted(remark)
     return reports
 
 
@@ -184,6 +184,9 @@ class OfflineCheck:
     _stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
 
     def __post_init__(self) -> None:
+        # The one who froze the sources asked the Spark that is to run the models.
+        spark = self.overrides.get("spark") or (self.frozen.spark if self.conf.spark == SPARKS[-1] else None)
+        self.conf = self.conf.on(str(spark)) if spark else self.conf
         self.catalog = NotedCatalog(self._asked)
         self.files = Files(self.project)
         self._stored = stored_nodes(self.project)
@@ -225,6 +228,13 @@ class OfflineCheck:
         else:
             self._register(node, known)
         return None
+
+    def judged_for(self) -> str | None:
+        """For which Spark the models were judged, None where it is the newest that planproof knows."""
+        if self.conf.spark == SPARKS[-1]:
+            return None
+        asked = self.overrides.get("spark") or self.frozen.spark != self.conf.spark
+        return f"judged for Spark {self.conf.spark}, {'as asked' if asked else f'which {self.frozen.file} names'}"
 
     def remark(self) -> str | None:
         """The one step that would make known what no model makes and nothing here describes, None where all is."""
@@ -349,7 +359,8 @@ class OfflineCheck:
     def _conf(self, node: ProjectNode) -> Conf:
         """The settings under which the model runs: hooks and headers may SET some. Raises `Unknown`."""
         header = str((node.raw.get("config") or {}).get("sql_header") or "")
-        conf = self.conf
+        own = settings_of(node.raw, overrides=self.overrides).spark
+        conf = self.conf.on(own) if own else self.conf
         for text in (*self.project.operations, *node.hooks(), *header.split(";")):
             match = _SET.match(text)
             if match is None or not holds(match[1]):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.catalog import split_name
+from planproof.conf import UnknownSpark, spark_version
 from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -45,10 +46,12 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What `planproof freeze` wrote: relations by their lower-case name parts."""
+    """What `planproof freeze` wrote: relations by their lower-case name parts, and the Spark that it asked, which
+    files of earlier versions do not name."""
 
     relations: Mapping[tuple[str, ...], Known] = field(default_factory=dict)
     file: str | None = None
+    spark: str | None = None
 
     def find(self, relation: str) -> Known | None:
         wanted = tuple(part.lower() for part in split_name(relation))
@@ -58,7 +61,8 @@ class Frozen:
 def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     """The freeze file given, or the one in the project's directory; empty where there is none. Raises `ProjectError`.
 
-    Its form: `{"version": 1, "sources": {"db.orders": {"kind": "table", "columns": [{"name", "type", "nullable"}]}}}`.
+    Its form: `{"version": 1, "spark": "3.5", "sources": {"db.orders": {"kind": "table", "columns": [{"name", "type",
+    "nullable"}]}}}`.
     """
     found = Path(file) if file is not None else _in_directory(project.directory)
     if found is None:
@@ -73,7 +77,15 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
             for name, entry in sources.items()
         },
         str(found),
+        _spark(form.get("spark"), found),
     )
+
+
+def _spark(given: Any, file: Path) -> str | None:
+    try:
+        return None if given is None else spark_version(str(given))
+    except UnknownSpark as error:
+        raise ProjectError(f"{file}: `spark`: {error}") from error
 
 
 def _in_directory(directory: Path | None) -> Path | None:

@@ -39,6 +39,7 @@ class PlanproofOperator(BaseOperator):
     :param batches: `off`, `sample` or `all`.
     :param keep_rejected: keeps the staged data of a model that was rejected.
     :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
+    :param spark: the version of Spark for which an offline check answers, such as `3.5`.
     :param env: environment variables for dbt's `env_var()` and Spark, set while the task runs.
 
     Settings overrule the models' `meta.planproof`; one that is not given leaves it in force.
@@ -63,6 +64,7 @@ class PlanproofOperator(BaseOperator):
         batches: str | None = None,
         keep_rejected: bool | None = None,
         on_internal_error: str | None = None,
+        spark: str | None = None,
         env: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -77,6 +79,7 @@ class PlanproofOperator(BaseOperator):
             "batches": batches,
             "keep_rejected": keep_rejected,
             "on_internal_error": on_internal_error,
+            "spark": spark,
         }
         self.settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         self.env: Mapping[str, str] = {} if env is None else env
