@@ -79,7 +79,9 @@ def test_a_function_is_there_from_its_version_on(version: str) -> None:
     listed = KNOWN[version].functions.keys()
     ours = {name for name, since in SINCE.items() if release(since) <= KNOWN[version].release}
     assert sorted(listed - ours) == []
-    assert sorted((ours & NEWEST.functions.keys()) - listed) == []
+    # A word of the grammar was called before it was a function: SHOW FUNCTIONS of Spark 3.5 has no percentile_cont.
+    spoken = {name for name in ours if name.upper() in KNOWN[version].tokens}
+    assert sorted((ours & NEWEST.functions.keys()) - listed - spoken) == []
 
 
 def test_each_setting_that_conf_follows_is_one_of_spark_s() -> None:
@@ -106,6 +108,7 @@ def test_each_text_of_the_form_of_a_condition_is_one_of_spark_s() -> None:
 
 
 _NO_CONDITIONS = {
+    *("DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE"),
     *("UTF8_BINARY", "UTF8_LCASE", "ACCENT_SENSITIVITY", "CASE_SENSITIVITY", "PAD_ATTRIBUTE", "ICU_VERSION"),
     *("CALENDAR_INTERVAL", "HINT_END", "IDENTIFIER_TOKEN", "SPARK_PARTITION_ID", "ANSI_RAISES"),
     *("AGGREGATE_FUNC", "MAP_KEY", "APPEAR_IN_OPERATION", "MISSING_FROM_INPUT"),
