@@ -14,7 +14,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "py4j": ("core/planproof/session",),
     "pyarrow": ("core/planproof/arrow",),
     "ruamel": ("core/planproof/project",),
-    "click": ("core/planproof/cli",),
+    # dbt's own command line is click's: its context tells which profile was loaded.
+    "click": ("core/planproof/cli", "dbt_plugin/dbt_planproof/install.py"),
     "dbt": ("dbt_plugin/dbt_planproof", "operators/airflow_planproof/dbt_command.py"),
     "airflow": ("operators/airflow_planproof",),
     "cosmos": ("operators/airflow_planproof",),
