@@ -6,6 +6,7 @@ made when asked for. `PLANPROOF=off` in the environment leaves dbt as it is.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 __all__ = ["plugins"]
@@ -17,7 +18,9 @@ def __getattr__(name: str) -> Any:
     try:
         from dbt_planproof.plugin import PlanproofPlugin
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == "dbt":
+        # `None` among the modules is how a program says that a package must not be imported.
+        without = getattr(error, "name", None) == "dbt" or sys.modules.get("dbt", error) is None
+        if isinstance(error, ModuleNotFoundError) and without:
             return []
         from dbt_planproof import absence
 
