@@ -112,16 +112,19 @@ class _Shown(Progress):
 
     def begins(self, node: ProjectNode) -> None:
         self.begun += 1
-        self._step(f"{self.begun} of {self.total} START {node.materialized} {node.relation}")
+        self._step(f"{self._counted(self.begun)} START {node.materialized} {node.relation}")
 
     def ended(self, report: Report) -> None:
         self.done += 1
         if self.out is not None:
-            counter = f"{self.done:>{len(str(self.total))}} of {self.total}"
+            counter = self._counted(self.done)
             self.out.print(line(report, self.width, counter), soft_wrap=True)
 
     def noted(self, remark: str) -> None:
         self.remarks.append(remark)
+
+    def _counted(self, number: int) -> str:
+        return f"{number:>{len(str(self.total))}} of {self.total}"
 
     def _step(self, said: str) -> None:
         from rich.markup import escape
