@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt112 test-spark test-spark35 smoke-spark35 lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt112 test-spark test-spark35 smoke-spark35 test-iceberg lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -42,6 +42,10 @@ test-spark35: ## The same on Spark 3.5.
 smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, as CI does.
 	@.ci/spark $(SPARK35)
 	.venv-spark-$(SPARK35)/bin/python -m pytest -m spark35_smoke -p no:cacheprovider tests/session tests/guard $(PYTEST_ARGS)
+
+test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, with Spark 3.5, in an environment of its own.
+	@.ci/iceberg
+	.venv-iceberg/bin/python -m pytest -m "not conformance" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
 
 test-dbt112: environment ## Runs the plugin's and the macros' tests on dbt-core 1.12, with the whole contract matrix, in an environment of its own.
 	@.ci/dbt112

@@ -67,7 +67,13 @@ def spark_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(spark_dir: Path) -> Iterator[SparkSession]:
+def spark_settings() -> dict[str, str]:
+    """Settings with which the run's Spark starts beside `SPARK_CONF`: for folders that need another Spark."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def spark(spark_dir: Path, spark_settings: dict[str, str]) -> Iterator[SparkSession]:
     """The run's one Spark session: Hive-enabled, local[2], ANSI, time zone America/Los_Angeles."""
     pytest.importorskip("pyspark")
     from pyspark.sql import SparkSession
@@ -81,7 +87,7 @@ def spark(spark_dir: Path) -> Iterator[SparkSession]:
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_dir} -Xss8m",
     }
     # The tests mean ANSI mode where they do not say otherwise; it is the default since Spark 4.
-    for key, value in {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths}.items():
+    for key, value in {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths, **spark_settings}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("FATAL")
@@ -215,6 +221,8 @@ def _restored_spark() -> Iterator[None]:
         for key, value in before.items():
             if after.get(key) != value and spark.conf.isModifiable(key):
                 spark.conf.set(key, value)
+        if spark.catalog.currentCatalog() != "spark_catalog":
+            spark.catalog.setCurrentCatalog("spark_catalog")
         if spark.catalog.currentDatabase() != "default":
             spark.catalog.setCurrentDatabase("default")
 

@@ -2,83 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import json
-import os
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from projects import Dbt, fresh_name, project_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_numbers = itertools.count(1)
-
-
-class Dbt:
-    """A dbt project with its own database. `run("build")` gives dbt's result; `results` reads run_results.json."""
-
-    def __init__(self, root: Path, spark: SparkSession) -> None:
-        self.root, self.spark = root, spark
-        self.schema = f"p{next(_numbers)}_{os.getpid()}"
-        spark.sql(f"create database {self.schema}")
-
-    def write(self, files: Mapping[str, str]) -> None:
-        for name, text in files.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(textwrap.dedent(text).lstrip("\n"), "utf-8")
-
-    def run(self, *args: str, guarded: bool = True) -> Any:
-        from dbt.cli.main import dbtRunner
-
-        before = os.environ.get("PLANPROOF")
-        os.environ["PLANPROOF"] = "on" if guarded else "off"
-        try:
-            where = ["--project-dir", str(self.root), "--profiles-dir", str(self.root)]
-            return dbtRunner().invoke([*args, *where])
-        finally:
-            if before is None:
-                del os.environ["PLANPROOF"]
-            else:
-                os.environ["PLANPROOF"] = before
-
-    @property
-    def results(self) -> dict[str, Any]:
-        """Each node's result by its name."""
-        form = json.loads((self.root / "target/run_results.json").read_text("utf-8"))
-        return {r["unique_id"].split(".")[2]: r for r in form["results"]}
-
-    @property
-    def statuses(self) -> dict[str, str]:
-        return {name: result["status"] for name, result in self.results.items()}
-
-    @property
-    def reports(self) -> dict[str, dict[str, Any]]:
-        """planproof's report of each model by the last part of its name."""
-        form = json.loads((self.root / "target/planproof/report.json").read_text("utf-8"))
-        return {r["model"].split(".")[-1]: r for r in form["reports"]}
-
-    @property
-    def log(self) -> str:
-        return (self.root / "logs/dbt.log").read_text("utf-8")
-
-    def rows(self, name: str) -> list[tuple[Any, ...]]:
-        """The rows of a relation of the project, sorted."""
-        self.spark.catalog.refreshTable(f"{self.schema}.{name}")
-        return sorted((tuple(r) for r in self.spark.table(f"{self.schema}.{name}").collect()), key=str)
-
-    def state(self, name: str) -> tuple[str, list[str]]:
-        """Columns and rows of a relation of the project."""
-        self.spark.catalog.refreshTable(f"{self.schema}.{name}")
-        found = self.spark.table(f"{self.schema}.{name}")
-        return found.schema.simpleString(), sorted(map(str, found.collect()))
-
-    def exists(self, name: str) -> bool:
-        return self.spark.catalog.tableExists(f"{self.schema}.{name}")
 
 
 class ThriftDbt(Dbt):
@@ -86,7 +18,7 @@ class ThriftDbt(Dbt):
 
     def __init__(self, root: Path, connection: Any) -> None:
         self.root, self.connection = root, connection
-        self.schema = f"p{next(_numbers)}_{os.getpid()}"
+        self.schema = fresh_name()
         self.ask(f"create database {self.schema}")
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
@@ -108,30 +40,12 @@ class ThriftDbt(Dbt):
         return (name,) in [row[1:2] for row in self.ask(f"show tables in {self.schema}")]
 
 
-PROJECT = """
-    name: shop
-    version: "1.0"
-    profile: shop
-    flags: {send_anonymous_usage_stats: false, use_colors: false}
-    """
-PROFILE = """
-    shop:
-      target: dev
-      outputs:
-        dev: {type: spark, schema: SCHEMA, threads: 2, server_side_parameters: {spark.sql.shuffle.partitions: "2"}, WAY}
-    """
-
-
-def _files(schema: str, way: str) -> dict[str, str]:
-    return {"dbt_project.yml": PROJECT, "profiles.yml": PROFILE.replace("SCHEMA", schema).replace("WAY", way)}
-
-
 @pytest.fixture(scope="module")
 def dbt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dbt]:
     """An empty project: tests write models to it. Its profile is `method: session`, two threads."""
     root = tmp_path_factory.mktemp("project")
     project = Dbt(root, spark)
-    project.write(_files(project.schema, "method: session, host: NA"))
+    project.write(project_files(project.schema, "method: session, host: NA"))
     yield project
     spark.catalog.setCurrentDatabase("default")
     spark.sql(f"drop database if exists {project.schema} cascade")
@@ -145,5 +59,5 @@ def thrift_dbt(thrift: str, tmp_path_factory: pytest.TempPathFactory) -> ThriftD
     host, port = thrift.split(":")
     project = ThriftDbt(tmp_path_factory.mktemp("project"), hive.connect(host, int(port)))
     way = f"method: thrift, host: {host}, port: {port}, user: dbt, poll_interval: 0"
-    project.write(_files(project.schema, way))
+    project.write(project_files(project.schema, way))
     return project

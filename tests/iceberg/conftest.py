@@ -1,0 +1,188 @@
+"""A Spark session that has Iceberg: what `make test-iceberg` runs, in an environment of its own (.ci/iceberg).
+
+Catalogs: `spark_catalog`, Iceberg's SparkSessionCatalog over the embedded Hive metastore, which shows other tables too;
+`lake_hive`, Iceberg alone over the same metastore; `lake_hadoop`, folders; `lake_jdbc`, a database in sqlite's file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from projects import Dbt, project_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RUNTIME = "iceberg-spark-runtime-3.5_2.12-*.jar"
+CATALOGS = ("spark_catalog", "lake_hive", "lake_hadoop", "lake_jdbc")
+NO_DRIVER = "no JDBC driver for sqlite: .ci/iceberg says why"
+_ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
+# What JdbcCatalog makes itself where it may; then it keeps asking for them, and other sessions meet SQLITE_BUSY.
+_SQLITE = """
+create table iceberg_tables (
+  catalog_name text not null, table_namespace text not null, table_name text not null, metadata_location text,
+  previous_metadata_location text, iceberg_type text, primary key (catalog_name, table_namespace, table_name));
+create table iceberg_namespace_properties (
+  catalog_name text not null, namespace text not null, property_key text, property_value text,
+  primary key (catalog_name, namespace, property_key));
+"""
+_numbers = itertools.count(1)
+
+
+def _runtime() -> Path | None:
+    """Iceberg's jar for this Spark, None in an environment without it."""
+    found = importlib.util.find_spec("snowpark_connect_deps_iceberg")
+    folders = found.submodule_search_locations if found is not None else None
+    jars = [jar for folder in folders or () for jar in (Path(folder) / "jars").glob(RUNTIME)]
+    return jars[0] if jars else None
+
+
+def _sqlite() -> tuple[list[Path], Path] | None:
+    """Debian's JDBC driver for sqlite and the folder of its library, as .ci/iceberg unpacks them beside this Python."""
+    home = Path(sys.prefix) / "sqlite"
+    jars = sorted(home.glob("usr/share/java/xerial-sqlite-jdbc.jar"))
+    library = next(home.glob("usr/lib/*/jni/libsqlitejdbc.so"), None)
+    return (jars, library.parent) if jars and library is not None else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    ours = [item for item in items if here in item.path.parents]
+    if _runtime() is None:
+        why = "Iceberg's runtime is not in this environment: make test-iceberg"
+        for item in ours:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session")
+def spark_settings(spark_dir: Path) -> dict[str, str]:
+    jar = _runtime()
+    assert jar is not None, "tests without the runtime are skipped"
+    catalogs = {
+        "spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
+        "spark_catalog.type": "hive",
+        "lake_hive": _ICEBERG,
+        "lake_hive.type": "hive",
+        "lake_hadoop": _ICEBERG,
+        "lake_hadoop.type": "hadoop",
+        "lake_hadoop.warehouse": (spark_dir / "lake_hadoop").as_uri(),
+    }
+    settings = {
+        "spark.jars": str(jar),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        # Iceberg changes a column's type in Hive's list too, and Hive refuses it otherwise.
+        "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+    }
+    driver = _sqlite()
+    if driver is not None:
+        jars, library = driver
+        database = spark_dir / "lake_jdbc.db"
+        with sqlite3.connect(database) as connection:
+            connection.executescript(_SQLITE)
+        catalogs |= {
+            "lake_jdbc": _ICEBERG,
+            "lake_jdbc.type": "jdbc",
+            "lake_jdbc.uri": f"jdbc:sqlite:{database}",
+            "lake_jdbc.warehouse": (spark_dir / "lake_jdbc").as_uri(),
+            "lake_jdbc.jdbc.init-catalog-tables": "false",
+            "lake_jdbc.jdbc.schema-version": "V1",
+        }
+        # DriverManager looks for drivers on the class path only.
+        settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
+        settings["spark.driver.extraLibraryPath"] = str(library)
+    return settings | {f"spark.sql.catalog.{key}": value for key, value in catalogs.items()}
+
+
+@pytest.fixture(scope="session")
+def iceberg(spark: SparkSession) -> SparkSession:
+    """The run's Spark session, ready for Iceberg's Hive catalogs."""
+    if "iceberg" not in spark.conf.get("spark.sql.catalog.spark_catalog", ""):
+        pytest.skip("this run's Spark was started for other tests: run tests/iceberg alone, as make test-iceberg does")
+    # HiveCatalog takes Hive's locks; without their tables it fails with "already exists".
+    jvm = spark._jvm
+    hive = jvm.org.apache.hadoop.hive.conf.HiveConf()
+    hive.addResource(spark._jsparkSession.sessionState().newHadoopConf())
+    spark.sql("show databases").collect()
+    jvm.org.apache.hadoop.hive.metastore.txn.TxnDbUtil.prepDb(hive)
+    return spark
+
+
+@pytest.fixture(params=CATALOGS)
+def catalog(request: pytest.FixtureRequest, iceberg: SparkSession) -> str:
+    """Each catalog of `CATALOGS`, by its name."""
+    name: str = request.param
+    if iceberg.conf.get(f"spark.sql.catalog.{name}", None) is None:
+        pytest.skip(NO_DRIVER)
+    return name
+
+
+class LakeDbt(Dbt):
+    """A dbt project in a catalog that need not be the session's own: dbt-spark names no catalog, it takes the current
+    one."""
+
+    def __init__(self, root: Path, spark: SparkSession, catalog: str) -> None:
+        self.catalog = catalog
+        super().__init__(root, spark)
+
+    @property
+    def place(self) -> str:
+        return f"{self.catalog}.{self.schema}"
+
+    def run(self, *args: str, guarded: bool = True) -> Any:
+        self.spark.catalog.setCurrentCatalog(self.catalog)
+        try:
+            return super().run(*args, guarded=guarded)
+        finally:
+            self.spark.catalog.setCurrentCatalog("spark_catalog")
+
+
+def made(spark: SparkSession, catalog: str) -> str:
+    """A fresh database of a catalog, by its whole name."""
+    name = f"{catalog}.i{next(_numbers)}_{os.getpid()}"
+    spark.sql(f"create database {name}")
+    return name
+
+
+def unmade(spark: SparkSession, database: str) -> None:
+    """Drops a database with its tables; Iceberg's catalogs know no CASCADE."""
+    for row in spark.sql(f"show tables in {database}").collect():
+        spark.sql(f"drop table if exists {database}.`{row['tableName']}` purge")
+    spark.sql(f"drop database if exists {database}")
+
+
+@pytest.fixture
+def place(iceberg: SparkSession, catalog: str) -> Iterator[str]:
+    """A database made for this test in each catalog in turn, by its whole name, dropped with its tables after it."""
+    name = made(iceberg, catalog)
+    yield name
+    unmade(iceberg, name)
+
+
+@pytest.fixture
+def lake(iceberg: SparkSession) -> Iterator[str]:
+    """The same in the Hadoop catalog alone, for what does not depend on the catalog."""
+    name = made(iceberg, "lake_hadoop")
+    yield name
+    unmade(iceberg, name)
+
+
+@pytest.fixture(scope="module", params=("spark_catalog", "lake_jdbc"))
+def dbt(request: pytest.FixtureRequest, iceberg: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> LakeDbt:
+    """An empty dbt project whose models, seeds and snapshots are Iceberg tables, in a catalog that is the current one
+    while dbt runs."""
+    catalog: str = request.param
+    if iceberg.conf.get(f"spark.sql.catalog.{catalog}", None) is None:
+        pytest.skip(NO_DRIVER)
+    project = LakeDbt(tmp_path_factory.mktemp("project"), iceberg, catalog)
+    files = project_files(project.schema, "method: session, host: NA")
+    formats = "".join(f"    {kind}: {{+file_format: iceberg}}\n" for kind in ("models", "seeds", "snapshots"))
+    project.write({**files, "dbt_project.yml": files["dbt_project.yml"].rstrip(" ") + formats})
+    return project
