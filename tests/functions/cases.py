@@ -11,11 +11,11 @@ from specimens import BASES, LITERALS, SPECIMENS, TYPES, spelled
 
 from planproof.analysis.generators import is_outer
 from planproof.conf import Conf
+from planproof.expr.function import Category, Coerce, Function, LambdaOf, Many, Mismatch, kind_of
 from planproof.expr.nodes import Call
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Many, Mismatch, kind_of
 from planproof.origin import Unknown
 from planproof.types import VOID
 from planproof.types.kinds import accepts

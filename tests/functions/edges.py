@@ -16,10 +16,10 @@ from cases import Args, matrix, takes_lambda
 from specimens import SPECIMENS, TYPES, spelled
 
 from planproof.conf import Conf
+from planproof.expr.function import Category, Function, Mismatch
 from planproof.expr.nodes import Call
 from planproof.functions.bind import apply
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category, Function, Mismatch
 from planproof.optimizer.laws import may_raise
 from planproof.origin import Unknown
 from planproof.types import VOID

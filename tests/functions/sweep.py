@@ -33,9 +33,9 @@ from asked import Kept, Spark, parsed, view_schema
 from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alias, matrix, same, takes_lambda
 
 from planproof.conf import SPARKS, Conf
+from planproof.expr.function import Category, Function
 from planproof.functions import families
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category, Function
 
 GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
 KNOWN = Path(__file__).parent / "known_differences.txt"

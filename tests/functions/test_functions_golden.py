@@ -11,8 +11,8 @@ import texts
 from cases import Answer, derive, same
 
 from planproof.conf import Conf
+from planproof.expr.function import Category
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category
 
 GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from planproof.expr.function import Category
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category
 
 
 def _load(name: str) -> Any:

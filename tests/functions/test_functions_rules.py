@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planproof.conf import Conf
+from planproof.expr.function import Mismatch
 from planproof.expr.nodes import Column, Expr, Literal
 from planproof.functions.bind import apply
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Mismatch
 from planproof.optimizer.laws import may_raise
 from planproof.origin import Unknown
 from planproof.types import BINARY, DOUBLE, INT, STRING, DataType, Decimal, String

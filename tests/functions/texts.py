@@ -12,8 +12,8 @@ from specimens import SPECIMENS, TYPES, spelled
 from written import WRITTEN
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
+from planproof.expr.function import Category
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category
 from planproof.types import VOID
 
 VIEW = "specimens"

@@ -8,8 +8,8 @@ from itertools import product
 from cases import base, counts, is_alias, takes_lambda
 from written_values import collated, decimals, geo, moments
 
+from planproof.expr.function import Category
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category
 
 
 def _calls(category: Category) -> Iterator[tuple[str, str]]:

@@ -23,10 +23,10 @@ from planproof.analysis.queries import bind_query
 from planproof.analysis.scope import extract
 from planproof.analysis.setops import widened
 from planproof.expr import nodes as x
+from planproof.expr.function import Category, Function, LambdaOf, Mismatch, kind_of
 from planproof.expr.nodes import column_of, fresh_id
 from planproof.functions.bind import apply, cast, coerced, refused_cast
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category, Function, LambdaOf, Mismatch, kind_of
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan import nodes as p
 from planproof.sql import nodes as q

@@ -24,9 +24,9 @@ from sweep import embedded
 from versions import absent, over
 
 from planproof.conf import Conf, spark_version
+from planproof.expr.function import Category
 from planproof.functions.names import SINCE, release
 from planproof.functions.registry import builtin
-from planproof.functions.signature import Category
 
 CASES = Path(__file__).parents[1] / "cases"
 _WHERE = texts.catalog()

@@ -15,9 +15,9 @@ from planproof.analysis.context import Aliases, Context
 from planproof.analysis.groupby import aliases_of
 from planproof.analysis.scope import Scope, ambiguous
 from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id
+from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
 from planproof.expr.rewrite import transform_down, transform_up
-from planproof.functions.signature import Category
 from planproof.plan.nodes import OneRow
 from planproof.plan.text import show
 from planproof.records import evolve

@@ -8,8 +8,8 @@ from __future__ import annotations
 from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr
+from planproof.expr.function import Mismatch
 from planproof.functions.bind import cast, cast_unless_equal, unexpected
-from planproof.functions.signature import Mismatch
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.types import (

@@ -10,8 +10,8 @@ from typing import Any
 
 from planproof.analysis.context import Context
 from planproof.expr import Alias, Call, Expr, fresh_id
+from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply
-from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Unknown
 from planproof.sql import nodes as q
 

@@ -17,10 +17,10 @@ from planproof.analysis.scope import LambdaScope
 from planproof.analysis.stars import expand, is_star, refuse_star
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
+from planproof.expr.function import Category, Function, LambdaOf, Mismatch, Optional
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, check_kinds, coerced
 from planproof.functions.declared import calls_declared, is_declared
-from planproof.functions.signature import Category, Function, LambdaOf, Mismatch, Optional
 from planproof.origin import AnalysisError
 from planproof.records import evolve
 from planproof.sql import nodes as q

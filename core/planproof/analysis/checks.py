@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from planproof.analysis.context import Environment
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
+from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
-from planproof.functions.signature import Category
 from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
 from planproof.sql import nodes as q
 

@@ -12,9 +12,9 @@ from planproof.analysis.versions import lacking
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Alias, Column, Expr
+from planproof.expr.function import Mismatch
 from planproof.expr.nodes import Span
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Plan
 from planproof.records import evolve, record

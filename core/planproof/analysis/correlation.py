@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from planproof.analysis.checks import WINDOW, contents
 from planproof.analysis.context import Environment
 from planproof.expr import Call, Column, Expr, Literal, Outer
+from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
-from planproof.functions.signature import Category
 from planproof.plan.nodes import (
     Aggregate,
     Distinct,

@@ -13,7 +13,7 @@ from planproof.analysis.checks import refuse_nested_generator
 from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context
 from planproof.expr import Call, Column, fresh_id
-from planproof.functions.signature import Category
+from planproof.expr.function import Category
 from planproof.plan.nodes import Generate, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q

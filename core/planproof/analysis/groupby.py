@@ -14,9 +14,9 @@ from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Aliases, Context
 from planproof.analysis.orderable import refuse_group
 from planproof.expr import Alias, Call, Column, Expr, Literal
+from planproof.expr.function import Category
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_up
-from planproof.functions.signature import Category
 from planproof.records import evolve
 from planproof.sql import nodes as q
 

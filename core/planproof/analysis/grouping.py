@@ -25,9 +25,9 @@ from planproof.analysis.joins import boolean
 from planproof.analysis.scope import empty
 from planproof.analysis.stars import is_star
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window, column_of
+from planproof.expr.function import Category
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast, refused_cast
-from planproof.functions.signature import Category
 from planproof.plan.nodes import Aggregate, Filter, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q

@@ -13,8 +13,8 @@ from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import is_random
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
+from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply, cast_unless_same
-from planproof.functions.signature import Mismatch
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q

@@ -13,8 +13,8 @@ from planproof.analysis.checks import holds_aggregate, holds_window
 from planproof.analysis.context import Context
 from planproof.analysis.windows import sort_keys
 from planproof.expr import Call, Cast, Expr, Sort
+from planproof.expr.function import Category, Function
 from planproof.expr.pretty import pretty
-from planproof.functions.signature import Category, Function
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.types import (

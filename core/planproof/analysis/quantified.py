@@ -7,8 +7,8 @@ from functools import reduce
 from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
 from planproof.expr import Call, Expr, Literal
+from planproof.expr.function import ALWAYS, PURE, Function, Many, Mismatch
 from planproof.functions.bind import apply
-from planproof.functions.signature import ALWAYS, PURE, Function, Many, Mismatch
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, is_string
 from planproof.types.kinds import ANY_STRING

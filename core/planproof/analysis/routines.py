@@ -16,8 +16,8 @@ from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.conf import Conf
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
+from planproof.expr.function import UNSTATED, Category, Coerce, Function, Many
 from planproof.functions.bind import cast_unless_equal, refused_cast
-from planproof.functions.signature import UNSTATED, Category, Coerce, Function, Many
 from planproof.origin import AnalysisError
 from planproof.plan.nodes import Named, Plan, Values
 from planproof.records import evolve

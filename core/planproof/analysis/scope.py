@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
+from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply, cast_unless_same, refused_cast
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.origin import AnalysisError, Origin
 from planproof.records import evolve
 from planproof.types import STRING, VARIANT, Array, DataType, Map, Struct

@@ -49,10 +49,10 @@ from planproof.expr import (
     column_of,
     fresh_id,
 )
+from planproof.expr.function import Category
 from planproof.expr.pretty import output_name, pretty
 from planproof.expr.rewrite import transform_up
 from planproof.functions.families.casts import CASTS
-from planproof.functions.signature import Category
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q

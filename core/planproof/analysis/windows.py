@@ -10,8 +10,8 @@ from planproof.analysis.context import Context
 from planproof.analysis.evidence import never_null_over_rows
 from planproof.analysis.orderable import refuse_partition_key, refuse_sort_key
 from planproof.expr import Call, Expr, Literal, Sort, Window
+from planproof.expr.function import Category
 from planproof.expr.pretty import pretty
-from planproof.functions.signature import Category
 from planproof.sql import nodes as q
 from planproof.types import (
     CALENDAR_INTERVAL,

@@ -7,64 +7,18 @@ are for people and for output names only.
 
 from __future__ import annotations
 
-import builtins
-import itertools
-from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from planproof.expr.function import Function
+from planproof.expr.tree import Column as Column
+from planproof.expr.tree import Expr as Expr
+from planproof.expr.tree import Plan
+from planproof.expr.tree import Span as Span
+from planproof.expr.tree import Subquery as Subquery
+from planproof.expr.tree import fresh_id as fresh_id
 from planproof.records import evolve, record
 from planproof.types import BOOLEAN, CALENDAR_INTERVAL, DOUBLE, FLOAT, VARIANT, DataType, Decimal, Struct
-
-if TYPE_CHECKING:
-    from planproof.functions.signature import Function
-    from planproof.plan.nodes import Plan
-
-Span = tuple[int, int]
-
-_ids = itertools.count(1)
-
-
-def fresh_id() -> int:
-    """An id that no other column or variable of this process has."""
-    return next(_ids)
-
-
-class Expr:
-    """What all expressions share. The fields `type` and `nullable` are set when a node is built."""
-
-    __slots__ = ()
-
-    type: DataType
-    nullable: bool
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return ()
-
-    @property
-    def evidence(self) -> str | None:
-        return None if self.nullable else "its nullability flag"
-
-    def walk(self) -> Iterator[Expr]:
-        """This node and all below it, lambda bodies included, outermost first."""
-        pending: list[Expr] = [self]
-        while pending:
-            expr = pending.pop()
-            yield expr
-            children = expr.children
-            if children:
-                pending += children[::-1]
-
-    def holds(self, *kinds: builtins.type[Expr]) -> bool:
-        """Whether this node or one below it is of one of the kinds."""
-        pending: list[Expr] = [self]
-        while pending:
-            expr = pending.pop()
-            if isinstance(expr, kinds):
-                return True
-            pending += expr.children
-        return False
 
 
 class OverChild(Expr):
@@ -116,34 +70,6 @@ class SessionVariable(Expr):
     type: DataType
     nullable: bool
     known: bool = True
-
-
-@record(frozen=True, slots=True)
-class Column(Expr):
-    """A column of a plan's schema. Two columns are the same column where their ids are equal.
-
-    `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation. `span` is
-    the place of this reference in the text; a plan's output has none. `repeats`: there the text does not name the
-    column but says its expression once more, as HAVING and ORDER BY may over an Aggregate.
-    """
-
-    id: int
-    name: str = field(compare=False)
-    type: DataType = field(compare=False)
-    nullable: bool = field(compare=False)
-    qualifier: tuple[str, ...] = field(default=(), compare=False)
-    known: str | None = field(default=None, compare=False)
-    doubt: str | None = field(default=None, compare=False)
-    span: Span | None = field(default=None, compare=False, repr=False)
-    repeats: bool = field(default=False, compare=False, repr=False)
-
-    @property
-    def evidence(self) -> str | None:
-        return self.known or (None if self.nullable or self.doubt else "its nullability flag")
-
-    @property
-    def relation(self) -> str | None:
-        return ".".join(self.qualifier) if self.qualifier else None
 
 
 @record(frozen=True, slots=True)
@@ -379,7 +305,7 @@ class Window(Expr):
 
 
 @record(frozen=True, slots=True)
-class ScalarSubquery(Expr):
+class ScalarSubquery(Subquery):
     """A subquery used as a value: always nullable, for it may have no row."""
 
     plan: Plan
@@ -392,14 +318,14 @@ class ScalarSubquery(Expr):
 
 
 @record(frozen=True, slots=True)
-class Exists(Expr):
+class Exists(Subquery):
     plan: Plan
     type: DataType = BOOLEAN
     nullable: bool = False
 
 
 @record(frozen=True, slots=True)
-class InSubquery(Expr):
+class InSubquery(Subquery):
     """`(values) IN (query)`."""
 
     values: tuple[Expr, ...]

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from planproof.expr.nodes import Column, Exists, Expr, InSubquery, Lambda, Outer, ScalarSubquery, Variable
+from planproof.expr.nodes import Column, Expr, Lambda, Outer, Subquery, Variable
+from planproof.expr.tree import Plan
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.types import VOID
-
-if TYPE_CHECKING:
-    from planproof.plan.nodes import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ def in_scope(expr: Expr, scope: ExprScope) -> Iterator[tuple[Expr, ExprScope]]:
     inner = scope.within(expr) if isinstance(expr, Lambda) else scope
     for child in expr.children:
         yield from in_scope(child, inner)
-    if isinstance(expr, (Exists, InSubquery, ScalarSubquery)):
+    if isinstance(expr, Subquery):
         yield from _of_plan(expr.plan, scope.columns)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.conf import Conf
+from planproof.expr.function import Category, Coerce, Function, LambdaOf, Mismatch, Optional
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof.functions.collation import collated, refuse_open, refused_collation
-from planproof.functions.signature import Category, Coerce, Function, LambdaOf, Mismatch, Optional
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planproof.conf import Conf
+from planproof.expr.function import Mismatch
 from planproof.expr.nodes import Call, Cast, Expr, GetField, GetFieldOfElements, Literal
-from planproof.functions.signature import Mismatch
 from planproof.origin import Unknown
 from planproof.types import STRING, Array, DataType, String
 

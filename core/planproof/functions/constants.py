@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal as Number
 from typing import Any
 
+from planproof.expr.function import Mismatch
 from planproof.expr.nodes import Call, Cast, Expr, Literal
-from planproof.functions.signature import Mismatch
 from planproof.origin import Unknown
 from planproof.types import LONG, DataType, is_integral, is_numeric, is_string
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from planproof.expr import function
+from planproof.expr.function import Coerce, Effects, Many
 from planproof.expr.nodes import Call, Expr
-from planproof.functions import signature
-from planproof.functions.signature import Coerce, Effects, Many
 from planproof.types import DataType, TypeSyntaxError, parse_type
 from planproof.types.kinds import ANY
 
@@ -46,10 +46,10 @@ class Function:
             raise DeclarationError(f"returns {self.returns!r}: {error}") from error
         object.__setattr__(self, "type", found)
 
-    def signature(self, name: str) -> signature.Function:
+    def signature(self, name: str) -> function.Function:
         """The logical half: any arguments, the declared type and flag, and effects of which nothing is known."""
         nullable = self.nullable
-        return signature.Function(
+        return function.Function(
             name,
             (Many(ANY),),
             self.type,
@@ -61,7 +61,7 @@ class Function:
         )
 
 
-def is_declared(function: signature.Function) -> bool:
+def is_declared(function: function.Function) -> bool:
     """Whether the function is Python that a user handed over."""
     return callable(function.spark)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from planproof.expr.function import Category, Function
 from planproof.functions.families import FAMILIES
 from planproof.functions.names import SINCE, SPARK_FUNCTIONS, release
-from planproof.functions.signature import Category, Function
 
 _IDENTITIES = itertools.count(1)
 

@@ -11,12 +11,10 @@ from planproof.expr.nodes import (
     Call,
     Cast,
     Column,
-    Exists,
     Expr,
     GetField,
     GetFieldOfElements,
-    InSubquery,
-    ScalarSubquery,
+    Subquery,
     Variable,
 )
 from planproof.functions.families.casts import TABLE
@@ -32,7 +30,7 @@ def plans(root: Plan) -> Iterator[Plan]:
         yield node
         for top in node.expressions:
             for expr in top.walk():
-                if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
+                if isinstance(expr, Subquery):
                     yield from plans(expr.plan)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planproof.expr.function import Category
 from planproof.expr.nodes import Call, Expr, Lambda, Span, Variable, Window
-from planproof.functions.signature import Category
 from planproof.report.model import Finding, Verdict
 
 

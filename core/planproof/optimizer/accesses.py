@@ -16,17 +16,16 @@ from planproof.expr import (
     Alias,
     Call,
     Column,
-    Exists,
     Expr,
     GetField,
     GetFieldOfElements,
-    InSubquery,
     Lambda,
     Outer,
     ScalarSubquery,
+    Subquery,
     Variable,
 )
-from planproof.functions.signature import Category
+from planproof.expr.function import Category
 from planproof.optimizer import laws
 from planproof.optimizer.costs import costly
 from planproof.plan import nodes as p
@@ -233,7 +232,7 @@ class Accesses:
             self.depth -= 1
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
-        elif isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
+        elif isinstance(expr, Subquery):
             around = self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed
             self.unnamed = False
             self._plan(expr.plan)

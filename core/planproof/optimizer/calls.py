@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
+from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import substituted
 from planproof.types import BOOLEAN, INT, Array
@@ -15,7 +15,7 @@ FALSE = Literal(False, BOOLEAN, "false")
 
 
 def applied(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
-    """A call of one of Spark's own functions. Raises `planproof.functions.signature.Mismatch` where it takes no such
+    """A call of one of Spark's own functions. Raises `planproof.expr.function.Mismatch` where it takes no such
     arguments."""
     function = registry.find(name)
     assert function is not None

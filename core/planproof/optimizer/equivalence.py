@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 from planproof.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
-from planproof.functions.signature import Function
+from planproof.expr.function import Function
 from planproof.plan.nodes import Aggregate
 from planproof.types import DataType
 

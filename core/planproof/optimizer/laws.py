@@ -14,20 +14,18 @@ from planproof.expr import (
     Call,
     Cast,
     Column,
-    Exists,
     Expr,
     GetField,
     GetFieldOfElements,
-    InSubquery,
     Lambda,
     Literal,
     Outer,
-    ScalarSubquery,
+    Subquery,
     Variable,
     Window,
 )
+from planproof.expr.function import Category
 from planproof.functions.families.casts import CASTS
-from planproof.functions.signature import Category
 from planproof.optimizer.equivalence import alike
 from planproof.plan.nodes import Plan
 from planproof.types import (
@@ -60,7 +58,7 @@ HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NT
 known."""
 
 
-_VARYING = (Column, Outer, Lambda, Variable, ScalarSubquery, Exists, InSubquery)
+_VARYING = (Column, Outer, Lambda, Variable, Subquery)
 
 
 def needed_twice(expr: Expr) -> bool:
@@ -307,7 +305,7 @@ def row_local(expr: Expr) -> bool:
     A Python function's call is none either: Spark refuses it in the lambda that a rule would put it into.
     """
     return not any(
-        isinstance(e, (Window, ScalarSubquery, Exists, InSubquery))
+        isinstance(e, (Window, Subquery))
         or (isinstance(e, Call) and (e.function.category not in _OF_ROWS or callable(e.function.spark)))
         for e in expr.walk()
     )

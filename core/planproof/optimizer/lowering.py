@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from planproof.conf import Conf
 from planproof.expr import Alias, Call, Cast, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable
-from planproof.expr.nodes import Exists, InSubquery, ScalarSubquery, Span
+from planproof.expr.nodes import Span, Subquery
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
 from planproof.optimizer import laws
@@ -86,7 +86,7 @@ def _roots(plan: Plan) -> Iterator[tuple[Expr, str | None]]:
             named = isinstance(expr, Alias) and not expr.explicit
             yield (expr.child, expr.name) if isinstance(expr, Alias) and named else (_below(expr), None)
             for inner in expr.walk():
-                if isinstance(inner, (ScalarSubquery, Exists, InSubquery)):
+                if isinstance(inner, Subquery):
                     yield from _roots(inner.plan)
 
 

@@ -16,18 +16,16 @@ from planproof.expr import (
     Call,
     Cast,
     Column,
-    Exists,
     Expr,
     GetField,
     GetFieldOfElements,
-    InSubquery,
     Lambda,
     Literal,
-    ScalarSubquery,
+    Subquery,
     Variable,
 )
+from planproof.expr.function import Category
 from planproof.expr.nodes import Span
-from planproof.functions.signature import Category
 from planproof.plan.nodes import Aggregate, Plan
 from planproof.plan.rewrite import changed
 from planproof.quoting import backticked
@@ -276,6 +274,6 @@ def _same_head(old: Expr, new: Expr) -> bool:
         return old.parameters == new.parameters
     if isinstance(old, (GetField, GetFieldOfElements)) and isinstance(new, (GetField, GetFieldOfElements)):
         return old.name == new.name
-    if isinstance(old, (ScalarSubquery, Exists, InSubquery)):
+    if isinstance(old, Subquery):
         return type(old) is type(new)
     return not isinstance(old, (Column, Variable, Literal))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from planproof.conf import Conf
 from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import rebuild
 from planproof.functions.bind import cast_nullable
-from planproof.functions.signature import Mismatch
 from planproof.records import evolve
 from planproof.types import Array, DataType, Map, Struct
 
@@ -19,7 +19,7 @@ NAMING = frozenset(("struct", "arrays_zip"))
 def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -> Expr:
     """The expression with `change` applied from the top; what stands around a change is typed again.
 
-    `change` gives None to go on to the children. Raises `planproof.functions.signature.Mismatch` where a function does
+    `change` gives None to go on to the children. Raises `planproof.expr.function.Mismatch` where a function does
     not take the new types, and where a struct would name a field after another path, or a lambda's variable change.
     """
     found = change(expr)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from planproof.expr.nodes import Alias, Call, Column, Exists, Expr, InSubquery, Nulled, Outer, ScalarSubquery, Window
-from planproof.functions.signature import Category
+from planproof.expr.function import Category
+from planproof.expr.nodes import Alias, Call, Column, Expr, InSubquery, Nulled, Outer, ScalarSubquery, Subquery, Window
 from planproof.plan import nodes as p
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "identity", "transformation", "aggregation"
@@ -197,5 +197,5 @@ def _inside(expr: Expr) -> list[tuple[Expr, str]]:
 
 def _subplans(root: Expr) -> Iterator[p.Plan]:
     for expr in root.walk():
-        if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
+        if isinstance(expr, Subquery):
             yield expr.plan

@@ -6,79 +6,21 @@ stand. Nothing here knows SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
 from planproof.expr.nodes import (
     Call,
     Column,
-    Exists,
     Expr,
     InSubquery,
     LateralReference,
-    ScalarSubquery,
     Sort,
     column_of,
 )
+from planproof.expr.tree import Plan as Plan
+from planproof.expr.tree import field_of as field_of
 from planproof.records import evolve, record
-from planproof.schema import LogicalField, LogicalSchema
-
-_SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
-
-
-class Plan:
-    """What all plan nodes share."""
-
-    __slots__ = ()
-
-    output: tuple[Column, ...]
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return ()
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        """The expressions that this node evaluates over its children's output."""
-        return ()
-
-    @property
-    def schema(self) -> LogicalSchema:
-        return LogicalSchema(tuple(field_of(c) for c in self.output))
-
-    @property
-    def projected(self) -> bool:
-        """True where the root is a projection: the order of its output is part of its meaning (I6)."""
-        return False
-
-    def walk(self) -> Iterator[Plan]:
-        """This node and all below it, outermost first; the plans of subqueries in expressions are left out."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    def everywhere(self) -> Iterator[Plan]:
-        """This node and all below it, outermost first, and the same of every subquery in their expressions."""
-        for node in self.walk():
-            yield node
-            for root in node.expressions:
-                for expr in root.walk() if root.holds(*_SUBQUERIES) else ():
-                    if isinstance(expr, _SUBQUERIES):
-                        yield from expr.plan.everywhere()
-
-    def all_expressions(self) -> Iterator[Expr]:
-        """Every expression of the plan, subqueries included."""
-        for node in self.walk():
-            for root in node.expressions:
-                for expr in root.walk():
-                    yield expr
-                    if isinstance(expr, _SUBQUERIES):
-                        yield from expr.plan.all_expressions()
-
-
-def field_of(column: Column) -> LogicalField:
-    return LogicalField(column.relation, column.name, column.type, column.nullable, column.evidence, column.doubt)
 
 
 def _derived(value: Any = None) -> Any:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from operator import is_not
 
-from planproof.expr import Alias, Column, Exists, Expr, InSubquery, ScalarSubquery, Sort
+from planproof.expr import Alias, Column, Expr, Sort, Subquery
 from planproof.expr.rewrite import transform_up
 from planproof.plan import nodes as p
 from planproof.records import evolve
 
 Change = Callable[[Expr], Expr]
 _OverChild = p.Distinct | p.Recursion | p.Limit | p.Script | p.Pivot
-
-
-_SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
 
 
 def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
@@ -33,14 +30,14 @@ def _mapped(plan: p.Plan, change: Change) -> p.Plan:
 
 
 def _in_subqueries(expr: Expr, change: Change) -> Expr:
-    if not expr.holds(*_SUBQUERIES):
+    if not expr.holds(Subquery):
         return expr
 
     def inner(e: Expr) -> Expr:
-        if not isinstance(e, _SUBQUERIES):
+        if not isinstance(e, Subquery):
             return e
         plan = map_expressions(e.plan, change)
-        return e if plan is e.plan else evolve(e, plan=plan)
+        return e if plan is e.plan else evolve(e, plan=plan)  # type: ignore[type-var]  # each kind of subquery is a record
 
     return transform_up(expr, inner)
 
@@ -147,8 +144,8 @@ def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, Alias |
 
 def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, Alias | None]]:
     """What differs in the plans of subqueries, which no rule moves."""
-    before = [e.plan for e in old.walk() if isinstance(e, _SUBQUERIES)]
-    after = [e.plan for e in new.walk() if isinstance(e, _SUBQUERIES)]
+    before = [e.plan for e in old.walk() if isinstance(e, Subquery)]
+    after = [e.plan for e in new.walk() if isinstance(e, Subquery)]
     for a, b in zip(before, after):
         yield from changed(a, b)
 

@@ -12,11 +12,11 @@ from planproof.api import LogicalPlan, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Lambda
+from planproof.expr.function import ALWAYS, Coerce, Many
+from planproof.expr.function import Function as Signature
 from planproof.functions.declared import Function, calls_declared
 from planproof.functions.nested import BROKEN, ListCall
 from planproof.functions.registry import RegistrationError, Registry, builtin
-from planproof.functions.signature import ALWAYS, Coerce, Many
-from planproof.functions.signature import Function as Signature
 from planproof.optimizer.lowering import CannotLower, Lowered, lower
 from planproof.origin import AnalysisError, Unknown
 from planproof.report.model import Finding, Verdict

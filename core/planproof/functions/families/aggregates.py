@@ -6,12 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr, Literal
-from planproof.functions.bind import cast, different_types, met, unexpected
-from planproof.functions.constants import constant
-from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import accepted, checks, foldable, implicitly, is_foldable
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     ANSI_RAISES,
     FIRST,
@@ -26,6 +21,11 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Cast, Expr, Literal
+from planproof.functions.bind import cast, different_types, met, unexpected
+from planproof.functions.constants import constant
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import accepted, checks, foldable, implicitly, is_foldable
 from planproof.types import (
     BINARY,
     BOOLEAN,

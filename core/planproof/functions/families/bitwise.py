@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import EITHER, PURE, RAISES, Args, Coerce, Mismatch
 from planproof.expr.nodes import Call
 from planproof.functions.families.line import Table, fn, lines, same
 from planproof.functions.families.rules import Pretty, accepted
-from planproof.functions.signature import EITHER, PURE, RAISES, Args, Coerce, Mismatch
 from planproof.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof.types.kinds import INTEGRAL, OneOf
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ANSI_RAISES, Args, Coerce, Mismatch
 from planproof.functions.bind import cast_nullable, refused_cast
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.signature import ANSI_RAISES, Args, Coerce, Mismatch
 from planproof.types import (
     BINARY,
     BOOLEAN,

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr, Literal
-from planproof.functions.bind import cast_unless_same, unexpected
-from planproof.functions.families.line import Table, element, fn, lines, same
-from planproof.functions.families.rules import foldable, implicitly
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     EITHER,
     FIRST,
@@ -21,6 +17,10 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Expr, Literal
+from planproof.functions.bind import cast_unless_same, unexpected
+from planproof.functions.families.line import Table, element, fn, lines, same
+from planproof.functions.families.rules import foldable, implicitly
 from planproof.types import (
     BOOLEAN,
     INT,

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr, Literal
-from planproof.functions import arithmetic as a
-from planproof.functions.bind import cast_unless_same, different_types, to_common
-from planproof.functions.collation import collated
-from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.operators import comparable_operands
-from planproof.functions.families.rules import accepted, implicitly, merged_type, one_type
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     ANSI_RAISES,
     EITHER,
@@ -25,6 +18,13 @@ from planproof.functions.signature import (
     Many,
     Mismatch,
 )
+from planproof.expr.nodes import Expr, Literal
+from planproof.functions import arithmetic as a
+from planproof.functions.bind import cast_unless_same, different_types, to_common
+from planproof.functions.collation import collated
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.operators import comparable_operands
+from planproof.functions.families.rules import accepted, implicitly, merged_type, one_type
 from planproof.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, same_type
 from planproof.types.coercion import wider
 from planproof.types.kinds import ANY, ANY_STRING, OneOf

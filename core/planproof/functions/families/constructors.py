@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
+from planproof.expr.function import NEVER, PURE, RAISES, Args, Coerce, Many, Mismatch
 from planproof.expr.nodes import Alias, Call, Expr, Literal
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.naming import given_name
 from planproof.functions.families.operators import merged
 from planproof.functions.families.rules import key_mismatch
-from planproof.functions.signature import NEVER, PURE, RAISES, Args, Coerce, Many, Mismatch
 from planproof.origin import Unknown
 from planproof.types import VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
 from planproof.types.coercion import common

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Input, Many, Mismatch
 from planproof.expr.nodes import Call, Expr
 from planproof.functions.bind import time_type_off
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, implicitly, is_foldable
-from planproof.functions.signature import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Input, Many, Mismatch
 from planproof.types import (
     BYTE,
     CALENDAR_INTERVAL,

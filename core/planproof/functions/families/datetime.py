@@ -9,12 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.bind import apply, cast
-from planproof.functions.constants import constant
-from planproof.functions.families.line import Table, fn, lines, lit
-from planproof.functions.families.rules import is_foldable
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     ANSI_RAISES,
     EITHER,
@@ -27,6 +22,11 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import apply, cast
+from planproof.functions.constants import constant
+from planproof.functions.families.line import Table, fn, lines, lit
+from planproof.functions.families.rules import is_foldable
 from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,

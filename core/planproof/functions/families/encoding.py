@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr
-from planproof.functions.bind import cast_unless_same
-from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import null_for_null
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     EITHER,
     NEVER,
@@ -19,6 +15,10 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Expr
+from planproof.functions.bind import cast_unless_same
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import null_for_null
 from planproof.types import BINARY, BOOLEAN, INT, LONG, STRING, VARIANT, VOID, Map, walk
 from planproof.types.kinds import ANY, ANY_STRING
 

@@ -7,8 +7,8 @@ Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
 from __future__ import annotations
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, RAISES, Args, Coerce, Input, Optional, TypeRule
 from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.signature import ALWAYS, RAISES, Args, Coerce, Input, Optional, TypeRule
 from planproof.origin import Unknown
 from planproof.types import DataType
 from planproof.types.kinds import ANY

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import NEVER, PURE, VOLATILE, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Expr
 from planproof.functions.bind import cast, cast_unless_same, unexpected
 from planproof.functions.constants import constant, is_computable
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, is_foldable
-from planproof.functions.signature import NEVER, PURE, VOLATILE, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import EITHER, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Expr, Literal
 from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted, implicitly
-from planproof.functions.signature import EITHER, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.types import BINARY, INT, VOID, DataType, Geo
 from planproof.types.kinds import ANY, ANY_STRING
 from planproof.types.srids import exists, is_geographic

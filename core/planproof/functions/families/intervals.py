@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, EITHER, RAISES, Category, Coerce
 from planproof.expr.nodes import Call, Expr
 from planproof.functions.bind import cast
 from planproof.functions.families.line import Table, binary, fn, lines, same
-from planproof.functions.signature import ALWAYS, EITHER, RAISES, Category, Coerce
 from planproof.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Interval, is_string
 from planproof.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf
 

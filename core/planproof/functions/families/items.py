@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, ANSI_RAISES, PURE, RAISES, Args, Coerce, Mismatch, NullRule
 from planproof.expr.nodes import Call, Expr, GetFieldOfElements
 from planproof.functions.bind import cast, cast_unless_same, unexpected
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, element, fn, lines
 from planproof.functions.families.rules import Pretty, accepted, implicitly, is_foldable
-from planproof.functions.signature import ALWAYS, ANSI_RAISES, PURE, RAISES, Args, Coerce, Mismatch, NullRule
 from planproof.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
 from planproof.types.coercion import implicit, tightest
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf

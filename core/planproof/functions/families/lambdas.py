@@ -6,11 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr
-from planproof.functions.bind import cast_unless_same
-from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import key_mismatch
-from planproof.functions.signature import (
+from planproof.expr.function import (
     EITHER,
     FIRST,
     PURE,
@@ -20,6 +16,10 @@ from planproof.functions.signature import (
     LambdaOf,
     Mismatch,
 )
+from planproof.expr.nodes import Call, Expr
+from planproof.functions.bind import cast_unless_same
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import key_mismatch
 from planproof.types import BOOLEAN, INT, VOID, Array, DataType, Map, as_nullable, same_structure, same_type
 from planproof.types.casts import force_nullable
 from planproof.types.coercion import wider

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import Args, Function, Input, NullRule, TypeRule
 from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.signature import Args, Function, Input, NullRule, TypeRule
 from planproof.types import INT, STRING, Array, DataType, Map, as_nullable
 
 Table = list[tuple[str, Function]]

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
-from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.naming import given_name
-from planproof.functions.families.operators import merged
-from planproof.functions.families.rules import Pretty, is_foldable, key_mismatch
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     EITHER,
     FIRST,
@@ -22,6 +16,12 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
+from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.naming import given_name
+from planproof.functions.families.operators import merged
+from planproof.functions.families.rules import Pretty, is_foldable, key_mismatch
 from planproof.origin import Unknown
 from planproof.records import evolve
 from planproof.types import (

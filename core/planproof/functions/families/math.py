@@ -5,6 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import (
+    ALWAYS,
+    ANSI_RAISES,
+    EITHER,
+    EVERY,
+    NEVER,
+    PURE,
+    Args,
+    Coerce,
+    Many,
+    Mismatch,
+    Optional,
+)
 from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types
@@ -24,19 +37,6 @@ from planproof.functions.families.rules import (
     one_type,
     orderable,
     text_of,
-)
-from planproof.functions.signature import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    EVERY,
-    NEVER,
-    PURE,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
 )
 from planproof.types import (
     BINARY,

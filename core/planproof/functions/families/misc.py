@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr, Literal
-from planproof.functions.bind import cast_unless_same, met
-from planproof.functions.constants import constant
-from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import Pretty, accepted, foldable, implicitly, is_foldable
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     NEVER,
     PURE,
@@ -23,6 +18,11 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Cast, Expr, Literal
+from planproof.functions.bind import cast_unless_same, met
+from planproof.functions.constants import constant
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import Pretty, accepted, foldable, implicitly, is_foldable
 from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,

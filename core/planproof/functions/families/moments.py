@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.bind import cast, cast_nullable, met
-from planproof.functions.families.line import Table, fn, lines, lit
-from planproof.functions.families.rules import accepted
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     ANSI_RAISES,
     EITHER,
@@ -25,6 +21,10 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import cast, cast_nullable, met
+from planproof.functions.families.line import Table, fn, lines, lit
+from planproof.functions.families.rules import accepted
 from planproof.types import (
     CALENDAR_INTERVAL,
     DATE,

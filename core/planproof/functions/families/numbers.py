@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, EITHER, PURE, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr
 from planproof.functions import arithmetic as a
 from planproof.functions import numberformat
@@ -12,7 +13,6 @@ from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import arithmetic_type, same_operands
 from planproof.functions.families.rules import Pretty, accepted, by_name, foldable, implicitly, is_foldable
-from planproof.functions.signature import ALWAYS, EITHER, PURE, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import (
     BINARY,

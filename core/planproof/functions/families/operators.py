@@ -7,12 +7,7 @@ from math import ceil, floor
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions import arithmetic as a
-from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof.functions.collation import collated
-from planproof.functions.families.line import Table, binary, fn, lines
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     ANSI_RAISES,
     EITHER,
@@ -25,6 +20,11 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions import arithmetic as a
+from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
+from planproof.functions.collation import collated
+from planproof.functions.families.line import Table, binary, fn, lines
 from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,

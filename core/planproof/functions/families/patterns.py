@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, EITHER, RAISES, Args, Mismatch, Optional
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import foldable, null_for_null
-from planproof.functions.signature import ALWAYS, EITHER, RAISES, Args, Mismatch, Optional
 from planproof.types import INT, Array, DataType
 from planproof.types.kinds import ANY_STRING
 

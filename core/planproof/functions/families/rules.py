@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planproof.conf import Conf
+from planproof.expr.function import Args, Check, Coerce, Mismatch, TypeRule
 from planproof.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof.functions.bind import different_types, met, unexpected
-from planproof.functions.signature import Args, Check, Coerce, Mismatch, TypeRule
 from planproof.types import STRING, VARIANT, DataType, Map, is_string, same_type, walk
 from planproof.types.coercion import merged_flags
 from planproof.types.kinds import Expected, accepts, is_orderable, spelling

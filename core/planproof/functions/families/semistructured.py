@@ -9,13 +9,7 @@ from functools import partial
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.bind import unexpected
-from planproof.functions.constants import constant
-from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import is_foldable
-from planproof.functions.inference import inferred
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     FIRST,
     NEVER,
@@ -26,6 +20,12 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import unexpected
+from planproof.functions.constants import constant
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import is_foldable
+from planproof.functions.inference import inferred
 from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,

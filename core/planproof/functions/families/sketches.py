@@ -9,11 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr, Literal
-from planproof.functions.constants import constant
-from planproof.functions.families.line import Table, fn, lines, lit
-from planproof.functions.families.rules import accepted, checks, foldable, is_foldable
-from planproof.functions.signature import (
+from planproof.expr.function import (
     EITHER,
     NEVER,
     RAISES,
@@ -25,6 +21,10 @@ from planproof.functions.signature import (
     Optional,
     TypeRule,
 )
+from planproof.expr.nodes import Expr, Literal
+from planproof.functions.constants import constant
+from planproof.functions.families.line import Table, fn, lines, lit
+from planproof.functions.families.rules import accepted, checks, foldable, is_foldable
 from planproof.types import (
     BINARY,
     BOOLEAN,

@@ -11,12 +11,7 @@ from decimal import Decimal as Number
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr, Sort
-from planproof.functions.constants import constant
-from planproof.functions.families.aggregates import average_type
-from planproof.functions.families.line import Table, fn, lines, lit, same
-from planproof.functions.families.rules import checks, foldable, is_foldable, not_null
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     ANSI_RAISES,
     NEVER,
@@ -27,6 +22,11 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Cast, Expr, Sort
+from planproof.functions.constants import constant
+from planproof.functions.families.aggregates import average_type
+from planproof.functions.families.line import Table, fn, lines, lit, same
+from planproof.functions.families.rules import checks, foldable, is_foldable, not_null
 from planproof.origin import Unknown
 from planproof.types import (
     BOOLEAN,

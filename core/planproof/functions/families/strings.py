@@ -6,6 +6,19 @@ import re
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import (
+    ALWAYS,
+    ANSI_RAISES,
+    EITHER,
+    FIRST,
+    PURE,
+    RAISES,
+    Args,
+    Coerce,
+    Many,
+    Mismatch,
+    Optional,
+)
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.constants import constant
@@ -20,19 +33,6 @@ from planproof.functions.families.rules import (
     merged_type,
     null_for_null,
     one_type,
-)
-from planproof.functions.signature import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    FIRST,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
 )
 from planproof.origin import Unknown
 from planproof.types import (

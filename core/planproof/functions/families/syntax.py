@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
+from planproof.expr.function import EITHER, PURE, RAISES, Args, Category, Coerce
 from planproof.expr.nodes import Call
 from planproof.functions import arithmetic as a
 from planproof.functions.families import operators, strings
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.operators import comparable_operands
 from planproof.functions.families.rules import Pretty
-from planproof.functions.signature import EITHER, PURE, RAISES, Args, Category, Coerce
 from planproof.origin import Unknown
 from planproof.records import evolve
 from planproof.types import BOOLEAN, DataType

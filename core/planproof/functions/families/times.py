@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, NEVER, PURE, RAISES, Args, Category, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import accepted, checks, foldable, implicitly, not_null
-from planproof.functions.signature import ALWAYS, NEVER, PURE, RAISES, Args, Category, Coerce, Mismatch, Optional
 from planproof.types import DATE, INT, LONG, DataType, Decimal, Interval, Time
 from planproof.types.kinds import ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
 

@@ -9,11 +9,11 @@ import re
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, EITHER, NEVER, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Expr, Literal
 from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, same
 from planproof.functions.families.rules import accepted, checks, foldable
-from planproof.functions.signature import ALWAYS, EITHER, NEVER, RAISES, Args, Coerce, Mismatch, Optional
 from planproof.origin import Unknown
 from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Struct, StructField, is_integral
 from planproof.types.coercion import implicit

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Expr, Literal
-from planproof.functions.bind import refused_cast
-from planproof.functions.constants import constant
-from planproof.functions.families.line import Table, fn, lines
-from planproof.functions.families.rules import Pretty, foldable, is_foldable
-from planproof.functions.families.semistructured import written_type
-from planproof.functions.signature import (
+from planproof.expr.function import (
     ALWAYS,
     EITHER,
     FIRST,
@@ -28,6 +22,12 @@ from planproof.functions.signature import (
     Mismatch,
     Optional,
 )
+from planproof.expr.nodes import Call, Expr, Literal
+from planproof.functions.bind import refused_cast
+from planproof.functions.constants import constant
+from planproof.functions.families.line import Table, fn, lines
+from planproof.functions.families.rules import Pretty, foldable, is_foldable
+from planproof.functions.families.semistructured import written_type
 from planproof.types import BOOLEAN, INT, STRING, VARIANT, VOID, Array, DataType, Map, Struct, as_nullable, is_string
 from planproof.types.kinds import ANY, ANY_STRING
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.function import ALWAYS, RAISES, Args, Category, Check, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Literal
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted
-from planproof.functions.signature import ALWAYS, RAISES, Args, Category, Check, Coerce, Mismatch, Optional
 from planproof.types import FLOAT, Array
 from planproof.types.kinds import ANY, Expected
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, GetField, Lambda, Variable
+from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.optimizer.accesses import uses_itself
 from planproof.optimizer.calls import applied
 from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Variable, fresh_id
+from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied
 from planproof.optimizer.condition import NAMES_KEPT, Condition

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.optimizer.accesses import (
     KEEPS,
     Accesses,

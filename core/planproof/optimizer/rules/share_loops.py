@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from planproof.conf import Conf
 from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, fresh_id
+from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
-from planproof.functions.signature import Mismatch
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, number
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition

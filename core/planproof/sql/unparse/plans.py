@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from planproof.catalog import split_name
 from planproof.expr import nodes as x
+from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references
-from planproof.functions.signature import Category
 from planproof.plan import nodes as p
 from planproof.quoting import backticked
 from planproof.sql.unparse.expressions import sort

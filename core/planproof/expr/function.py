@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr
+from planproof.expr.tree import Expr
 from planproof.types import DataType
 from planproof.types.kinds import Expected, Kind
 
