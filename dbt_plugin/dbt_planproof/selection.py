@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.errors import ProjectError
+from planproof.project.target_folder import target_folder
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
 """Methods that ask what changed or happened: an answer of nothing is an answer."""
@@ -123,7 +124,7 @@ def _previous(state: Path | None, project_dir: Path | None) -> Any:
     if not (state / "manifest.json").is_file():
         raise ProjectError(f"--state {state}: there is no manifest.json; give the folder of an older one")
     root = (project_dir or Path()).resolve()
-    return PreviousState(state.resolve(), root / "target", root)
+    return PreviousState(state.resolve(), target_folder(root), root)
 
 
 @contextmanager

@@ -89,13 +89,9 @@ def recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = 
 
 def target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
     """dbt's target directory: $DBT_TARGET_PATH, else the project file's `target-path`, else `target`."""
-    import yaml
+    from planproof.project.target_folder import target_folder
 
-    given = env.get("DBT_TARGET_PATH")
-    if not given:
-        with suppress(OSError, yaml.YAMLError, AttributeError):
-            given = yaml.safe_load((project_dir / "dbt_project.yml").read_text(encoding="utf-8")).get("target-path")
-    return project_dir / str(given or "target")
+    return target_folder(project_dir, None, env)
 
 
 def refuse_unguarded(executable: str) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project import ProjectError, read_project, selected
-from planproof.project.selection import _is_own
+from planproof.project.selection import _is_own, default_selector
 from planproof.report.run import RunReport
 
 pytest.importorskip("dbt.adapters.spark")
@@ -181,3 +181,23 @@ def test_the_command_line_takes_several_words_and_nothing_that_changed_is_no_err
     assert check("--select", "top", "stg_b", "--exclude", "stg_b", "mart_b") == ["top"]
     assert check("-s", "state:modified", "--state", str(shop / "old")) == ["stg_a", "top"]
     assert check("-s", "state:modified", "--state", str(shop / "target")) == []
+
+
+def test_the_default_selector_of_the_project_counts_where_nothing_is_named(shop: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(shop, tmp_path / "shop")
+    (root / "selectors.yml").write_text(FILES["selectors.yml"].rstrip() + "\n    default: true\n")
+    project = read_project(root)
+    assert default_selector(shop) is None
+    assert default_selector(root) == "nightly"
+    assert [node.name for node in selected(project)] == listed(root) == ["mart_a"]
+    assert sorted(node.name for node in selected(project, exclude=["mart_a"])) == listed(root, "--exclude", "mart_a")
+    assert len(selected(project, ["*"])) == len(project.models)
+    manifest = json.loads((root / "target/manifest.json").read_text())
+    for node in manifest["nodes"].values():
+        node["compiled_code"] = "select 1L as id"
+    (root / "target/manifest.json").write_text(json.dumps(manifest))
+    done = CliRunner().invoke(cli, ["check", "--project-dir", str(root), "--json"])
+    assert done.exit_code == 0, done.output
+    report = RunReport.from_json(done.stdout)
+    assert [r.details.name for r in report.reports] == ["mart_a"]
+    assert "selected by 'nightly', the default selector of selectors.yml" in report.remarks

@@ -149,3 +149,41 @@ def test_identical_manifests_give_nothing_whose_files_lie_elsewhere(
         form = json.loads(CliRunner().invoke(cli, ["diff", str(old / "manifest.json"), str(here), "--json"]).stdout)
         assert form["changes"] == []
         assert "shop.codes" in form["unread"]
+
+
+def moved(manifest: Any, schema: str, *names: str) -> Any:
+    """The manifest as compiled for another schema; `names` are the models that stand there, all without any."""
+    for node in manifest["nodes"].values():
+        if not names or node["name"] in names:
+            node["relation_name"] = f"{schema}.{node['name']}"
+        if not names and node["compiled_code"]:
+            node["compiled_code"] = node["compiled_code"].replace("shop.", f"{schema}.")
+    return manifest
+
+
+def test_two_targets_of_one_project_are_compared_without_their_schema(project: Any, tmp_path: Any) -> None:
+    after = moved(project(stg={**STAGING, "sql": "select id, cast(amount as int) amount from raw.orders"}), "pr_7")
+    found = compare_projects(read_project(project()), read_project(after))
+    assert found.remarks == (
+        "two targets: every relation stands elsewhere, which is not counted as a change (shop to pr_7)",
+    )
+    assert {(c.relation, c.what) for c in found.changes} == {
+        ("pr_7.stg", "type changed"),
+        ("pr_7.stg", "column removed"),
+        ("pr_7.totals", "type changed"),
+        ("pr_7.report", "type changed"),
+    }
+    files = [tmp_path / "old.json", tmp_path / "new.json"]
+    for file, manifest in zip(files, (project(), moved(project(), "pr_7"))):
+        file.write_text(json.dumps(manifest))
+    done = CliRunner().invoke(cli, ["diff", *map(str, files)])
+    assert done.exit_code == 0, done.output
+    assert "note: two targets:" in done.output
+
+
+def test_a_model_that_stands_elsewhere_alone_or_by_its_config_has_moved(project: Any) -> None:
+    assert told(project(), moved(project(), "marts", "report")) == [("breaking", "shop.report", None, "moved")]
+    asked = moved(project(), "marts")
+    for node in asked["nodes"].values():
+        node["config"]["schema"] = "marts"
+    assert {what for _, _, _, what in told(project(), asked)} == {"moved"}

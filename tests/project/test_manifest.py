@@ -6,7 +6,9 @@ import json
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from planproof.cli.group import cli
 from planproof.project import ProjectError, read_project, selected
 
 
@@ -139,6 +141,33 @@ def test_a_project_directory_and_a_manifest_file(shop, tmp_path):
     file.write_text(json.dumps(shop))
     assert read_project(tmp_path).directory == tmp_path
     assert read_project(file).directory == tmp_path
+
+
+def test_the_manifest_is_where_dbt_writes_it(shop, tmp_path, monkeypatch):
+    """What is given goes before the environment, that before the project file, that before `target`."""
+    monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
+    project_file = tmp_path / "dbt_project.yml"
+    project_file.write_text("name: shop\nprofile: shop\ntarget-path: \"{{ env_var('SHOP_OUT', 'out') }}\"\n")
+
+    def read(folder, *args):
+        for file in tmp_path.glob("**/manifest.json"):
+            file.unlink()
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "manifest.json").write_text(json.dumps(shop))
+        done = CliRunner().invoke(cli, ["check", "--project-dir", str(tmp_path), *args])
+        assert done.exit_code != 2, done.output
+        return read_project(tmp_path, args[1] if args else None)
+
+    assert read("out").directory == tmp_path
+    monkeypatch.setenv("DBT_TARGET_PATH", str(tmp_path / "elsewhere"))
+    read("elsewhere")
+    read("given", "--target-path", "given")
+    monkeypatch.delenv("DBT_TARGET_PATH")
+    project_file.write_text("name: shop\ntarget-path: \"{{ var('x') }}\"\n")
+    with pytest.raises(ProjectError, match=r"target-path: .* cannot be rendered"):
+        read_project(tmp_path)
+    project_file.write_text("name: [shop\n")
+    read("target")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from planproof.origin import AnalysisError
-from planproof.project import read_project, selected
+from planproof.project import ProjectError, read_project, selected
 from planproof.project.run import remarks, run_project, runnable
+from planproof.project.selection import chosen
 from planproof.project.statements import Around, grant_statements, grants_of, hooks_of, never_run, only_dbt
 from planproof.report.model import Report
 from planproof.report.parts import fate
@@ -162,3 +163,20 @@ def test_what_only_dbt_can_do_is_refused_and_what_dbt_spark_never_does_is_remark
     recorded = Recorded()
     ran(manifest, recorded)
     assert recorded.said == ["publish shop.a"]
+
+
+def test_selected_seeds_and_snapshots_are_said_to_be_left_to_dbt(dbt_manifest):
+    manifest = dbt_manifest({"a": {"sql": "select 1"}, "s": {"sql": "select 1"}}, seeds={"codes": {}, "zips": {}})
+    manifest["nodes"]["snapshot.shop.s"] = manifest["nodes"].pop("model.shop.s") | {"resource_type": "snapshot"}
+    project = read_project(manifest)
+
+    def left(*select):
+        nodes = chosen(project, select)
+        return remarks(project, nodes, [node for node in nodes if node.kind == "model"])
+
+    where = "left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand:"
+    assert left() == [f"{where} seed codes, seed zips, snapshot s"]
+    assert left("a", "zips") == [f"{where} seed zips"]
+    assert left("a") == []
+    with pytest.raises(ProjectError, match="--select zips selects no model, but the seed zips; the"):
+        chosen(project, ["zips"])

@@ -30,6 +30,7 @@ def finish(found: Comparison, fail_on: str, as_json: bool) -> None:
             "breaking": found.breaking,
             "changes": [change.to_dict() for change in found.changes],
             "unread": dict(found.unread),
+            "remarks": list(found.remarks),
         }
         click.echo(json.dumps(form, indent=2))
     else:
@@ -49,6 +50,8 @@ def _show(found: Comparison) -> None:
         out.print(table)
     for name, why in found.unread.items():
         out.print(f"not compared: {name}: {why}", style="dim", markup=False, soft_wrap=True)
+    for remark in found.remarks:
+        out.print(f"note: {remark}", markup=False, soft_wrap=True)
     breaking = sum(change.effect == BREAKING for change in found.changes)
     out.print(f"{breaking} breaking, {len(found.changes) - breaking} safe", markup=False)
 

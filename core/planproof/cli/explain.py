@@ -33,6 +33,7 @@ def explain(
     manifest: Path | None,
     profiles_dir: Path | None,
     target: str | None,
+    target_path: Path | None,
     as_sql: bool,
     rewrites: bool,
     as_json: bool,
@@ -43,7 +44,7 @@ def explain(
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)
-    place = Place(project_dir, manifest, profiles_dir, target)
+    place = Place(project_dir, manifest, profiles_dir, target, target_path)
     project = place.project()
     node = project.by_relation(what)
     if node is None or node.kind != "model":

@@ -14,6 +14,7 @@ from planproof.project.sources import FREEZE_FILES, read_frozen
 
 @click.command()
 @options.place
+@options.spark
 @comparing.outcome
 @click.option(
     "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
@@ -24,6 +25,8 @@ def freeze(
     manifest: Path | None,
     profiles_dir: Path | None,
     target: str | None,
+    target_path: Path | None,
+    conf: tuple[str, ...],
     fail_on: str,
     as_json: bool,
     file: Path | None,
@@ -34,12 +37,12 @@ def freeze(
     `planproof check` and `diff` read that file. What Spark does not know is listed and left out; the models that read
     it are unproved. With --check the exit code is 1 where a source broke since.
     """
-    place = Place(project_dir, manifest, profiles_dir, target)
-    project = place.project()
+    place = Place(project_dir, manifest, profiles_dir, target, target_path)
+    project, spark = place.project(), options.spark_settings(conf)
     if check:
         frozen = read_frozen(project, file)
-        return comparing.finish(drift_of_sources(project, place.open_session(), frozen), fail_on, as_json)
-    form, missing = frozen_form(project, place.open_session())
+        return comparing.finish(drift_of_sources(project, place.open_session(spark), frozen), fail_on, as_json)
+    form, missing = frozen_form(project, place.open_session(spark))
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
     output.write(where, text_of(form))
     click.echo(text_of(form) if as_json else f"{where}: {len(form['sources'])} sources and seeds")

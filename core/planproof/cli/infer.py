@@ -25,6 +25,7 @@ def infer(
     manifest: Path | None,
     profiles_dir: Path | None,
     target: str | None,
+    target_path: Path | None,
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     selector: str | None,
@@ -42,7 +43,7 @@ def infer(
     # It needs ruamel.yaml, which no other command does.
     from planproof.project.properties import with_contracts
 
-    place = Place(project_dir, manifest, profiles_dir, target)
+    place = Place(project_dir, manifest, profiles_dir, target, target_path)
     project = place.project()
     found = infer_project(
         project, select, exclude, place.conf(), frozen=sources, tighten=tighten, selector=selector, state=state

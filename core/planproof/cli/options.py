@@ -19,13 +19,18 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def place(function: F) -> F:
-    """--project-dir, --manifest, --profiles-dir, --target."""
+    """--project-dir, --manifest, --profiles-dir, --target, --target-path."""
     return _with(
         function,
         click.option("--project-dir", type=_DIRECTORY, default=Path(), help="The dbt project. Default: here."),
-        click.option("--manifest", type=_FILE, help="A manifest.json in place of the project's target/manifest.json."),
+        click.option("--manifest", type=_FILE, help="A manifest.json in place of the project's own."),
         click.option("--profiles-dir", type=_DIRECTORY, help="Where profiles.yml is. Default: as dbt looks for it."),
         click.option("--target", "-t", help="The profile's target. Default: the profile's own."),
+        click.option(
+            "--target-path",
+            type=_DIRECTORY,
+            help="Where dbt writes. Default: DBT_TARGET_PATH, else `target-path` of dbt_project.yml, else target.",
+        ),
     )
 
 

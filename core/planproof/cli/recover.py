@@ -14,6 +14,7 @@ from planproof.report.run import run_report
 
 @click.command()
 @options.place
+@options.spark
 @options.outcome
 @click.option(
     "--force",
@@ -26,6 +27,8 @@ def recover(
     manifest: Path | None,
     profiles_dir: Path | None,
     target: str | None,
+    target_path: Path | None,
+    conf: tuple[str, ...],
     fail_on: str | None,
     as_json: bool,
     html: Path | None,
@@ -37,16 +40,17 @@ def recover(
     It looks into the locations of all databases that the project's target knows, and says which these are.
     """
     started = datetime.now(timezone.utc)
-    place = Place(project_dir, manifest, profiles_dir, target)
-    # Before Spark starts: without a project there is no target, and a Spark of our own would know nobody's tables.
-    profile = place.profile()
-    session = place.open_session()
+    place = Place(project_dir, manifest, profiles_dir, target, target_path)
+    spark = options.spark_settings(conf)
+    # Before Spark starts: where nothing names one, a Spark of our own would know nobody's tables.
+    where = place.named(spark)
+    session = place.open_session(spark)
     from planproof.guard import Guard
     from planproof.publish.recover import roots
 
     looked = roots(session, None)
     reports = Guard(session).recover(force=force)
-    where = f"target {profile.target} of {profile.file}: looked in {', '.join(looked)}"
+    where = f"{where}: looked in {', '.join(looked)}"
     report = run_report("recover", reports, started, remarks=[where])
     if not reports and not as_json:
         click.echo(f"nothing to recover: no publish was left half way ({where})")

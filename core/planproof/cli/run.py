@@ -14,6 +14,7 @@ import click
 from planproof.cli import options, output
 from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
+from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
 from planproof.report.run import run_report
 from planproof.report.text import line
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-RECORD = Path("target") / "planproof" / "report.json"
+RECORD = Path("planproof") / "report.json"
 
 
 @click.command()
@@ -75,7 +76,8 @@ def run(
             reports = request.reports(session, shown)
     project = shown.project
     report = run_report("run", reports, started, project=project.name if project else "", remarks=shown.remarks)
-    record = ((project.directory if project else None) or Path(request.project_dir or ".")) / RECORD
+    directory = (project.directory if project else None) or Path(request.project_dir or ".")
+    record = target_folder(directory, request.target_path) / RECORD
     output.finish(
         report,
         as_json=as_json,

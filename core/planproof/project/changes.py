@@ -55,25 +55,28 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why."""
+    """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
+    `remarks` what is true of the two as a whole."""
 
     changes: tuple[Change, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def breaking(self) -> bool:
         return any(change.effect == BREAKING for change in self.changes)
 
 
-def compared(before: Shape | None, after: Shape | None) -> Iterator[Change]:
-    """The changes of one relation; None where it is not there."""
+def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[Change]:
+    """The changes of one relation; None where it is not there. `elsewhere`: the two are of two targets, where another
+    place is no change."""
     if before is None or after is None:
         shape = before or after
         if shape is not None:
             gone = after is None
             yield Change(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
         return
-    if before.relation.lower() != after.relation.lower():
+    if not elsewhere and before.relation.lower() != after.relation.lower():
         yield Change(before.relation, None, BREAKING, "moved", before.relation, after.relation)
     yield from _columns(before, after)
     for constraint in sorted(before.constraints - after.constraints):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,44 @@ def compare_projects(
     old = _Shapes.of(_placed(before, after), conf, old_sources)
     new = _Shapes.of(_placed(after, before), conf, new_sources)
     changes: list[Change] = []
+    targets = _two_targets(before, after)
     for key in dict.fromkeys([*old.shapes, *new.shapes]):
         if key in old.unread or key in new.unread:
             continue
-        for change in compared(old.shapes.get(key), new.shapes.get(key)):
+        other_place = targets is not None and key in after.nodes and _is_built(after.nodes[key])
+        for change in compared(old.shapes.get(key), new.shapes.get(key), other_place):
             readers = old if change.after is None else new
             changes.append(replace(change, reaches=readers.reached(change)))
     unread = {**old.unread, **new.unread}
-    return Comparison(tuple(changes), {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())})
+    said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
+    return Comparison(tuple(changes), said, (targets,) if targets else ())
+
+
+def _is_built(node: ProjectNode) -> bool:
+    return node.kind != "source" and node.materialized != "ephemeral"
+
+
+def _two_targets(before: Project, after: Project) -> str | None:
+    """What to say where the manifests are of two targets: all that dbt builds stands elsewhere, under the same names,
+    and no config asked for that. None where they are of one."""
+    pairs = [(node, after.nodes[key]) for key, node in before.nodes.items() if _is_built(node) and key in after.nodes]
+    moves = [(split_name(old.relation)[:-1], split_name(new.relation)[:-1]) for old, new in pairs]
+    if not moves or any(_lower(old) == _lower(new) for old, new in moves) or not all(_is_same(*p) for p in pairs):
+        return None
+    places = dict.fromkeys(f"{'.'.join(old)} to {'.'.join(new)}" for old, new in moves)
+    return f"two targets: every relation stands elsewhere, which is not counted as a change ({', '.join(places)})"
+
+
+def _is_same(old: ProjectNode, new: ProjectNode) -> bool:
+    """Whether two nodes have one name, and the same configured place."""
+    names = [_lower(split_name(node.relation)[-1:]) for node in (old, new)]
+    configs = [node.raw.get("config") or {} for node in (old, new)]
+    asked = [[config.get(key) for key in ("database", "schema", "alias")] for config in configs]
+    return names[0] == names[1] and asked[0] == asked[1]
+
+
+def _lower(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
 
 
 def _placed(project: Project, other: Project) -> Project:

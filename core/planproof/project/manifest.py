@@ -17,9 +17,10 @@ from planproof.project.errors import ProjectError
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
 from planproof.project.shapes import check_node
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
+from planproof.project.target_folder import target_folder
 from planproof.project.texts import Texts
 
-MANIFEST = Path("target") / "manifest.json"
+MANIFEST = "manifest.json"
 VERSIONS = (12, 20)
 """dbt 1.8 and later write v12, and so does dbt 2; its betas wrote v20: the same, with nulls for empty mappings."""
 KINDS = ("model", "seed", "snapshot", "source")
@@ -173,8 +174,9 @@ class Project:
         return named[0] if len(named) == 1 else None
 
 
-def read_project(source: str | Path | Mapping[str, Any]) -> Project:
-    """The project of a directory (its target/manifest.json), a manifest file, or a decoded manifest.
+def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path | None = None) -> Project:
+    """The project of a directory, a manifest file, or a decoded manifest. A directory's lies in its target folder
+    (`target_folder`): `target_path`, else where dbt writes it.
 
     Reads the manifest's schema v12, which dbt 1.8 to 1.12 and dbt 2 write, and v20 of dbt 2's betas. Compiled texts
     that dbt 2 left in files are read from the project's target folder. Raises `ProjectError`.
@@ -183,7 +185,7 @@ def read_project(source: str | Path | Mapping[str, Any]) -> Project:
         return _project(source, "the manifest", None, None)
     path = Path(source)
     directory = path if path.is_dir() else _project_directory(path)
-    file = path / MANIFEST if path.is_dir() else path
+    file = target_folder(path, target_path) / MANIFEST if path.is_dir() else path
     if not file.exists():
         raise ProjectError(f"{file}: there is no manifest; run `dbt compile` in {directory or path.parent}")
     return _project(_decoded(file), str(file), directory, file.parent)

@@ -14,6 +14,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, read_project
 from planproof.project.offline import DBT_CONF
 from planproof.project.profile import Profile, read_profile
+from planproof.project.target_folder import target_folder
 from planproof.session.protocol import Session
 
 _SERVERS = frozenset({"spark.remote", "thrift.host"})
@@ -26,7 +27,8 @@ place of the whole one's."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name.
+    """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name,
+    and the folder where dbt writes, None where dbt's own order says which.
 
     A manifest alone, without a directory, has no profile.
     """
@@ -35,11 +37,12 @@ class Place:
     manifest: Path | None = None
     profiles_dir: Path | None = None
     target: str | None = None
+    target_path: Path | None = None
 
     def project(self) -> Project:
         """The project as it was compiled last, or as `manifest` has it. Raises `ProjectError`."""
         if self.manifest is None:
-            return read_project(self._directory)
+            return read_project(self._directory, self.target_path)
         project = read_project(self.manifest)
         return replace(project, directory=self.project_dir) if self._has_project_file else project
 
@@ -78,11 +81,16 @@ class Place:
             exclude=exclude,
             vars=vars,
             full_refresh=full_refresh,
-            target_path=f"{os.environ.get('DBT_TARGET_PATH') or 'target'}/{OWN_TARGET}",
+            target_path=str(self.folder.absolute() / OWN_TARGET),
             selector=selector,
             state=Path(state).resolve() if state is not None else None,
         )
         return replace(read_project(manifest), directory=self._directory)
+
+    @property
+    def folder(self) -> Path:
+        """The target folder, where dbt writes the project's artifacts and planproof its report."""
+        return target_folder(self.project_dir or Path(), self.target_path)
 
     def profile(self) -> Profile:
         """The profile's target. Raises `ProjectError`."""
@@ -129,6 +137,14 @@ class Place:
         if "thrift.host" in given:
             return planproof.session.served(given)
         return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
+
+    def named(self, settings: Mapping[str, str]) -> str:
+        """In words, which Spark `open_session` reaches. Raises `ProjectError` where neither the profile nor `settings`
+        name one: a Spark of our own would know nobody's tables."""
+        if settings.keys() & {*_SERVERS, "spark.master"}:
+            return _server(settings) or f"Spark at {settings['spark.master']}"
+        profile = self.profile()
+        return f"target {profile.target} of {profile.file}"
 
     def refuse_other_server(self, settings: Mapping[str, str]) -> None:
         """Raises `ProjectError` where `settings` name a server that `dbt compile` would not ask.

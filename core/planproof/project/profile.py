@@ -55,28 +55,32 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
     profile = profiles.get(name) if isinstance(profiles, Mapping) else None
     if not isinstance(profile, Mapping):
         raise ProjectError(f"{file}: there is no profile {name!r}, which dbt_project.yml names")
-    wanted = str(target or _rendered(profile.get("target") or "default", str(file)))
+    wanted = str(target or rendered(profile.get("target") or "default", str(file)))
     outputs = profile.get("outputs")
     output = outputs.get(wanted) if isinstance(outputs, Mapping) else None
     if not isinstance(output, Mapping):
         known = ", ".join(map(str, outputs)) if isinstance(outputs, Mapping) else "none"
         raise ProjectError(f"{file}: the profile {name!r} has no target {wanted!r}; it has: {known}")
-    kind = _rendered(output.get("type") or "", str(file))
+    kind = rendered(output.get("type") or "", str(file))
     if kind != "spark":
-        raise ProjectError(f"{file}: the target {wanted!r} is of type {kind!r}; planproof proves models on Spark")
+        raise ProjectError(
+            f"{file}: the target {wanted!r} is of type {kind!r}; planproof reads targets of type spark. "
+            "Where Spark has the same tables, name it by --conf spark.remote=sc://HOST:PORT, thrift.host=HOST or "
+            "spark.master=URL"
+        )
     given = output.get("server_side_parameters") or {}
     if not isinstance(given, Mapping):
         raise ProjectError(f"{file}: server_side_parameters of {wanted!r} is not a mapping")
-    settings = {str(key): _rendered(value, f"{file}: {key}") for key, value in given.items()}
-    method = _rendered(output.get("method") or "", str(file))
+    settings = {str(key): rendered(value, f"{file}: {key}") for key, value in given.items()}
+    method = rendered(output.get("method") or "", str(file))
     return Profile(
         name,
         wanted,
         method,
-        _rendered(output.get("schema") or "default", str(file)),
+        rendered(output.get("schema") or "default", str(file)),
         {**settings, "spark.sql.ansi.enabled": "false"},
         str(file),
-        _threads(_rendered(output.get("threads", 1), str(file)), f"{file}: threads of {wanted!r}"),
+        _threads(rendered(output.get("threads", 1), str(file)), f"{file}: threads of {wanted!r}"),
         _server(output, str(file)) if method == "thrift" else {},
     )
 
@@ -92,12 +96,12 @@ def _server(output: Mapping[str, Any], file: str) -> dict[str, str]:
 
     Raises `ProjectError` for a server over TLS, for which PyHive alone has no way.
     """
-    if _rendered(output.get("use_ssl") or False, file) == "true":
+    if rendered(output.get("use_ssl") or False, file) == "true":
         raise ProjectError(
             f"{file}: the target reaches its Thrift server with use_ssl; leave its models to `dbt build`"
         )
     given = {name: output.get(key) for key, name in _THRIFT.items()}
-    found = {f"thrift.{name}": _rendered(value, file) for name, value in given.items() if value is not None}
+    found = {f"thrift.{name}": rendered(value, file) for name, value in given.items() if value is not None}
     if "thrift.host" not in found:
         raise ProjectError(f"{file}: the target of method thrift names no host")
     return {"thrift.port": "443", **found}
@@ -123,10 +127,11 @@ def _profile_name(project_dir: Path) -> str:
     name = form.get("profile") if isinstance(form, Mapping) else None
     if not isinstance(name, str):
         raise ProjectError(f"{file}: names no profile")
-    return str(_rendered(name, str(file)))
+    return str(rendered(name, str(file)))
 
 
-def _rendered(value: Any, where: str) -> str:
+def rendered(value: Any, where: str) -> str:
+    """The text of a value, with dbt's `env_var` in it. Raises `ProjectError` for any other Jinja."""
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)

@@ -23,7 +23,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import check_project
 from planproof.project.place import Place
 from planproof.project.run import Older, remarks, run_project, runnable
-from planproof.project.selection import selected
+from planproof.project.selection import chosen, default_selector
 from planproof.project.stale import Files
 from planproof.project.statements import Around
 from planproof.report.model import Report
@@ -78,6 +78,7 @@ class Request:
     manifest: str | None = None
     profiles_dir: str | None = None
     target: str | None = None
+    target_path: str | None = None
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     selector: str | None = None
@@ -108,7 +109,8 @@ class Request:
 
     @property
     def place(self) -> Place:
-        return Place(_path(self.project_dir), _path(self.manifest), _path(self.profiles_dir), self.target)
+        paths = map(_path, (self.project_dir, self.manifest, self.profiles_dir))
+        return Place(*paths, self.target, _path(self.target_path))
 
     def open_session(self, progress: Progress | None = None) -> Session:
         """The session that a run or an audit works on; `spark.remote` among the Spark settings, the request's or the
@@ -176,9 +178,12 @@ class Request:
             raise ProjectError(f"{self.manifest}: dbt compiles the project, not a manifest; give one or the other")
         if self.compiles:
             told.compiles()
-        # All of it: what is selected reads what is not.
-        project = place.compiled(vars=self.vars) if self.compiles else place.project()
+        # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
+        everything = ("*",) if default_selector(place.project_dir) is not None else ()
+        project = place.compiled(everything, vars=self.vars) if self.compiles else place.project()
         told.read(project)
+        for remark in self._by_default(project):
+            told.noted(remark)
         conf = place.conf(self.spark)
         found = check_project(
             project,
@@ -194,7 +199,15 @@ class Request:
         return list(found)
 
     def _selected(self, project: Project) -> Sequence[ProjectNode]:
-        return selected(project, self.select, self.exclude, self.selector, self.state)
+        return [node for node in self._chosen(project) if node.kind == "model"]
+
+    def _chosen(self, project: Project) -> Sequence[ProjectNode]:
+        return chosen(project, self.select, self.exclude, self.selector, self.state)
+
+    def _by_default(self, project: Project) -> list[str]:
+        """A remark where a selector of the project chose, and nobody asked for one."""
+        name = None if self.select or self.exclude or self.selector else default_selector(project.directory)
+        return [f"selected by {name!r}, the default selector of selectors.yml"] if name is not None else []
 
     def _run(self, session: Session, told: Progress) -> list[Report]:
         known = Loaded.of(self.functions, Path(self.project_dir or "."))
@@ -202,7 +215,8 @@ class Request:
         fresh = self._compiles_now
         project = self._compiled(told) if fresh else place.project()
         told.read(project)
-        wanted = self._selected(project)
+        everything = self._chosen(project)
+        wanted = [node for node in everything if node.kind == "model"]
         nodes = runnable(wanted, fresh=fresh, older=Older(project, lambda node: _stands(session, node)))
         if not fresh:
             told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
@@ -211,7 +225,7 @@ class Request:
                 changed = files.changed(node)
                 if changed:
                     told.noted(f"{node.name} is run as it was compiled: since then {changed}")
-        for remark in remarks(project, wanted, nodes):
+        for remark in (*self._by_default(project), *remarks(project, everything, nodes)):
             told.noted(remark)
         told.chose(nodes)
         guard = known.guard(session)

@@ -22,6 +22,7 @@ from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 
 NEW = Branch.NEW_ROWS
+LOADED_BY_DBT = ("seed", "snapshot")
 FRESH_ONLY = ("incremental",)
 """Their compiled SQL depends on whether the table existed when dbt compiled it."""
 
@@ -213,7 +214,13 @@ def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[Pro
     found = [
         f"{hook.shown} has Jinja, which only dbt renders; it is not run" for hook in project.on_run if not hook.is_plain
     ]
+    loaded = [node for node in nodes if node.kind in LOADED_BY_DBT]
+    if loaded:
+        listed = ", ".join(f"{node.kind} {node.name}" for node in loaded)
+        found.append(f"left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand: {listed}")
     for node in nodes:
+        if node.kind != "model":
+            continue
         found += [f"{node.name}: {said}" for said in never_run(node.raw.get("config") or {})]
         if node.unique_id not in run:
             found.append(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 
@@ -29,23 +30,55 @@ def selected(
 ) -> tuple[ProjectNode, ...]:
     """The models that `select` names (all, where it is empty) and `exclude` does not, in DAG order.
 
-    `selector` is a name of selectors.yml, `state` the folder of an older manifest.json. Raises `ProjectError` for a
-    selector that cannot be read or that names nothing, and where no model is left; `state:`, `result:` and
-    `source_status:` may find none.
+    `selector` is a name of selectors.yml, `state` the folder of an older manifest.json. Where nothing is named, the
+    default selector of selectors.yml counts, as in dbt. Raises `ProjectError` for a selector that cannot be read or
+    that names nothing, and where no model is left; `state:`, `result:` and `source_status:` may find none.
     """
+    return tuple(node for node in chosen(project, select, exclude, selector, state) if node.kind == "model")
+
+
+def chosen(
+    project: Project,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    selector: str | None = None,
+    state: str | Path | None = None,
+) -> tuple[ProjectNode, ...]:
+    """As `selected`, with the seeds, snapshots and sources that are selected too; one model at least is among them."""
     wanted, unwanted = _split(select), _split(exclude)
     if selector is not None and wanted:
         raise ProjectError(f"--selector {selector} stands for --select; give one of them")
+    if selector is None and not wanted and not unwanted:
+        selector = default_selector(project.directory)
     asked = False
     if selector is not None or not all(map(_is_own, [*wanted, *unwanted])):
-        chosen, asked = _by_dbt(project, wanted, unwanted, selector, state)
+        ids, asked = _by_dbt(project, wanted, unwanted, selector, state)
     else:
-        chosen = set(project.nodes) if not wanted else _union(project, wanted)
-        chosen -= _union(project, unwanted) if unwanted else set()
-    found = tuple(node for node in project.models if node.unique_id in chosen)
-    if not found and not asked and (wanted or project.models):
-        raise ProjectError(_nothing(project, wanted, unwanted))
+        ids = set(project.nodes) if not wanted else _union(project, wanted)
+        ids -= _union(project, unwanted) if unwanted else set()
+    found = tuple(node for node in project.nodes.values() if node.unique_id in ids)
+    if not any(node.kind == "model" for node in found) and not asked and (wanted or project.models):
+        raise ProjectError(_nothing(project, wanted, unwanted, found))
     return found
+
+
+def default_selector(directory: Path | None) -> str | None:
+    """The selector of a project's selectors.yml with `default: true`, which dbt takes where nothing is selected.
+
+    None without one. A file that cannot be read has none: only dbt says what is wrong with it.
+    """
+    file = directory / "selectors.yml" if directory is not None else None
+    if file is None or not file.is_file():
+        return None
+    try:
+        form = decoded(file)
+    except ProjectError:
+        return None
+    listed = form.get("selectors") if isinstance(form, Mapping) else None
+    for given in listed if isinstance(listed, list) else ():
+        if isinstance(given, Mapping) and given.get("default") is True:
+            return str(given.get("name"))
+    return None
 
 
 def _is_own(selector: str) -> bool:
@@ -71,7 +104,7 @@ def _by_dbt(
         raise ProjectError(
             f"{', '.join(said)}: only dbt selects so, and it is not installed ({error}): planproof[dbt]. Without it: a "
             f"name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before and "
-            "after, or the names that `dbt ls --output name` prints"
+            "after, or the names that `dbt ls --output name` prints; --select '*' names all"
         ) from error
     folder = Path(state) if state is not None else None
     choice = own.choose(project.manifest, project.directory, select, exclude, selector, folder)
@@ -166,7 +199,11 @@ def _unmatched(project: Project, selector: str, what: str) -> str:
     return f"selector {selector!r}: {what!r} names nothing in the project{meant}"
 
 
-def _nothing(project: Project, wanted: Sequence[str], unwanted: Sequence[str]) -> str:
+def _nothing(
+    project: Project, wanted: Sequence[str], unwanted: Sequence[str], others: Sequence[ProjectNode] = ()
+) -> str:
     said = f"--select {' '.join(wanted)}" if wanted else "no --select"
     said += f" --exclude {' '.join(unwanted)}" if unwanted else ""
-    return f"{said} selects no model; the project has {len(project.models)} models"
+    listed = ", ".join(f"the {node.kind} {node.name}" for node in others[:3])
+    besides = f", but {listed}{' and others' if len(others) > 3 else ''}" if others else ""
+    return f"{said} selects no model{besides}; the project has {len(project.models)} models"
