@@ -29,6 +29,7 @@ _SINCE = {
     "table functions called as what they are": "4.2",
     "FILTER of windows": "4.2",
     "aggregates in pipe SELECT": "4.2",
+    "collations as metadata": "4.3",  # of a type as JSON, which says plain `string`
 }
 """Each thing that a version brought, to that version."""
 

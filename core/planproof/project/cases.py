@@ -8,6 +8,7 @@ from typing import Any
 
 from planproof.conf import SPARKS, Conf, UnknownSpark
 from planproof.origin import AnalysisError, Unknown
+from planproof.types import Array, DataType, Map, String, Struct
 
 
 def derived(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,7 +25,8 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
         )
         query = str(case["query"])
         plan = planned(query, environment=replace(env, text=query))
-        return {**answer, "schema": [_field(field) for field in plan.schema]}
+        collated = env.lacks("collations as metadata")
+        return {**answer, "schema": [_field(field, collated) for field in plan.schema]}
     except Unknown as unknown:
         return {**answer, "unknown": unknown.construct}
     except AnalysisError as error:
@@ -45,11 +47,24 @@ def _conf(case: Mapping[str, Any]) -> Conf:
     return conf if case.get("ansi") is None else replace(conf, ansi=bool(case["ansi"]))
 
 
-def _field(field: Any) -> dict[str, Any]:
+def _field(field: Any, collated: bool) -> dict[str, Any]:
     return {
         "name": field.name,
         "type": field.type.simple,
-        "type_json": field.type.json,
+        "type_json": _with_collations(field.type) if collated else field.type.json,
         "nullable": field.nullable,
         "relation": field.relation,
     }
+
+
+def _with_collations(t: DataType) -> Any:
+    """The type as JSON, with the collations of its strings in it."""
+    if isinstance(t, String):
+        return t.simple
+    if isinstance(t, Array):
+        return {**t.json, "elementType": _with_collations(t.element)}
+    if isinstance(t, Map):
+        return {**t.json, "keyType": _with_collations(t.key), "valueType": _with_collations(t.value)}
+    if isinstance(t, Struct):
+        return {**t.json, "fields": [{**f.json, "type": _with_collations(f.type)} for f in t.fields]}
+    return t.json

@@ -109,8 +109,13 @@ class Request:
 
     @property
     def place(self) -> Place:
-        paths = map(_path, (self.project_dir, self.manifest, self.profiles_dir))
-        return Place(*paths, self.target, _path(self.target_path))
+        return Place(
+            _path(self.project_dir),
+            _path(self.manifest),
+            _path(self.profiles_dir),
+            self.target,
+            _path(self.target_path),
+        )
 
     def open_session(self, progress: Progress | None = None) -> Session:
         """The session that a run or an audit works on; `spark.remote` among the Spark settings, the request's or the
