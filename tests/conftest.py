@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -42,6 +43,11 @@ SPARK_CONF = {
     "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
     "spark.hadoop.hive.metastore.schema.verification": "false",
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Checks of tests leave the cache of whoever runs them alone."""
+    os.environ.setdefault("PLANPROOF_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"planproof-tests-{os.getpid()}"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

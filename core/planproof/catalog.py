@@ -57,6 +57,24 @@ def joined(parts: Iterable[str]) -> str:
     return ".".join(backticked(p) if "." in p or "`" in p else p for p in parts)
 
 
+def relation(
+    name: str, columns: Columns, *, kind: str = "table", evidence: Mapping[str, str] | None = None
+) -> Relation:
+    """A relation of these columns; `evidence` says of some why they hold no null. Raises `TypeSyntaxError`."""
+    known = evidence or {}
+    fields = tuple(
+        LogicalField(
+            name,
+            column,
+            parse_type(data_type) if isinstance(data_type, str) else data_type,
+            nullable,
+            known.get(column) or (None if nullable else "the source's flag"),
+        )
+        for column, data_type, nullable in columns
+    )
+    return Relation(name, LogicalSchema(fields), kind)
+
+
 @dataclass(slots=True)
 class Catalog:
     """Relations by name, looked up without case.
@@ -82,20 +100,9 @@ class Catalog:
         self, name: str, columns: Columns, *, kind: str = "table", evidence: Mapping[str, str] | None = None
     ) -> Relation:
         """Registers a relation and returns it; an existing one of that name is replaced."""
-        known = evidence or {}
-        fields = tuple(
-            LogicalField(
-                name,
-                column,
-                parse_type(data_type) if isinstance(data_type, str) else data_type,
-                nullable,
-                known.get(column) or (None if nullable else "the source's flag"),
-            )
-            for column, data_type, nullable in columns
-        )
-        relation = Relation(name, LogicalSchema(fields), kind)
-        self.put(relation)
-        return relation
+        found = relation(name, columns, kind=kind, evidence=evidence)
+        self.put(found)
+        return found
 
     def put(self, relation: Relation) -> None:
         self._found[tuple(p.lower() for p in relation.parts)] = relation

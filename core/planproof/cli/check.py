@@ -34,6 +34,8 @@ class _Told(output.Named):
 @click.option("--compile", "compiles", is_flag=True, help="Runs `dbt compile` first, in a target folder of its own.")
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, with --compile.")
 @options.spark
+@click.option("--jobs", type=click.IntRange(min=1), help="How many processes judge models. Default: one per core.")
+@click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")
 def check(
     settings: dict[str, Any],

@@ -160,6 +160,14 @@ def _offset(text: str, origin: Origin) -> int:
     return sum(len(line) + 1 for line in lines[: origin.line - 1]) + origin.column - 1
 
 
+def template_of(node: Mapping[str, Any], directory: str | Path | None) -> tuple[str, str, int]:
+    """All that places in a node's template depend on besides the node: the file's path, the blanks at its top, and how
+    long it is."""
+    file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
+    text, shown = _template(node, file, directory)
+    return shown, text[: len(text) - len(text.lstrip())], len(text)
+
+
 def _template(node: Mapping[str, Any], file: str, directory: str | Path | None) -> tuple[str, str]:
     """The template's text, and its path from the project's directory: a package's models lie where dbt installs it."""
     raw = _NEWLINE.sub("\n", str(node.get("raw_code") or "")).strip()

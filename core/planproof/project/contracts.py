@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -76,13 +77,22 @@ def column_of(form: Any, where: str) -> tuple[str, Any, bool]:
 def decoded(file: Path) -> Any:
     """What a YAML or JSON file holds. Raises `ProjectError`."""
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        return _json(text) if file.suffix == ".json" else yaml.safe_load(text)
     except FileNotFoundError:
         raise ProjectError(f"{file}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ProjectError(f"{file}: is neither YAML nor JSON: {error}") from error
+
+
+def _json(text: str) -> Any:
+    """Read a hundred times faster than as YAML, which a file of this name may be nevertheless."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return yaml.safe_load(text)
 
 
 def _constraints(given: Any, where: str) -> list[Mapping[str, Any]]:

@@ -18,13 +18,38 @@ Parts = tuple[str, ...]
 
 
 class NotedCatalog(Catalog):
-    """A catalog that notes which names are looked up in it, found or not; `source` is asked for those it lacks."""
+    """A catalog that notes which names are looked up in it, found or not; `source` is asked for those it lacks, and
+    `listed` for the names that stand near a wrong one.
 
-    __slots__ = ("_noted",)
+    What `source` answers is not kept: its name is spelled as the one who asked spells it. `asked` are all names that
+    were looked up since `forget`, `was_listed` says whether the list was read.
+    """
 
-    def __init__(self, source: Callable[[Parts], Relation | None]) -> None:
+    __slots__ = ("_listed", "_noted", "asked", "was_listed")
+
+    def __init__(self, source: Callable[[Parts], Relation | None], listed: Callable[[], tuple[str, ...]]) -> None:
         super().__init__(source=source)
         self._noted: list[dict[Parts, Relation | None]] = []
+        self._listed = listed
+        self.asked: dict[Parts, None] = {}
+        self.was_listed = False
+
+    def forget(self) -> None:
+        """Drops all relations, and what was noted."""
+        self._found.clear()
+        self.asked, self.was_listed = {}, False
+
+    def registered(self, name: str) -> Relation | None:
+        """The relation of exactly this name; nobody is asked for it."""
+        return self._found.get(tuple(part.lower() for part in split_name(name)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        self.was_listed = True
+        return self._listed()
+
+    def _ask(self, parts: Parts) -> Relation | None:
+        return self.source(parts) if self.source else None
 
     @contextmanager
     def noting(self) -> Iterator[Mapping[Parts, Relation | None]]:
@@ -36,6 +61,7 @@ class NotedCatalog(Catalog):
             self._noted.pop()
 
     def find(self, parts: Parts) -> Relation | None:
+        self.asked[parts_of(parts)] = None
         found = Catalog.find(self, parts)
         if self._noted:
             self._noted[-1][parts_of(parts)] = found

@@ -12,20 +12,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.catalog import Relation, joined, split_name
+from planproof.catalog import Relation, joined, relation, split_name
 from planproof.conf import SPARKS, Conf, holds
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Doubts, examine
 from planproof.origin import AnalysisError, Unknown
+from planproof.project.cache import Cache
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes, with_state
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
+from planproof.project.schedule import Schedule
 from planproof.project.selection import selected
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
+from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.stored import stored_contract, stored_output
 from planproof.report.model import Finding, Report, Verdict
 from planproof.types import without_lengths
@@ -58,12 +61,16 @@ def check_project(
     state: str | Path | None = None,
     progress: Callable[[Report], None] | None = None,
     noted: Callable[[str], None] | None = None,
+    cache: Cache | None = None,
+    jobs: int = 1,
 ) -> list[Report]:
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
     `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
-    on them all. Raises `ProjectError` where the project cannot be read, or a selected model is not compiled.
+    on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
+    neither changes a report. Raises `ProjectError` where the project cannot be read, or a selected model is not
+    compiled.
     """
     project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
@@ -78,22 +85,12 @@ def check_project(
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
-    reports = []
-
-    def finished(key: str, report: Report) -> None:
-        if key in wanted:
-            reports.append(report)
-            if progress is not None:
-                progress(report)
-
-    check.finished = finished
-    for key, node in project.nodes.items():
-        if key in needed:
-            check.visit(node)
+    told = progress if progress is not None else lambda report: None
+    found = Schedule(check, needed, cache, jobs).reports(lambda key, report: told(report) if key in wanted else None)
     for remark in (check.judged_for(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)
-    return reports
+    return [report for key, report in found.items() if key in wanted]
 
 
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:
@@ -181,15 +178,20 @@ class OfflineCheck:
     reports: dict[str, Report | None] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)
     files: Files = field(init=False)
-    _stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
+    stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
+    names: tuple[str, ...] = field(init=False)
+    _is_alone: bool = field(init=False, default=False)
+    _judging: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         # The one who froze the sources asked the Spark that is to run the models.
         spark = self.overrides.get("spark") or (self.frozen.spark if self.conf.spark == SPARKS[-1] else None)
         self.conf = self.conf.on(str(spark)) if spark else self.conf
-        self.catalog = NotedCatalog(self._asked)
         self.files = Files(self.project)
-        self._stored = stored_nodes(self.project)
+        self.stored = stored_nodes(self.project)
+        frozen = (joined(parts) for parts in self.frozen.relations if parts not in self.stored)
+        self.names = (*dict.fromkeys(node.relation for node in self.stored.values()), *frozen)
+        self.catalog = NotedCatalog(self._asked, self._others)
 
     def visit(self, node: ProjectNode) -> Report | None:
         """Registers the node's stored schema for those that read it; for a model, its report. A node is visited once:
@@ -202,19 +204,69 @@ class OfflineCheck:
                 self.finished(key, report)
         return self.reports[key]
 
+    def alone(self, node: ProjectNode, left: Mapping[str, State]) -> Visit:
+        """Judges one node by what others `left`, by unique id, and forgets what it saw before.
+
+        `left` holds at least `project.stored_parents`. Raises `Wanted` for a node that the text reads besides, and
+        `Unportable`.
+        """
+        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
+            noted.clear()
+        self.catalog.forget()
+        self.take(left)
+        key = node.unique_id
+        self._is_alone, self.reports[key] = True, None
+        try:
+            report = self._visited(node)
+        finally:
+            self._is_alone = False
+        asked = tuple(self.catalog.asked)
+        return Visit(report, self.left(node), asked, self.names if self.catalog.was_listed else ())
+
+    def take(self, left: Mapping[str, State]) -> None:
+        """Has what other nodes left as if they had been visited here."""
+        for key, state in left.items():
+            self.reports[key] = None
+            for said, noted in ((state.unread, self.unread), (state.origin, self.origins)):
+                if said is not None:
+                    noted[key] = said
+            for said, noted in ((state.incomplete, self.incomplete), (state.stale, self.stale)):
+                if said is not None:
+                    noted[key] = said
+            known = state.known
+            if known is not None:
+                self._add(*known)
+
+    def left(self, node: ProjectNode) -> State:
+        """What a node that was visited leaves for those that read it. Raises `Unportable`."""
+        key = node.unique_id
+        found = portable(self.catalog.registered(node.relation)) if node.materialized != "ephemeral" else None
+        notes = (self.unread, self.origins, self.incomplete, self.stale)
+        return State(found, *(noted.get(key) for noted in notes))
+
+    def resolved(self, parts: tuple[str, ...]) -> ProjectNode | Known | None:
+        """The node or the frozen relation that a text means which names `parts`."""
+        wanted = parts_of(parts)
+        # A name alone is one of the database in which dbt's session begins.
+        node = self.stored.get(wanted) or (self.stored.get(("default", *wanted)) if len(wanted) == 1 else None)
+        return node or (self.frozen.relations.get(wanted) if len(wanted) > 1 else None)
+
+    def _others(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name != self._judging)
+
     def _asked(self, parts: tuple[str, ...]) -> Relation | None:
         """A relation that a text names and no visited node made: another node's, or one of the freeze file."""
-        wanted = parts_of(parts)
-        node = self._stored.get(wanted)
-        if node is not None:
-            own = split_name(node.relation)
-            if node.unique_id in self.reports and parts_of(own) == wanted:
+        found = self.resolved(parts)
+        if isinstance(found, ProjectNode):
+            own = split_name(found.relation)
+            if found.unique_id in self.reports and parts_of(own) == parts_of(parts):
                 return None
-            self.visit(node)
-            found = self.catalog.find(own)
-            return None if found is None else replace(found, name=joined(parts))
-        known = self.frozen.relations.get(wanted) if len(wanted) > 1 else None
-        return None if known is None else self._add(joined(parts), known)
+            if self._is_alone and found.unique_id not in self.reports:
+                raise Wanted(found.unique_id)
+            self.visit(found)
+            relation = self.catalog.find(own)
+            return None if relation is None else replace(relation, name=joined(parts))
+        return None if found is None else self._relation(joined(parts), found)
 
     def _visited(self, node: ProjectNode) -> Report | None:
         if node.kind == "model":
@@ -238,7 +290,8 @@ class OfflineCheck:
 
     def remark(self) -> str | None:
         """The one step that would make known what no model makes and nothing here describes, None where all is."""
-        missing = [n.relation for n in map(self.project.nodes.get, self.unread) if n and n.kind in ("source", "seed")]
+        of_no_model = (n for n in self.project.nodes.values() if n.kind in ("source", "seed"))
+        missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
         if not missing:
             return None
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
@@ -273,7 +326,7 @@ class OfflineCheck:
 
     def _read_by(self, node: ProjectNode, read: Iterable[tuple[str, ...]]) -> list[ProjectNode]:
         """The parents that the manifest lists, and the nodes whose names were looked up."""
-        named = [self._stored[parts] for parts in read if parts in self._stored]
+        named = [self.stored[parts] for parts in read if parts in self.stored]
         parents = {parent.unique_id: parent for parent in (*self.project.stored_parents(node), *named)}
         return [parent for key, parent in parents.items() if key != node.unique_id]
 
@@ -292,7 +345,7 @@ class OfflineCheck:
         frozen = {
             relation.name: self.frozen.file or ""
             for parts, relation in read.items()
-            if relation is not None and parts not in self._stored
+            if relation is not None and parts not in self.stored
         }
         self.inputs[node.unique_id] = {**known, **frozen}
 
@@ -305,7 +358,7 @@ class OfflineCheck:
         changed = self.files.changed(node)
         if changed is not None:
             self.stale[node.unique_id] = changed
-        subject = Subject.of(node, self.conf)
+        subject, self._judging = Subject.of(node, self.conf), node.relation
         draft = Draft(subject, settings_of(node.raw, overrides=self.overrides), beyond=OFFLINE)
         self._inherit(node, {})
         draft.tell(
@@ -379,11 +432,14 @@ class OfflineCheck:
         self.origins[node.unique_id] = known.origin
         self._add(node.relation, known)
 
-    def _add(self, name: str, known: Known) -> Relation:
+    def _add(self, name: str, known: Known) -> None:
+        self.catalog.put(self._relation(name, known))
+
+    def _relation(self, name: str, known: Known) -> Relation:
         # A query sees char and varchar as strings, unless the session keeps them.
         kept = self.conf.preserve_char_varchar
         columns = [(name, t if kept else without_lengths(t), nullable) for name, t, nullable in known.columns]
-        return self.catalog.add(name, columns, kind=known.kind, evidence=known.evidence)
+        return relation(name, columns, kind=known.kind, evidence=known.evidence)
 
     def _stand_in(self, node: ProjectNode, contract: Contract | None) -> None:
         """The contract's schema in place of one that could not be read; the children's reports name it."""

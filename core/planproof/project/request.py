@@ -16,6 +16,7 @@ from planproof.contract import ContractError, Model
 from planproof.functions.declared import DeclarationError
 from planproof.origin import AnalysisError
 from planproof.project.audit import Promise, audit_all, promises
+from planproof.project.cache import Cache
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.functions import Loaded
@@ -26,6 +27,7 @@ from planproof.project.run import Older, remarks, run_project, runnable
 from planproof.project.selection import chosen, default_selector
 from planproof.project.stale import Files
 from planproof.project.statements import Around
+from planproof.project.workers import cores
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
 from planproof.settings import Settings, SettingsError
@@ -66,10 +68,11 @@ class Request:
 
     `purpose` is `check` (offline), `run`, `audit`, or `publish` (a table of the caller's own). `spark` are Spark
     settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
-    file, and `compiles`, whether dbt compiles the project first. For a run: `full_refresh`, `threads` (None: as the
-    profile says), `functions` (`module:name`). For both, where dbt compiles: `vars`. For an audit: `names` (tables,
-    paths, or models of the project) and `contract`, as in a contract file, or `contract_file`; without either the
-    project's contracts count. Raises ValueError and `SettingsError`.
+    file, `compiles`, whether dbt compiles the project first, `cache`, whether what earlier checks found out is used,
+    and `jobs`, how many processes judge beside each other (None: one per core). For a run: `full_refresh`, `threads`
+    (None: as the profile says), `functions` (`module:name`). For both, where dbt compiles: `vars`. For an audit:
+    `names` (tables, paths, or models of the project) and `contract`, as in a contract file, or `contract_file`; without
+    either the project's contracts count. Raises ValueError and `SettingsError`.
     """
 
     purpose: str
@@ -94,12 +97,16 @@ class Request:
     contract_file: str | None = None
     sources: str | None = None
     compiles: bool = False
+    cache: bool = True
+    jobs: int | None = None
 
     def __post_init__(self) -> None:
         if self.purpose not in PURPOSES:
             raise ValueError(f"unknown purpose {self.purpose!r}; known: {', '.join(PURPOSES)}")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it takes at least one")
+        if self.jobs is not None and self.jobs < 1:
+            raise ValueError(f"jobs is {self.jobs}; it takes at least one")
         checked_settings(self.settings)
         for name in _LISTS:
             object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -200,6 +207,8 @@ class Request:
             selector=self.selector,
             state=self.state,
             noted=told.noted,
+            cache=Cache.of_user() if self.cache else None,
+            jobs=self.jobs or cores(),
         )
         return list(found)
 

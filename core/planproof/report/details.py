@@ -63,6 +63,7 @@ class Details:
     def to_dict(self) -> dict[str, Any]:
         """The known fields, in JSON's types."""
         known = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        known |= {name: dict(value) for name, value in known.items() if isinstance(value, Mapping)}
         if self.files is not None:
             known["files"] = {f.name: _plain(getattr(self.files, f.name)) for f in fields(self.files)}
         return known

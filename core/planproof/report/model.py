@@ -80,6 +80,18 @@ class PlaneReading:
     looked_at: str = "none"
     what: str | None = None
 
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> PlaneReading:
+        schema = form.get("schema")
+        return cls(
+            form["plane"],
+            form["status"],
+            form.get("reason"),
+            tuple((n, t, b) for n, t, b in schema) if schema is not None else None,
+            form.get("looked_at", "none"),
+            form.get("what"),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
@@ -189,7 +201,7 @@ class Report:
     def from_dict(cls, form: Mapping[str, Any]) -> Report:
         known = {k: v for k, v in form.items() if k != "verdict"}
         known["findings"] = tuple(_finding(f) for f in form.get("findings", ()))
-        known["planes"] = tuple(_reading(p) for p in form.get("planes", ()))
+        known["planes"] = tuple(PlaneReading.from_dict(p) for p in form.get("planes", ()))
         known["invariants"] = tuple(Enforcement(**e) for e in form.get("invariants", ()))
         known["rewrites"] = tuple(
             Rewrite(**{**r, "origin": _origin(r.get("origin"))}) for r in form.get("rewrites", ())
@@ -228,18 +240,6 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
 def _finding(form: Mapping[str, Any]) -> Finding:
     known = {k: v for k, v in form.items() if k != "next_step"}
     return Finding(**{**known, "verdict": Verdict(form["verdict"]), "origin": _origin(form.get("origin"))})
-
-
-def _reading(form: Mapping[str, Any]) -> PlaneReading:
-    schema = form.get("schema")
-    return PlaneReading(
-        form["plane"],
-        form["status"],
-        form.get("reason"),
-        tuple((n, t, b) for n, t, b in schema) if schema is not None else None,
-        form.get("looked_at", "none"),
-        form.get("what"),
-    )
 
 
 def _origin(form: Mapping[str, Any] | None) -> Origin | None:

@@ -1,0 +1,174 @@
+"""What earlier checks found out, by content: a file of the user's own, which several processes may use at once.
+
+An entry is found by a digest of all that a judgement depends on. One that is damaged, or was written by another version
+of planproof, is as good as none; whatever is wrong with the file, a check goes on without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache as remembered
+from importlib.metadata import version
+from pathlib import Path
+
+import planproof
+
+FOLDER = "PLANPROOF_CACHE_DIR"
+MOST_BYTES = 400 * 2**20
+"""How large the file may become: the entries that were used least recently make room."""
+
+_TABLE = "create table if not exists entries (key blob primary key, day integer, small blob, large blob, sum blob)"
+_WRITE = "insert or replace into entries values (?, ?, ?, ?, ?)"
+_OLDER_HALF = "select rowid from entries order by day, rowid limit (select count(*) from entries) / 2"
+_OLDEST = f"delete from entries where rowid in ({_OLDER_HALF})"
+_LOTS = 500
+
+Entry = tuple[bytes, bytes]
+
+
+def folder() -> Path | None:
+    """Where the file lies: `PLANPROOF_CACHE_DIR`, else the user's cache folder (XDG); None where there is no home.
+
+    Not below the project: what a repository brings along must not say what is proved.
+    """
+    given = os.environ.get(FOLDER)
+    if given:
+        return Path(given).expanduser()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    try:
+        home = Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return home / "planproof"
+
+
+@remembered
+def maker() -> bytes:
+    """A digest of the code that makes reports: planproof's own files, Python's and Jinja's versions."""
+    own = Path(planproof.__file__).parent
+    said = [version("planproof"), version("jinja2"), sys.version]
+    for path in sorted(own.rglob("*.py")):
+        stat = path.stat()
+        said.append(f"{path.relative_to(own)} {stat.st_size} {stat.st_mtime_ns}")
+    return hashlib.blake2b("\n".join(said).encode(), digest_size=16).digest()
+
+
+@dataclass(slots=True)
+class Cache:
+    """The entries of one file; None where nothing can be kept. Used by one thread of one process."""
+
+    path: Path | None
+    most_bytes: int = MOST_BYTES
+    hits: int = 0
+    _open: sqlite3.Connection | None = None
+    _new: dict[bytes, Entry] = field(default_factory=dict)
+    _used: list[bytes] = field(default_factory=list)
+
+    @classmethod
+    def of_user(cls) -> Cache:
+        """The user's own."""
+        found = folder()
+        return cls(found / "check.sqlite" if found is not None else None)
+
+    def get(self, key: bytes) -> Entry | None:
+        """What was put under the key, if it is whole."""
+        if key in self._new:
+            return self._new[key]
+        row = None
+        try:
+            opened = self._connection()
+            if opened is not None:
+                row = opened.execute("select small, large, sum, day from entries where key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            self._give_up(error)
+        if row is None or not all(isinstance(part, bytes) for part in row[:3]) or row[2] != _sum(key, row[0], row[1]):
+            return None
+        if row[3] != _today():
+            self._used.append(key)
+        return row[0], row[1]
+
+    def put(self, key: bytes, small: bytes, large: bytes) -> None:
+        if self.path is None:
+            return
+        self._new[key] = small, large
+        if len(self._new) >= _LOTS:
+            self._write()
+
+    def close(self) -> None:
+        """Writes what is new. The cache can be used again."""
+        self._write()
+        self.leave()
+
+    def leave(self) -> None:
+        """Closes the file: a forked process must not share it."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _connection(self) -> sqlite3.Connection | None:
+        if self._open is None and self.path is not None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError:
+                self.path = None
+                return None
+            self._open = sqlite3.connect(self.path, timeout=5, isolation_level=None)
+            self._open.execute("pragma synchronous = off")
+            self._open.execute(_TABLE)
+        return self._open
+
+    def _write(self) -> None:
+        rows = [(key, _today(), small, large, _sum(key, small, large)) for key, (small, large) in self._new.items()]
+        used, self._used = self._used, []
+        self._new = {}
+        if not rows and not used:
+            return
+        try:
+            opened = self._connection()
+            if opened is None:
+                return
+            opened.execute("begin immediate")
+            opened.executemany(_WRITE, rows)
+            opened.executemany("update entries set day = ? where key = ?", [(_today(), key) for key in used])
+            opened.execute("commit")
+            self._bound(opened)
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _bound(self, opened: sqlite3.Connection) -> None:
+        (pages,), (size,) = (opened.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
+        if pages * size > self.most_bytes:
+            opened.execute(_OLDEST)
+            opened.execute("vacuum")
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        """A file that is no database is removed; one that is locked or cannot be written is left."""
+        self.leave()
+        if not isinstance(error, sqlite3.OperationalError) and self.path is not None:
+            with suppress(OSError):
+                self.path.unlink()
+        self.path = None
+
+
+def digest_of(parts: Iterable[bytes]) -> bytes:
+    """One digest of several texts, each told from the next by its length."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big"))
+        found.update(part)
+    return found.digest()
+
+
+def _sum(key: bytes, small: bytes, large: bytes) -> bytes:
+    return digest_of((key, small, large))
+
+
+def _today() -> int:
+    return int(time.time() // 86_400)

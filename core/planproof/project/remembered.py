@@ -1,0 +1,130 @@
+"""A model's judgement as the cache keeps it: what it depends on, and whether that is as it was."""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from planproof.project.cache import Cache, digest_of, maker
+from planproof.project.compiled import template_of
+from planproof.project.manifest import ProjectNode
+from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
+from planproof.report.model import Report
+from planproof.report.packed import pack, unpack
+
+if TYPE_CHECKING:
+    from planproof.project.offline import OfflineCheck
+
+_UNREAD = ("created_at",)
+"""Keys of a manifest's node that nothing reads and dbt writes anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
+
+    `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
+    """
+
+    small: bytes
+    large: bytes
+    state: State
+    asked: tuple[tuple[str, ...], ...] = ()
+    listed: bool = False
+    besides: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, node: ProjectNode, visit: Visit) -> Judged:
+        if visit.report is None:
+            return cls(b"", b"", visit.state)
+        small, large = pack(visit.report, node.sql)
+        return cls(small, large, visit.state, visit.asked, bool(visit.listed))
+
+    def report(self, node: ProjectNode) -> Report | None:
+        return unpack(self.small, self.large, node.sql) if self.small else None
+
+
+@dataclass(slots=True)
+class Remembered:
+    """The cache as one check asks it. `states` are those of the nodes that were visited."""
+
+    check: OfflineCheck
+    cache: Cache
+    states: Mapping[str, State]
+    digests: dict[str, str] = field(default_factory=dict)
+    _project: bytes = b""
+    _names: str = ""
+    _frozen: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check = self.check
+        conf = {**dict(zip(check.conf.__dataclass_fields__, astuple(check.conf))), "stated": sorted(check.conf.stated)}
+        said = [conf, check.project.name, list(check.project.operations), check.frozen.file, dict(check.overrides)]
+        self._project = digest_of((maker(), json.dumps(said, sort_keys=True, default=str).encode()))
+        self._names = digest(json.dumps(check.names).encode())
+
+    def key(self, node: ProjectNode) -> bytes | None:
+        """The digest of what the model's judgement depends on, but for names that its text alone tells; None where its
+        description holds what no JSON does."""
+        check, raw = self.check, node.raw
+        parents = [(p.unique_id, p.relation, self.digest(p.unique_id)) for p in check.project.stored_parents(node)]
+        own = check.frozen.find(node.relation) if node.materialized == "incremental" else None
+        try:
+            text = marshal.dumps({key: value for key, value in raw.items() if key not in _UNREAD}, 2)
+            files = (check.files.changed(node), template_of(raw, check.project.directory))
+            beside = marshal.dumps((files, parents, self._of_known(own)), 2)
+        except ValueError:
+            return None
+        return digest_of((self._project, text, beside))
+
+    def find(self, node: ProjectNode, key: bytes) -> Judged | None:
+        """The judgement, where all that its text looked up is still what it was. Raises `Wanted`."""
+        found = self.cache.get(key)
+        if found is None:
+            return None
+        try:
+            head, _, small = found[0].partition(b"\n")
+            trace, state = json.loads(head)
+            if trace != self._trace([tuple(answer[0]) for answer in trace["asked"]], node, listed=trace["names"]):
+                return None
+            besides = tuple(answer[1] for answer in trace["asked"] if len(answer) == 3)
+            judged = Judged(small, found[1], State(*state), besides=besides)
+        except (ValueError, KeyError, TypeError):
+            return None
+        self.cache.hits += 1
+        return judged
+
+    def keep(self, node: ProjectNode, key: bytes, judged: Judged) -> None:
+        trace = self._trace(judged.asked, node, listed=judged.listed)
+        head = json.dumps([trace, judged.state.to_list()]).encode()
+        self.cache.put(key, head + b"\n" + judged.small, judged.large)
+
+    def digest(self, unique_id: str) -> str:
+        """The digest of what a node left. Raises `Wanted` where it was not visited."""
+        if unique_id not in self.digests:
+            if unique_id not in self.states:
+                raise Wanted(unique_id)
+            self.digests[unique_id] = self.states[unique_id].digest
+        return self.digests[unique_id]
+
+    def _trace(self, asked: Any, node: ProjectNode, *, listed: Any) -> dict[str, Any]:
+        """What stands behind the names that the text looked up, and whether all names were looked through."""
+        declared = {p.unique_id for p in self.check.project.stored_parents(node)} | {node.unique_id}
+        answers: list[list[Any]] = []
+        for parts in asked:
+            found = self.check.resolved(parts)
+            if isinstance(found, ProjectNode):
+                if found.unique_id not in declared:
+                    answers.append([list(parts), found.unique_id, self.digest(found.unique_id)])
+            else:
+                answers.append([list(parts), self._of_known(found)])
+        return {"asked": answers, "names": self._names if listed else ""}
+
+    def _of_known(self, known: Any) -> str:
+        # The freeze file's relations live as long as the check.
+        if id(known) not in self._frozen:
+            self._frozen[id(known)] = digest_of_known(known)
+        return self._frozen[id(known)]

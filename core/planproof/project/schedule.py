@@ -1,0 +1,239 @@
+"""In which order the nodes of a project are judged, and by whom: the cache, this process, or processes beside it.
+
+Each node is judged by what its parents left, and nothing else, so that its report is the same whoever makes it.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from planproof.project.cache import Cache
+from planproof.project.manifest import ProjectNode
+from planproof.project.remembered import Judged, Remembered
+from planproof.project.state import State, Unportable, Wanted
+from planproof.project.workers import Workers, can_fork
+from planproof.report.model import Report
+
+if TYPE_CHECKING:
+    from planproof.project.offline import OfflineCheck
+
+FEW = 24
+"""So many models are judged in this process before others are started: that takes as long as it saves."""
+
+
+class Schedule:
+    """The judgement of `needed` nodes of a project, and of what their texts read besides."""
+
+    def __init__(self, check: OfflineCheck, needed: Iterable[str], cache: Cache | None, jobs: int) -> None:
+        self.check, self.project = check, check.project
+        self.states: dict[str, State] = {}
+        self.remembered = Remembered(check, cache, self.states) if cache is not None else None
+        self.jobs, self.workers = jobs if can_fork() else 1, None
+        self._order = {key: i for i, key in enumerate(self.project.nodes)}
+        self._asked_for: dict[str, dict[str, None]] = {}
+        self._keys: dict[str, bytes | None] = {}
+        self._found: dict[str, Report | None] = {}
+        self._missing: dict[str, int] = {}
+        self._waiting: dict[str, list[str]] = {}
+        self._ready: list[int] = []
+        self._nodes = list(self.project.nodes.values())
+        self._to_judge: list[ProjectNode] = []
+        self._judged = 0
+        self._told: Callable[[str, Report], None] = lambda key, report: None
+        self._add(needed)
+
+    def reports(self, told: Callable[[str, Report], None]) -> dict[str, Report]:
+        """The models' reports, what a model reads before it; `told` gets each as it is made. Raises `ProjectError`."""
+        self._told = told
+        try:
+            with _rare_collections():
+                self._run()
+        except Unportable:
+            self._one_by_one()
+        finally:
+            self._end()
+        self.check.unread = {key: s.unread for key, s in self.states.items() if s.unread is not None}
+        return {key: report for key in self._in_order() if (report := self._found[key]) is not None}
+
+    workers: Workers | None
+
+    def _run(self) -> None:
+        while self._ready or self._to_judge or (self.workers is not None and self.workers.busy):
+            while self._ready:
+                self._begin(self._nodes[heapq.heappop(self._ready)])
+            self._judge()
+        if len(self._found) < len(self._missing):
+            self._one_by_one()
+
+    # --- what can be judged -----------------------------------------------------------------------------------------
+
+    def _add(self, keys: Iterable[str]) -> None:
+        """Nodes whose parents, as far as they are not known, are added too."""
+        new = sorted({k for k in keys if k not in self._missing}, key=self._order.__getitem__)
+        self._missing |= dict.fromkeys(new, 0)
+        for key in new:
+            self._wait(key, (p for p in self.project.nodes[key].parents if p in self._missing))
+        for key in new:
+            if not self._missing[key]:
+                heapq.heappush(self._ready, self._order[key])
+
+    def _wait(self, key: str, others: Iterable[str]) -> None:
+        for other in others:
+            if other not in self._found:
+                self._missing[key] += 1
+                self._waiting.setdefault(other, []).append(key)
+
+    def _wants(self, node: ProjectNode, unique_id: str) -> None:
+        """The node's text reads another one that has not been judged yet."""
+        key = node.unique_id
+        self._asked_for.setdefault(key, {})[unique_id] = None
+        if unique_id in self._found:
+            self._to_judge.append(node)
+            return
+        self._add([*self.project.ancestors([unique_id]), unique_id])
+        self._wait(key, [unique_id])
+
+    def _finished(self, node: ProjectNode, state: State, report: Report | None) -> None:
+        key = node.unique_id
+        self.states[key], self._found[key] = state, report
+        if report is not None:
+            self._told(key, report)
+        for other in self._waiting.pop(key, ()):
+            self._missing[other] -= 1
+            if not self._missing[other]:
+                heapq.heappush(self._ready, self._order[other])
+
+    # --- one node ---------------------------------------------------------------------------------------------------
+
+    def _begin(self, node: ProjectNode) -> None:
+        if node.kind != "model":
+            self._kept(node, self._judged_here(node))
+            return
+        try:
+            known = self._from_cache(node)
+        except Wanted as wanted:
+            return self._wants(node, wanted.unique_id)
+        if known is not None:
+            self._asked_for.setdefault(node.unique_id, {}).update(dict.fromkeys(known.besides))
+            return self._finished(node, known.state, known.report(node))
+        self._to_judge.append(node)
+
+    def _from_cache(self, node: ProjectNode) -> Judged | None:
+        if self.remembered is None:
+            return None
+        key = self._keys[node.unique_id] = self.remembered.key(node)
+        return self.remembered.find(node, key) if key is not None else None
+
+    def _left(self, node: ProjectNode) -> dict[str, State]:
+        """What is known of the nodes that a text reads."""
+        keys = [*(p.unique_id for p in self.project.stored_parents(node)), *self._asked_for.get(node.unique_id, ())]
+        return {key: self.states[key] for key in keys}
+
+    def _judged_here(self, node: ProjectNode) -> Judged:
+        return Judged.of(node, self.check.alone(node, self._left(node)))
+
+    def _kept(self, node: ProjectNode, judged: Judged) -> None:
+        key = self._keys.get(node.unique_id)
+        if self.remembered is not None and key is not None and judged.small:
+            self.remembered.keep(node, key, judged)
+        self._finished(node, judged.state, judged.report(node))
+
+    # --- by whom ----------------------------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """Judges some of what the cache does not know: in this process at first, then beside it."""
+        if self.jobs > 1 and self.workers is None and self._judged >= FEW and len(self._to_judge) > 1:
+            self._fork()
+        if self.workers is None or not self.workers.alive:
+            if self._to_judge:
+                self._judge_here(self._to_judge.pop(0))
+            return
+        while self._to_judge and self.workers.idle:
+            size = max(1, min(8, len(self._to_judge) // (2 * self.jobs)))
+            lot, self._to_judge = self._to_judge[:size], self._to_judge[size:]
+            self.workers.send([(node.unique_id, self._left(node)) for node in lot])
+        for key, answer in self.workers.answers():
+            node = self.project.nodes[key]
+            if isinstance(answer, Judged):
+                self._kept(node, answer)
+            elif isinstance(answer, Wanted):
+                self._wants(node, answer.unique_id)
+            elif answer is None:  # Whoever had it is gone.
+                self._to_judge.append(node)
+            else:
+                raise answer
+
+    def _judge_here(self, node: ProjectNode) -> None:
+        self._judged += 1
+        try:
+            judged = self._judged_here(node)
+        except Wanted as wanted:
+            return self._wants(node, wanted.unique_id)
+        self._kept(node, judged)
+
+    def _fork(self) -> None:
+        if not can_fork():
+            self.jobs = 1
+            return
+        if self.remembered is not None:
+            self.remembered.cache.leave()
+        self.workers = Workers(self.check, self.jobs)
+
+    def _end(self) -> None:
+        if self.workers is not None:
+            self.workers.stop()
+        if self.remembered is not None:
+            self.remembered.cache.close()
+
+    # --- what reads itself in a circle ------------------------------------------------------------------------------
+
+    def _one_by_one(self) -> None:
+        """What waits for each other, or cannot be told to another process, is judged in the manifest's order."""
+        check = self.check
+        for noted in (check.unread, check.origins, check.incomplete, check.stale, check.inputs, check.reports):
+            noted.clear()
+        check.catalog.forget()
+        check.take(self.states)
+        for key in sorted(self._missing.keys() - self._found.keys(), key=self._order.__getitem__):
+            report = check.visit(self.project.nodes[key])
+            self._found[key] = report
+            if report is not None:
+                self._told(key, report)
+        for key, said in check.unread.items():
+            self.states.setdefault(key, State(unread=said))
+
+    def _in_order(self) -> Iterator[str]:
+        """The nodes in the manifest's order, each after what it reads, listed among its parents or not."""
+        seen: set[str] = set()
+
+        def visited(key: str) -> Iterator[str]:
+            if key in seen or key not in self._found:
+                return
+            seen.add(key)
+            for other in self._asked_for.get(key, ()):
+                for parent in sorted(self.project.ancestors([other]), key=self._order.__getitem__):
+                    yield from visited(parent)
+                yield from visited(other)
+            yield key
+
+        for key in sorted(self._found, key=self._order.__getitem__):
+            yield from visited(key)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """The manifest's many objects are not looked through again and again for what could be freed."""
+    before, own = gc.get_threshold(), gc.get_freeze_count() == 0
+    if own:
+        gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        if own:
+            gc.unfreeze()

@@ -1,0 +1,106 @@
+"""What a judged node leaves for the nodes that read it, as plain data: it goes between processes and into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+from planproof.catalog import Relation
+from planproof.project.sources import Known
+from planproof.report.model import Report
+from planproof.types import DataType, from_json
+
+
+class Unportable(Exception):
+    """A relation whose types do not come back from their JSON form as they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The stored relation, as JSON, of a node that was visited (None: it is not known), and what is said of it.
+
+    `unread` says why the relation is not known, `origin` where it is from; `incomplete` names a source that may have
+    more columns than it declares, `stale` what changed since dbt compiled it.
+    """
+
+    relation: str | None = None
+    unread: str | None = None
+    origin: str | None = None
+    incomplete: str | None = None
+    stale: str | None = None
+
+    @property
+    def known(self) -> tuple[str, Known] | None:
+        """The relation's name and columns."""
+        if self.relation is None:
+            return None
+        form = json.loads(self.relation)
+        columns = tuple((name, _type(text), nullable) for name, text, nullable in form["columns"])
+        return form["name"], Known(columns, self.origin or "", form["evidence"], form["kind"])
+
+    @property
+    def digest(self) -> str:
+        return digest(json.dumps(self.to_list()).encode())
+
+    def to_list(self) -> list[str | None]:
+        return [getattr(self, f.name) for f in fields(self)]
+
+
+def digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def portable(relation: Relation | None) -> str | None:
+    """A relation as JSON, evidence included. Raises `Unportable`."""
+    if relation is None:
+        return None
+    columns = [(f.name, _text(f.type), f.nullable) for f in relation.schema]
+    evidence = {f.name: f.evidence for f in relation.schema if f.evidence}
+    return json.dumps({"name": relation.name, "kind": relation.kind, "columns": columns, "evidence": evidence})
+
+
+def digest_of_known(known: Known | None) -> str:
+    """Two frozen relations of one digest are the same to whoever reads them."""
+    if known is None:
+        return ""
+    columns = [(name, _text(data_type), nullable) for name, data_type, nullable in known.columns]
+    return digest(json.dumps([known.kind, columns, dict(known.evidence), known.origin, known.complete]).encode())
+
+
+@lru_cache(maxsize=20_000)
+def _text(data_type: DataType) -> str:
+    text = json.dumps(data_type.json)
+    if from_json(text) != data_type:
+        raise Unportable(data_type.simple)
+    return text
+
+
+@lru_cache(maxsize=20_000)
+def _type(text: str) -> DataType:
+    return from_json(text)
+
+
+class Wanted(BaseException):
+    """A text reads a node that the manifest does not list among its parents, and that was not visited yet.
+
+    No `Exception`: what catches planproof's own failures must not take it for one.
+    """
+
+    def __init__(self, unique_id: str) -> None:
+        super().__init__(unique_id)
+        self.unique_id = unique_id
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What one node's judgement came to: a model's report, what is left, and which names its text looked up.
+
+    `listed` are the names that a message was looked through for, none where it was not.
+    """
+
+    report: Report | None
+    state: State
+    asked: tuple[tuple[str, ...], ...] = ()
+    listed: tuple[str, ...] = ()

@@ -1,0 +1,78 @@
+"""A report as bytes: what lists and messages need, and beside it the plan, which is unpacked when it is asked for."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from planproof.report.details import Details
+from planproof.report.model import Enforcement, PlaneReading, Report
+
+_LARGE = ("plan", "lineage")
+
+
+class Packed(Mapping[str, Any]):
+    """A mapping of JSON's types that is held compressed, and read anew each time that it is asked."""
+
+    __slots__ = ("_content", "_name")
+
+    def __init__(self, content: bytes, name: str) -> None:
+        self._content, self._name = content, name
+
+    def _read(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(zlib.decompress(self._content))[self._name]
+        return found
+
+    def __getitem__(self, key: str) -> Any:
+        return self._read()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def items(self) -> Any:
+        return self._read().items()
+
+
+def pack(report: Report, sql: str | None) -> tuple[bytes, bytes]:
+    """The report without its plan, and the plan. `sql` is the text that whoever unpacks it knows already."""
+    form = report.to_dict()
+    details = {name: value for name, value in form["details"].items() if name not in _LARGE}
+    large = {name: form["details"][name] for name in _LARGE if name in form["details"]}
+    form["findings"] = [{k: v for k, v in f.items() if k != "next_step"} for f in form["findings"]]
+    # Most models' invariants and unread planes are told in the same words: kept as texts, they are read once.
+    form["invariants"] = json.dumps(form["invariants"])
+    form["planes"] = [json.dumps(plane) for plane in form["planes"]]
+    form |= {"details": details, "large": list(large), "sql": True if report.sql == sql else report.sql}
+    del form["verdict"]
+    return json.dumps(form).encode(), zlib.compress(json.dumps(large).encode(), 1)
+
+
+def unpack(small: bytes, large: bytes, sql: str | None) -> Report:
+    """What `pack` packed. Raises ValueError, KeyError and TypeError for what it did not."""
+    form = json.loads(small)
+    invariants, planes = form.pop("invariants"), form.pop("planes")
+    held = {name: Packed(large, name) for name in form.pop("large")}
+    details = Details.from_dict({**form.pop("details"), **held})
+    if form["sql"] is True:
+        form["sql"] = sql
+    found = Report.from_dict({**form, "details": None, "invariants": ()})
+    object.__setattr__(found, "details", details)
+    object.__setattr__(found, "invariants", _invariants(invariants))
+    object.__setattr__(found, "planes", tuple(map(_plane, planes)))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _plane(text: str) -> PlaneReading:
+    return PlaneReading.from_dict(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _invariants(text: str) -> tuple[Enforcement, ...]:
+    return tuple(Enforcement(**form) for form in json.loads(text))

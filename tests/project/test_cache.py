@@ -1,0 +1,264 @@
+"""The cache of `planproof check`, and its processes: a report is the same with and without them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planproof.conf import Conf
+from planproof.project import cache as caches
+from planproof.project import read_project, schedule
+from planproof.project.cache import Cache
+from planproof.project.offline import check_project
+from planproof.project.workers import can_fork
+
+ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}
+SOURCES = {"raw.orders": {"id": ID, "amount": "decimal(12,2)", "tags": "array<string>"}, "raw.open": {"id": "bigint"}}
+TEXTS = (
+    "select id, amount from {a}",
+    "select id, amount, {n} as n from {a} where id > {n}",
+    "select a.id, b.amount from {a} a left join {b} b on a.id = b.id",
+    "select id, sum(amount) as amount from {a} group by id",
+    "select id, amount, transform(array(id, {n}), x -> x + {n}) as xs from {a}",
+    "select id, missing from {a}",
+    "select id, amount from {a} union all select id, amount from {b}",
+    "select id, amount from shop.nowhere{n}",
+    "selec id from {a}",
+    "select id, id from {a}",
+)
+CONFIGS = (
+    {"materialized": "table"},
+    {"materialized": "view"},
+    {"materialized": "incremental"},
+    {"materialized": "ephemeral"},
+    {"materialized": "table", "meta": {"planproof": {"allow": ["PP101"]}}},
+    {"materialized": "table", "pre-hook": [{"sql": "set spark.sql.ansi.enabled = true"}]},
+)
+
+
+class Edited:
+    """A project of some models in a folder, which random edits change."""
+
+    def __init__(self, folder: Path, seed: int, dbt_manifest) -> None:
+        self.folder, self.random, self.make = folder, random.Random(seed), dbt_manifest
+        self.sources = copy.deepcopy(SOURCES)
+        self.models = {f"m{i}": self._model(i) for i in range(9)}
+        self.conf = Conf(ansi=False)
+        (folder / "models").mkdir()
+
+    def _model(self, number: int) -> dict:
+        pick = self.random
+        parents = [pick.choice([f"m{i}" for i in range(number)] or ["raw.orders"]) for _ in range(2)]
+        if pick.random() < 0.3:
+            parents[0] = pick.choice(["raw.orders", "raw.open"])
+        names = [p if "." in p else f"shop.{p}" for p in parents]
+        text = pick.choice(TEXTS[:5] if pick.random() < 0.7 else TEXTS).format(a=names[0], b=names[1], n=number)
+        found = {
+            "sql": text,
+            # Some of what a text reads is not listed among its parents.
+            "parents": [p for p in dict.fromkeys(parents) if pick.random() < 0.8],
+            "config": copy.deepcopy(pick.choice(CONFIGS[:2] if pick.random() < 0.6 else CONFIGS)),
+        }
+        if pick.random() < 0.4:
+            found |= {"contract": True, "columns": {"id": ID, "amount": pick.choice(["decimal(12,2)", "double"])}}
+        return found
+
+    def edit(self) -> None:
+        pick = self.random
+        what = pick.randrange(6)
+        number = pick.randrange(len(self.models))
+        if what <= 2:
+            self.models[f"m{number}"] = self._model(number)
+        elif what == 3:
+            self.sources["raw.open"] = pick.choice([{"id": "bigint"}, {"id": "string", "amount": "double"}])
+        elif what == 4:
+            self.conf = replace(self.conf, ansi=not self.conf.ansi)
+        else:
+            frozen = {"raw.open": {"columns": [{"name": "id", "type": pick.choice(["int", "bigint"])}]}}
+            (self.folder / "planproof_sources.json").write_text(json.dumps({"sources": frozen}))
+
+    def project(self):
+        """The project as it is compiled now; a file may say something else than what was compiled."""
+        manifest = self.make(self.models, self.sources)
+        for key, node in manifest["nodes"].items():
+            blank = "\n" * self.random.randrange(2)
+            stale = " -- changed" if key.endswith("4") and self.random.random() < 0.3 else ""
+            (self.folder / node["original_file_path"]).write_text(f"{blank}{node['raw_code']}{stale}")
+        return replace(read_project(manifest), directory=self.folder)
+
+
+def told(reports) -> list[str]:
+    return [replace(report, seconds=0.0).to_json() for report in reports]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_edits_give_the_same_report_with_and_without_the_cache(
+    tmp_path, dbt_manifest, seed, monkeypatch
+) -> None:
+    monkeypatch.setattr(schedule, "FEW", 2)
+    edited = Edited(tmp_path, seed, dbt_manifest)
+    hits = 0
+    for _ in range(8):
+        project, cache = edited.project(), Cache(tmp_path / "cache.sqlite")
+        plain = told(check_project(project, conf=edited.conf))
+        assert told(check_project(project, conf=edited.conf, cache=cache, jobs=2)) == plain
+        hits += cache.hits
+        edited.edit()
+    assert hits > 10
+
+
+def test_nothing_changed_is_all_known_and_a_leaf_is_all_that_is_judged_anew(tmp_path, dbt_manifest) -> None:
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"]},
+        "mid": {"sql": "select id, 1 as one from shop.stg", "parents": ["stg"]},
+        "leaf": {"sql": "select id from shop.mid", "parents": ["mid"]},
+    }
+
+    def hits() -> int:
+        cache = Cache(tmp_path / "cache.sqlite")
+        check_project(read_project(dbt_manifest(models, SOURCES)), cache=cache)
+        return cache.hits
+
+    assert [hits(), hits()] == [0, 3]
+    models["leaf"]["sql"] = "select id, one from shop.mid"
+    assert hits() == 2
+    models["stg"]["sql"] = "select id from raw.orders -- the same columns"
+    assert hits() == 2, "what leaves the same relation is not judged again downstream"
+    models["stg"]["sql"] = "select cast(id as int) as id from raw.orders"
+    assert hits() == 0
+
+
+def test_what_a_text_reads_besides_its_parents_counts(tmp_path, dbt_manifest) -> None:
+    models = {"a": {"sql": "select x.id from shop.z x"}, "z": {"sql": "select 1 as id"}}
+    path = tmp_path / "cache.sqlite"
+
+    def types() -> list[str]:
+        reports = check_project(read_project(dbt_manifest(models, {})), cache=Cache(path))
+        return [p.schema[0][1] for r in reports for p in r.planes if p.plane == "logical"]
+
+    assert [types(), types()] == [["int", "int"], ["int", "int"]]
+    models["z"]["sql"] = "select 'text' as id"
+    assert types() == ["string", "string"]
+
+
+def damaged_row(path: Path) -> None:
+    with sqlite3.connect(path) as opened:
+        opened.execute("update entries set small = replace(small, 'read', 'rest')")
+        opened.execute("update entries set large = x'00'")
+
+
+def other_shape(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as opened:
+        opened.execute("create table entries (other)")
+
+
+DAMAGE = {
+    "rows": damaged_row,
+    "no database": lambda path: path.write_bytes(b"nothing of the kind" * 1000),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "other table": other_shape,
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_cache_is_as_good_as_none(tmp_path, dbt_manifest, damage) -> None:
+    models = {"stg": {"sql": "select id, id from raw.orders", "parents": ["raw.orders"]}}
+    project, path = read_project(dbt_manifest(models, SOURCES)), tmp_path / "cache.sqlite"
+    plain = told(check_project(project))
+    check_project(project, cache=Cache(path))
+    DAMAGE[damage](path)
+    cache = Cache(path)
+    assert told(check_project(project, cache=cache)) == plain
+    assert cache.hits == 0
+    assert told(check_project(project, cache=Cache(path))) == plain
+
+
+def test_a_cache_is_bounded_and_keeps_what_was_used_last(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "cache.sqlite"
+    content, day = os.urandom(1000), 1
+    monkeypatch.setattr(caches, "_today", lambda: day)
+    cache = Cache(path, most_bytes=2**20)
+    for _ in range(8):
+        for number in range(200):
+            cache.put(f"{day} {number}".encode(), content, content)
+        cache.close()
+        day += 1
+    assert path.stat().st_size <= 2**20 + 500_000
+    assert cache.get(b"8 7") == (content, content)
+    assert cache.get(b"1 7") is None
+
+
+def test_the_users_folder(monkeypatch, tmp_path) -> None:
+    monkeypatch.delenv("PLANPROOF_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert caches.folder() == tmp_path / "planproof"
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "own"))
+    assert caches.folder() == tmp_path / "own"
+    cannot = tmp_path / "file"
+    cannot.write_text("")
+    cache = Cache(cannot / "below" / "check.sqlite")
+    cache.put(b"key", b"small", b"large")
+    cache.close()
+    assert Cache(cannot / "below" / "check.sqlite").get(b"key") is None
+
+
+@pytest.fixture
+def grown(tmp_path, monkeypatch):
+    """A generated project of 60 models."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import scale
+
+    return scale.Grown(tmp_path / "project", 60)
+
+
+def command(folder: Path, cache: Path, *options: str) -> subprocess.Popen:
+    words = [sys.executable, "-m", "planproof", "check", "--json", "--project-dir", str(folder), *options]
+    environment = {**os.environ, "PLANPROOF_CACHE_DIR": str(cache)}
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def reports_of(work: subprocess.Popen) -> str:
+    out, err = work.communicate(timeout=300)
+    assert work.returncode == 0, err
+    reports = json.loads(out)["reports"]
+    return json.dumps([{**report, "seconds": 0} for report in reports])
+
+
+def test_two_processes_at_once_and_several_jobs_say_the_same(grown, tmp_path) -> None:
+    cache = tmp_path / "cache"
+    plain = reports_of(command(grown.folder, cache, "--no-cache", "--jobs", "1"))
+    assert not cache.exists()
+    both = [command(grown.folder, cache, "--jobs", "2") for _ in range(2)]
+    assert [reports_of(work) for work in both] == [plain, plain]
+    assert reports_of(command(grown.folder, cache)) == plain
+    assert caches.Cache(cache / "check.sqlite").get(b"nothing") is None
+
+
+def test_a_process_that_dies_is_done_without(dbt_manifest, monkeypatch) -> None:
+    if not can_fork():
+        pytest.skip("another thread runs in this process: nothing is forked")
+    monkeypatch.setattr(schedule, "FEW", 1)
+    models = {f"m{i}": {"sql": f"select {i} as n"} for i in range(12)}
+    project = read_project(dbt_manifest(models, {}))
+    plain = told(check_project(project))
+    here, judged = os.getpid(), schedule.Judged.of.__func__
+
+    def dies(cls, node, visit):
+        if os.getpid() != here and node.name in ("m3", "m7"):
+            os._exit(9)
+        return judged(cls, node, visit)
+
+    monkeypatch.setattr(schedule.Judged, "of", classmethod(dies))
+    assert told(check_project(project, jobs=2)) == plain
