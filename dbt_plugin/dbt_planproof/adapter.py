@@ -8,6 +8,7 @@ from dbt.adapters.base.meta import available
 
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.gate import Gate
+from dbt_planproof.listed import relations
 
 
 class Gated:
@@ -38,6 +39,15 @@ class Gated:
         if answer is not None:
             return answer
         return super().execute(sql, *more, **named)  # type: ignore[misc]
+
+    def list_relations_without_caching(self, schema_relation: Any) -> Any:
+        def ask(sql: str) -> Any:
+            return super(Gated, self).execute(sql, fetch=True)[1]  # type: ignore[misc]
+
+        def listed() -> Any:
+            return super(Gated, self).list_relations_without_caching(schema_relation)  # type: ignore[misc]
+
+        return relations(str(schema_relation.schema), listed, ask)
 
     def get_column_schema_from_query(self, sql: str) -> Any:
         # What dbt compares next, before the statement that writes arrives; where it will not like it, we say more.

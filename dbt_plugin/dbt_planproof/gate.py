@@ -230,6 +230,12 @@ class Gate:
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+        if existing is not None and existing.information == "":
+            # dbt goes on with a table of unknown kind where it cannot be described.
+            raise Stopped(
+                f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
+                "nothing was written. Run the model again once the catalog answers"
+            )
         reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node)) or self.reach.other_catalog()
         distance = self.reach.distance(node, existing)
         reason = reason or distance

@@ -160,6 +160,7 @@ RELIANCES: tuple[Reliance, ...] = (
     Takes(_SPARK, _IMPL, "get_column_schema_from_query", ("sql",), "dbt compares a contract's columns by it"),
     Takes(_SPARK, _IMPL, "get_columns_in_relation", ("relation",), "dbt names an insert's columns by it"),
     Takes(_SPARK, _IMPL, "get_relation", ("database", "schema", "identifier"), "it says what a model replaces"),
+    Takes(_SPARK, _IMPL, "list_relations_without_caching", ("schema_relation",), "a schema is empty if two say so"),
     Takes(_SPARK, _IMPL, "cache_dropped", ("relation",), "dbt hears by it of a relation that was replaced"),
     Takes(_SPARK, _IMPL, "cleanup_connections", (), "the report is written when dbt is done"),
     Takes("dbt.adapters.spark.relation", "SparkRelation", "create_from", ("quoting", "relation_config"), "names"),

@@ -28,6 +28,7 @@ from planproof.publish.names import (
 from planproof.publish.owner import Owner
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
+from planproof.session.absence import believe_database
 from planproof.session.protocol import Session, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
@@ -253,6 +254,7 @@ def database_root(session: Session, database: tuple[str, ...]) -> str:
     try:
         found = session.database(quoted(database))
     except AnalysisError as error:
+        believe_database(error, quoted(database), session.rows)
         raise Refused(
             f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
         ) from error

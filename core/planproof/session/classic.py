@@ -21,6 +21,7 @@ from planproof.origin import AnalysisError
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session import versions
+from planproof.session.absence import believe
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
@@ -32,7 +33,6 @@ from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
 from planproof.session.written import FileWriter, written
 
-_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
 _REMEMBERED = 1000
@@ -244,9 +244,8 @@ class ClassicSession(FrameSession):
                 form = self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
                 return self.described(name, declared_schema(form))
         except AnalysisError as error:
-            if error.condition in _NOT_THERE:
-                return None
-            raise
+            believe(error, name, self.rows, lambda: self.conf.case_sensitive)
+            return None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         # The same as the frame's own way, in half of its calls; each is paid for with every statement.

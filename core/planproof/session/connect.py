@@ -16,6 +16,7 @@ from planproof.catalog import split_name
 from planproof.origin import AnalysisError, Origin, place
 from planproof.quoting import quoted
 from planproof.session import versions
+from planproof.session.absence import believe
 from planproof.session.failures import translated
 from planproof.session.frames import FrameSession
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -24,7 +25,6 @@ from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof.sql.ending import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
-_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
 _PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource|LocalRelation")
 """What Python may have fed. A client's own rows are a LocalRelation, and so are those of VALUES."""
@@ -82,9 +82,8 @@ class ConnectSession(FrameSession):
                 form = self.spark.table(quoted(split_name(name))).schema.json()
                 found = self.described(name, declared_schema(form))
         except AnalysisError as error:
-            if error.condition in _NOT_THERE:
-                return None
-            raise
+            believe(error, name, self.rows, lambda: self.conf.case_sensitive)
+            return None
         with translated():
             temporary = self.spark.catalog.getTable(quoted(split_name(name))).isTemporary
         return replace(found, kind="temporary view") if temporary else found

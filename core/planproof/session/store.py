@@ -145,7 +145,13 @@ class LocalStore:
         return temporary
 
     def exists(self, location: str) -> bool:
-        return os.path.lexists(_path(location))
+        try:
+            os.lstat(_path(location))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:  # A file system that does not answer has not said that nothing is there.
+            raise SparkFailure(f"cannot look at {location}: {error}") from error
+        return True
 
     def modified(self, location: str) -> float | None:
         try:

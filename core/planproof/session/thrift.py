@@ -21,6 +21,7 @@ from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
+from planproof.session.absence import believe
 from planproof.session.described import of_lines, relation, schema_of_tree
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -29,7 +30,6 @@ from planproof.sql.ending import unterminated
 from planproof.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
-_NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)
 _TAIL = re.compile(r"\s*(SQLSTATE: [0-9A-Z]{5}|\n\tat |== SQL).*", re.S)
 _RUNNING = re.compile(
@@ -230,9 +230,8 @@ class ThriftSession:
         try:
             found = self._described(name)
         except AnalysisError as error:
-            if error.condition in _NOT_THERE:
-                return None
-            raise
+            believe(error, name, self.rows, lambda: self.conf.case_sensitive)
+            return None
         if not found.partition_by:
             return found
         return replace(found, tracked=found.tracked and self._setting(MANAGED_PARTITIONS) in ("true", None))

@@ -1,0 +1,81 @@
+"""A relation is absent where two different questions say so: a catalog that does not answer can look empty.
+
+Hive's metastore answers a look-up with "no such object" when its own database fails (`ObjectStore.getDatabase` turns
+every MetaException into a NoSuchObjectException), and clients of other metastores map errors in that way, too. Listing
+goes another way, and fails where nothing answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.origin import AnalysisError
+from planproof.quoting import quoted
+from planproof.session.protocol import SparkFailure
+
+NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+"""Conditions in which Spark says that there is no such relation."""
+_LOOKED_UP = NOT_THERE[:2]
+_REFUSED = re.compile(r"PERMISSION|AccessControl|not authorized|access (is )?denied", re.I)
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool]) -> None:
+    """Returns where the relation is absent. Raises `error` where it says something else, and a transient `SparkFailure`
+    where the catalog lists the relation, or its namespace, all the same, or cannot list.
+
+    `rows` runs a statement. A catalog that has no lists, or keeps them from this user, is believed.
+    """
+    if error.condition not in NOT_THERE:
+        raise error
+    *within, own = split_name(name)
+    if error.condition not in _LOOKED_UP:
+        return
+    try:
+        shown = _tables(rows, within, own)
+        if shown is None:
+            shown = _namespaces(rows, within)
+            own = within[-1]
+    except SparkFailure as failure:
+        if _REFUSED.search(f"{failure.condition} {failure}"):
+            return
+        said = f"the catalog says that it has no {name}, and does not answer when it is asked for a list: {failure}"
+        raise SparkFailure(f"{said}. Whether it exists is not known", failure.condition, transient=True) from failure
+    alike = [found for found in shown if found.lower() == own.lower()]
+    if own in alike or (alike and not is_case_sensitive()):
+        raise SparkFailure(
+            f"the catalog says that it has no {name}, and lists {own} all the same: it does not answer as it should. "
+            "Nothing is taken for absent by that; try again once it is well",
+            error.condition,
+            transient=True,
+        ) from error
+
+
+def believe_database(error: AnalysisError, name: str, rows: Rows) -> None:
+    """The same of a database: returns where it is absent, or something else is said of it."""
+    *within, own = split_name(name)
+    if error.condition in NOT_THERE and own.lower() in (found.lower() for found in _namespaces(rows, [*within, own])):
+        said = f"the catalog says that it has no database {name}, and lists it all the same: try again once it is well"
+        raise SparkFailure(said, error.condition, transient=True) from error
+
+
+def _tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
+    """The names of tables and views that may be the one; None where the namespace itself is said not to be there."""
+    place = f" IN {quoted(within)}" if within else ""
+    try:
+        # LIKE takes a pattern of its own, in which only such a name means itself.
+        found = rows(f"SHOW TABLES{place}" + (f" LIKE '{own}'" if re.fullmatch(r"\w+", own) else ""))
+    except AnalysisError as error:
+        return None if error.condition in _LOOKED_UP and within else []
+    return [str(row[1]) for row in found if str(row[2]).lower() != "true"]
+
+
+def _namespaces(rows: Rows, within: list[str]) -> list[str]:
+    place = f" IN {quoted(within[:-1])}" if len(within) > 1 else ""
+    try:
+        return [str(row[0]).rpartition(".")[2].strip("`") for row in rows(f"SHOW NAMESPACES{place}")]
+    except AnalysisError:
+        return []
