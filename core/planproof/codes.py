@@ -137,6 +137,18 @@ _TABLE = (
         "Cast the column in the model, or run with full_refresh, or allow PP133 where it is meant.",
     ),
     Code(
+        "PP134",
+        "breaks its readers",
+        "Between two compiles a model lost what a reader may have used: a column, a promise, values of a type.",
+        "Keep what readers use, or change the readers in the same step.",
+    ),
+    Code(
+        "PP135",
+        "changed, and safe for readers",
+        "Between two compiles a model gained something; who read it before reads it now.",
+        "Nothing to do.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",

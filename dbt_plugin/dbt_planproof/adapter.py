@@ -76,7 +76,7 @@ class Gated:
 
     def cleanup_connections(self) -> None:
         # The last that dbt does with its adapter, however the invocation went.
-        self.planproof.record.flush()
+        self.planproof.end()
         super().cleanup_connections()  # type: ignore[misc]
 
     def drop_now(self, relation: Any) -> None:

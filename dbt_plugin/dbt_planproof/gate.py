@@ -14,8 +14,9 @@ from dbt.adapters.contracts.connection import AdapterResponse
 
 from dbt_planproof import log
 from dbt_planproof.absence import WAY_ON, command
+from dbt_planproof.closing import Left
 from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
-from dbt_planproof.dbts import Adapter, Column, Node, Relation, flags
+from dbt_planproof.dbts import Adapter, Column, Node, Relation, at_the_end, flags
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
@@ -45,6 +46,7 @@ class Gate:
         self.reach = Reach(adapter)
         self.questions = Questions(adapter, self.reach)
         self.record = self.questions.record
+        self.ends_with_command = at_the_end(self._close)
 
     # --- dbt's side -------------------------------------------------------------------------------------------------
 
@@ -77,6 +79,17 @@ class Gate:
         audited = run.state in (State.DBTS, State.WRITTEN) and run.distance is None and run.seen is not Seen.NOTHING
         if audited and run.model.contract is not None:
             self.questions.audit(run)
+
+    def end(self) -> None:
+        """dbt is done with its adapter. The closing line comes after dbt's own where dbt tells when that is."""
+        self.record.flush()
+        if not self.ends_with_command:
+            self._close()
+
+    def _close(self) -> None:
+        said = self.record.close()
+        if said is not None:
+            log.info(said)
 
     def defer_drop(self, relation: Relation) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
@@ -221,11 +234,11 @@ class Gate:
         if not is_written(node, command()):
             return None
         if not is_reachable(self.reach.method):
-            self._say_unreachable(node.name)
+            self._say_unreachable(node)
             return None
         mute = self.reach.refusal()
         if mute is not None:
-            self._say_unguarded(node.name, mute)
+            self._say_unguarded(node.name, mute, node.resource_type)
             return None
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
@@ -240,7 +253,7 @@ class Gate:
         distance = self.reach.distance(node, existing)
         reason = reason or distance
         if reason is not None:
-            self._say_unguarded(node.name, reason)
+            self._say_unguarded(node.name, reason, node.resource_type)
         if node.resource_type != "model" or node.language != "sql" or not node.compiled_code:
             return None
         try:
@@ -259,10 +272,10 @@ class Gate:
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
 
-    def _say_unreachable(self, name: str) -> None:
+    def _say_unreachable(self, node: Node) -> None:
         """One warning for the invocation, and a remark for each node."""
         how = self.reach.method
-        self._remarked(name, f"dbt reaches Spark by {how}")
+        self._remarked(node.name, f"dbt reaches Spark by {how}", node.resource_type)
         self._say_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}")
 
     def _say_once(self, line: str) -> None:
@@ -271,14 +284,15 @@ class Gate:
             self.said.add(line)
             log.warn(line)
 
-    def _say_unguarded(self, name: str, reason: str) -> None:
-        if self._remarked(name, reason):
-            log.warn(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
+    def _say_unguarded(self, name: str, reason: str, kind: object = "model") -> None:
+        """Each node in dbt's log file; on the console the closing line says it of all."""
+        if self._remarked(name, reason, kind):
+            log.debug(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
 
-    def _remarked(self, name: str, reason: str) -> bool:
+    def _remarked(self, name: str, reason: str, kind: object) -> bool:
         """Says in the record that a node was left to dbt; False where it says so already."""
         target = Path(self.adapter.config.project_target_path)
-        return self.record.remark(f"{name} was not guarded: {reason}", target, command())
+        return self.record.leave(name, Left(str(kind), reason), target, command())
 
     def _is_full_refresh(self, node: Node) -> bool:
         own = node.config.full_refresh

@@ -28,7 +28,7 @@ def failure(report: Report, name: str, path: Path) -> str:
     if parts.rejected:
         lines.append(f"  the rejected rows: {parts.rejected}")
     lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(shown[:LINES]).items()]
-    lines.append(f"  report: {_short(path)}")
+    lines.append(f"  report: {shown_path(path)}")
     return "\n".join(lines)
 
 
@@ -75,7 +75,7 @@ def _table(findings: Sequence[Finding]) -> list[str]:
     return [*lines, *dict.fromkeys(f"  {f.code}: {one_line(said(f))}" for f in findings)]
 
 
-def _short(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """The path from here, unless it leads upwards."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative

@@ -104,8 +104,10 @@ class Questions:
         self._recorded(report)
         for line in remarks(report):
             log.warn(line)
-        for line in [*changes(report), *suggestions(report)]:
+        for line in changes(report):
             log.info(line)
+        for line in suggestions(report):
+            log.debug(line)
         return report
 
     def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report:

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from dbt_planproof import log
+from dbt_planproof.closing import Left, closing_line
 from planproof.report.model import Report
 from planproof.report.run import run_report
 
@@ -28,6 +29,8 @@ class Record:
         self._reports: list[Report] = []
         self._started, self._project = datetime.now(timezone.utc), project
         self._remarks: dict[str, None] = {}
+        self._left: dict[str, Left] = {}
+        self._place: Path | None = None
         self._waiting: tuple[Path, str] | None = None
         self._written = float("-inf")
 
@@ -46,14 +49,27 @@ class Record:
             self._changed(target, command)
             return True
 
+    def leave(self, name: str, left: Left, target: Path, command: str) -> bool:
+        """Adds a node that dbt writes itself; False where it is known with that reason."""
+        if not self.remark(f"{name} was not guarded: {left.reason}", target, command):
+            return False
+        with self._lock:
+            self._left[name] = left
+        return True
+
     def flush(self) -> None:
         """Writes what still waits."""
         with self._lock:
             if self._waiting is not None:
                 self._changed(*self._waiting, urgent=True)
 
+    def close(self) -> str | None:
+        """Writes what still waits, and says in one line what became of the nodes; None where none was written."""
+        self.flush()
+        return None if self._place is None else closing_line(self._reports, self._left, self._place)
+
     def _changed(self, target: Path, command: str, urgent: bool = False) -> Path:
-        path = target / "planproof" / "report.json"
+        path = self._place = target / "planproof" / "report.json"
         if not urgent and time.monotonic() - self._written < PAUSE:
             self._waiting = (target, command)
             return path

@@ -345,3 +345,38 @@ def test_recover_refuses_what_it_cannot_look_at_before_spark_starts(invoke, tmp_
     found = invoke("recover", *[arg.format(tmp_path) for arg in args])
     assert found.exit_code == 2
     assert said in found.stderr
+
+
+def test_the_report_in_every_form_to_standard_output_and_to_files(invoke, project, tmp_path):
+    promised = {"id": {"name": "id", "data_type": "string"}}
+    config = {"contract": {"enforced": True}}
+    directory = project({"mart": {"sql": "select 1 as id", "columns": promised, "config": config}})
+    check = ("check", "--project-dir", directory)
+    assert json.loads(invoke(*check, "--format", "json").stdout)["command"] == "check"
+    assert json.loads(invoke(*check, "--json").stdout)["reports"][0]["verdict"] == "violated"
+    found = invoke(*check, "--format", "github")
+    assert found.exit_code == 1
+    assert found.stdout.startswith("::error title=PP504")
+    files = [tmp_path / "r.sarif", tmp_path / "r.xml"]
+    found = invoke(*check, "--format", "sarif", "-o", files[0], "--format", "junit", "-o", files[1])
+    assert found.exit_code == 1
+    assert "breaks its promise" in found.stdout, "people still read"
+    assert json.loads(files[0].read_text())["runs"][0]["results"][0]["ruleId"] == "PP504"
+    assert "<failure" in files[1].read_text()
+    for args in (["-o", "x"], ["--format", "json", "--format", "html"], ["--json", "--format", "html"]):
+        assert invoke(*check, *args).exit_code == 2
+
+
+def test_a_diff_has_the_same_forms_and_keeps_its_own_json(invoke, tmp_path, dbt_manifest):
+    for name, sql in (("old", "select 1 as id, 2 as gone"), ("new", "select 1 as id, 3 as fresh")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(dbt_manifest({"mart": {"sql": sql}})))
+    both = ("diff", tmp_path / "old.json", tmp_path / "new.json")
+    found = invoke(*both, "--format", "github")
+    assert found.exit_code == 1
+    assert found.stdout.startswith("::error title=PP134 shop.mart")
+    assert json.loads(invoke(*both, "--json").stdout)["breaking"] is True
+    form = json.loads(invoke(*both, "--format", "json").stdout)
+    assert [(f["code"], f["field"]) for f in form["reports"][0]["findings"]] == [("PP134", "gone"), ("PP135", "fresh")]
+    assert "1 breaking, 1 safe" in invoke(*both).stdout
+    assert "column removed" in invoke(*both, "--format", "markdown").stdout
+    assert invoke(*both, "--format", "text", "--fail-on", "never").exit_code == 0

@@ -8,8 +8,11 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
+from dbt_planproof.closing import Left
 from dbt_planproof.record import Record
 from planproof import Report
+from planproof.report.details import Details
+from planproof.report.model import Finding, Verdict
 from planproof.report.run import RunReport
 
 
@@ -29,3 +32,35 @@ def test_what_was_stopped_is_said_at_once_and_the_rest_at_the_end(tmp_path: Path
     record.flush()
     assert models(tmp_path) == ["a", "b", "c", "d"]
     assert [p.name for p in (tmp_path / "planproof").iterdir()] == ["report.json"]
+
+
+def report(name: str, outcome: str, *findings: Finding, contract: bool = True) -> Report:
+    return Report(name, outcome, findings, details=Details(contract=contract))
+
+
+def test_the_closing_line_counts_each_node_once_and_names_what_dbt_wrote_itself(tmp_path: Path) -> None:
+    proved = Finding(Verdict.PROVED, "PP506", "logical", "id")
+    counted = Finding(Verdict.PROVED, "PP505", "files", "id")
+    record = Record("shop")
+    assert record.close() is None
+    for one in (
+        report("a", "published", proved),
+        report("b", "published", proved, counted),
+        report("c", "published", Finding(Verdict.VIOLATED, "PP505", "files", "id")),
+        report("d", "published", contract=False),
+        report("e", "rejected", Finding(Verdict.VIOLATED, "PP504", "analyzed", "id")),
+        report("a", "published", proved),
+    ):
+        record.add(one, tmp_path, "build")
+    for name, kind, reason in (
+        ("s", "seed", "it is a seed"),
+        ("t", "seed", "it is a seed"),
+        ("m", "model", "its file format is orc"),
+        ("m", "model", "its file format is orc"),
+    ):
+        record.leave(name, Left(kind, reason), tmp_path, "build")
+    path = tmp_path / "planproof/report.json"
+    assert record.close() == (
+        "planproof: 4 published (1 contract proved, 1 counted, 1 violated), 1 stopped, "
+        f"3 left to dbt (2 seeds, 1 model: m: its file format is orc); report {path}"
+    )

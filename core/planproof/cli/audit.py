@@ -28,9 +28,7 @@ from planproof.report.run import run_report
 )
 def audit(
     settings: dict[str, Any],
-    as_json: bool,
-    html: Path | None,
-    markdown: Path | None,
+    wanted: output.Wanted,
     conf: tuple[str, ...],
     contract_file: Path | None,
     **given: Any,
@@ -52,4 +50,4 @@ def audit(
     shown = output.Named()
     reports = request.reports(request.open_session(), shown)
     report = run_report("audit", reports, started, project=shown.name)
-    output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=settings.get("fail_on"))
+    output.finish(report, wanted, fail_on=settings.get("fail_on"), project_dir=given["project_dir"])

@@ -39,9 +39,7 @@ class _Told(output.Named):
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")
 def check(
     settings: dict[str, Any],
-    as_json: bool,
-    html: Path | None,
-    markdown: Path | None,
+    wanted: output.Wanted,
     conf: tuple[str, ...],
     given_vars: str | None,
     ansi: bool | None,
@@ -65,4 +63,4 @@ def check(
     with redirect_stdout(sys.stderr):
         reports = request.reports(None, shown)
     report = run_report("check", reports, started, project=shown.name, remarks=shown.remarks)
-    output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=settings.get("fail_on"))
+    output.finish(report, wanted, fail_on=settings.get("fail_on"), project_dir=given["project_dir"])

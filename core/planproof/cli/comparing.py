@@ -18,14 +18,20 @@ FAIL_ON = ("breaking", "change", "never")
 
 def outcome(function: F) -> F:
     """--fail-on, --json."""
-    function = click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")(function)
+    return fail_on(click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")(function))
+
+
+def fail_on(function: F) -> F:
+    """--fail-on."""
     choice = click.Choice(FAIL_ON)
     return click.option("--fail-on", type=choice, default="breaking", help="What makes the exit code 1.")(function)
 
 
-def finish(found: Comparison, fail_on: str, as_json: bool) -> None:
-    """Shows the comparison and exits with its code."""
-    if as_json:
+def finish(found: Comparison, fail_on: str, as_json: bool, quiet: bool = False) -> None:
+    """Shows the comparison, unless `quiet`, and exits with its code."""
+    if quiet:
+        pass
+    elif as_json:
         form = {
             "breaking": found.breaking,
             "changes": [change.to_dict() for change in found.changes],

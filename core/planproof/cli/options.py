@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 import click
 import yaml
 
+from planproof.cli.output import Wanted
+from planproof.report.formats import FORMATS
 from planproof.settings import BY_NAME, SETTINGS, Setting, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,14 +69,37 @@ def selection(function: F) -> F:
 
 
 def outcome(function: F) -> F:
-    """--fail-on, --json, --html."""
+    """--fail-on, and the report's forms."""
     return _with(report(function), _setting_option(BY_NAME["fail_on"]))
 
 
 def report(function: F) -> F:
-    """--json, --html."""
+    """--format and -o, and the older --json, --html, --markdown; the command gets them as one `Wanted`, `wanted`."""
+
+    @functools.wraps(function)
+    def called(
+        *args: Any, as_json: bool, html: Path | None, markdown: Path | None, formats: Any, files: Any, **kwargs: Any
+    ) -> Any:
+        return function(*args, wanted=Wanted.of(as_json, html, markdown, formats, files), **kwargs)
+
     return _with(
-        function,
+        cast(F, called),
+        click.option(
+            "--format",
+            "formats",
+            type=click.Choice(FORMATS),
+            multiple=True,
+            help="The form of the report on standard output, or of the FILE that follows with -o. Default: text.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            "files",
+            type=_FILE,
+            multiple=True,
+            metavar="FILE",
+            help="Where the report in --format goes; both may be repeated, one for the other.",
+        ),
         click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output."),
         click.option("--html", type=_FILE, help="Writes the report as one HTML page."),
         click.option("--markdown", type=_FILE, help="Writes the report as Markdown, for a comment on a pull request."),

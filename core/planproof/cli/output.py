@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -34,38 +36,76 @@ def console(stderr: bool = False) -> Console:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which forms of the report were asked for: one on standard output, and files."""
+
+    stdout: str = "text"
+    files: tuple[tuple[str, Path], ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        return self.stdout == "text"
+
+    @classmethod
+    def of(
+        cls, as_json: bool, html: Path | None, markdown: Path | None, formats: Sequence[str], files: Sequence[Path]
+    ) -> Wanted:
+        """What the options say: `--format` once for standard output, or as often as `-o`, each with its file. Raises
+        click's UsageError where they do not go together."""
+        named = [(name, path) for name, path in (("html", html), ("markdown", markdown)) if path is not None]
+        if files and len(files) != len(formats):
+            raise click.UsageError(f"each -o FILE goes with one --format; {len(files)} and {len(formats)} were given")
+        if not files and len(formats) > 1:
+            raise click.UsageError("standard output takes one --format; give the others a file with -o")
+        if as_json and formats and not files:
+            raise click.UsageError("--json is --format json; give one of them")
+        stdout = "json" if as_json else formats[0] if formats and not files else "text"
+        return cls(stdout, (*named, *zip(formats, files)))
+
+
 def finish(
     report: RunReport,
+    wanted: Wanted,
     *,
-    as_json: bool,
-    html: Path | None,
-    markdown: Path | None = None,
     fail_on: str | None,
     lines: bool = True,
     record: Path | None = None,
+    project_dir: Path | str | None = None,
 ) -> None:
     """Shows and writes the report, and exits with its code. `lines` is False where each model was shown already."""
-    if record is not None:
-        write(record, report.to_json(indent=1))
-    if html is not None:
-        from planproof.report.html import render_run
-
-        write(html, render_run(report))
-    if markdown is not None:
-        from planproof.report.markdown import render
-
-        write(markdown, render(report.reports))
-    if as_json:
-        click.echo(report.to_json(indent=2))
-    else:
+    written(report, wanted, fail_on=fail_on, record=record, project_dir=project_dir)
+    if wanted.is_text:
         out = console()
         show(report.reports, out, lines=lines, seconds=report.seconds)
         for remark in report.remarks:
             out.print(f"note: {remark}", style="dim", markup=False)
-        for path in (html, markdown, record):
+        for path in (*(path for _, path in wanted.files), record):
             if path is not None:
                 out.print(f"report: {path}", style="dim", markup=False, soft_wrap=True)
     click.get_current_context().exit(report.exit_code(fail_on))
+
+
+def written(
+    report: RunReport,
+    wanted: Wanted,
+    *,
+    fail_on: str | None = None,
+    record: Path | None = None,
+    project_dir: Path | str | None = None,
+) -> None:
+    """Writes the files that were asked for, and standard output where it is not the text for people."""
+    from planproof.report.formats import Form, prefix_of, render
+
+    form = Form(prefix_of(Path(project_dir or ".")), fail_on)
+    if record is not None:
+        write(record, report.to_json(indent=1))
+    for name, path in wanted.files:
+        write(path, render(report, name, form))
+    if wanted.stdout == "json":
+        click.echo(report.to_json(indent=2))
+    elif not wanted.is_text:
+        click.echo(render(report, wanted.stdout, form), nl=False)
 
 
 def write(path: Path, text: str) -> None:

@@ -30,9 +30,7 @@ def recover(
     target_path: Path | None,
     conf: tuple[str, ...],
     fail_on: str | None,
-    as_json: bool,
-    html: Path | None,
-    markdown: Path | None,
+    wanted: output.Wanted,
     force: bool,
 ) -> None:
     """Finishes publishes that were killed after their commit point and undoes the others.
@@ -52,7 +50,7 @@ def recover(
     reports = Guard(session).recover(force=force)
     where = f"{where}: looked in {', '.join(looked)}"
     report = run_report("recover", reports, started, remarks=[where])
-    if not reports and not as_json:
+    if not reports and wanted.is_text and not wanted.files:
         click.echo(f"nothing to recover: no publish was left half way ({where})")
         return
-    output.finish(report, as_json=as_json, html=html, markdown=markdown, fail_on=fail_on)
+    output.finish(report, wanted, fail_on=fail_on, project_dir=project_dir)

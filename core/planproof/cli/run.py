@@ -42,9 +42,7 @@ RECORD = Path("planproof") / "report.json"
 @click.option("--full-refresh", is_flag=True, help="Incremental models are built anew.")
 def run(
     settings: dict[str, Any],
-    as_json: bool,
-    html: Path | None,
-    markdown: Path | None,
+    wanted: output.Wanted,
     conf: tuple[str, ...],
     threads: int | None,
     given_vars: str | None,
@@ -69,7 +67,7 @@ def run(
     )
     err, out = output.console(stderr=True), output.console()
     with err.status("reading the project") as status:
-        shown = _Shown(status, err, None if as_json else out)
+        shown = _Shown(status, err, out if wanted.is_text else None)
         # dbt prints to standard output, which is the report's.
         with redirect_stdout(sys.stderr):
             session = request.open_session(shown)
@@ -80,12 +78,11 @@ def run(
     record = target_folder(directory, request.target_path) / RECORD
     output.finish(
         report,
-        as_json=as_json,
-        html=html,
-        markdown=markdown,
+        wanted,
         fail_on=settings.get("fail_on"),
         lines=False,
         record=record,
+        project_dir=request.project_dir,
     )
 
 

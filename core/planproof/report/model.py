@@ -125,7 +125,8 @@ class Report:
     """What one model's check, publish or audit found out.
 
     `outcome` is `checked`, `published`, `rejected` (nothing was published; the target is as it was), `audited`,
-    `failed` (could not run) or `skipped` (was not run); for the last two `error` says why.
+    `compared` (with another compile), `failed` (could not run) or `skipped` (was not run); for the last two `error`
+    says why.
     """
 
     model: str

@@ -59,7 +59,8 @@ def stopped(report: Report) -> bool:
 
 def heading(report: Report) -> str:
     """What completes the model's name to a sentence."""
-    return {"failed": "could not run", "rejected": "was not published"}.get(report.outcome, "breaks its promise")
+    known = {"failed": "could not run", "rejected": "was not published", "compared": "changed under its readers"}
+    return known.get(report.outcome, "breaks its promise")
 
 
 def reason(report: Report) -> str:
@@ -76,7 +77,7 @@ def fate(report: Report) -> str:
     """What became of the table that was published before, as a sentence."""
     if report.outcome == "published":
         return "It was published, as fail_on allows it."
-    if report.outcome in ("checked", "audited"):
+    if report.outcome in ("checked", "audited", "compared"):
         return "Nothing was written."
     if report.details.published:
         return "It was published; what was to follow failed."
@@ -103,6 +104,11 @@ def next_steps(findings: Iterable[Finding]) -> dict[str, list[str]]:
         if finding.code not in codes:
             codes.append(finding.code)
     return steps
+
+
+def is_counted(finding: Finding) -> bool:
+    """Whether a finding rests on a count over the rows, and not on a derivation."""
+    return finding.plane in ("batches", "files")
 
 
 def where(origin: Origin) -> str:

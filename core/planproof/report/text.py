@@ -13,10 +13,9 @@ from rich.text import Text
 
 from planproof.origin import Origin
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, next_steps, said, source_line, stopped, where
+from planproof.report.parts import Parts, is_counted, next_steps, said, source_line, stopped, where
 
 WIDTH = 110
-_COUNTED = ("batches", "files")
 _SHOWN = 6
 
 MARKS = {
@@ -87,7 +86,7 @@ def _said(report: Report) -> Text:
     violated, unproved = len(report.of(Verdict.VIOLATED)), len(report.of(Verdict.UNPROVED))
     if report.outcome in ("failed", "skipped"):
         return Text(clean(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim")
-    parts = [] if report.outcome in ("checked", "audited") else [report.outcome]
+    parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
     parts += [_proved(report)]
@@ -105,7 +104,7 @@ def _rules(report: Report, *, applied: bool) -> list[str]:
 
 def _proved(report: Report) -> str:
     proved = report.of(Verdict.PROVED)
-    counted = sum(f.plane in _COUNTED for f in proved)
+    counted = sum(is_counted(f) for f in proved)
     without = [] if report.has_contract else ["no contract"]
     parts = [f"{len(proved) - counted} proved"] if len(proved) > counted and report.has_contract else []
     parts += [f"{counted} counted"] if counted else []
@@ -195,7 +194,7 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
 def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
     """How many models came to which end."""
     outcomes = Counter(r.outcome for r in reports)
-    verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
+    verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited", "compared"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
     ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
     parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]

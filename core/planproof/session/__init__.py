@@ -57,7 +57,9 @@ def open(spark: Any) -> Session:
     if not hasattr(spark, "_jsparkSession"):
         raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
     from planproof.session.classic import ClassicSession
+    from planproof.session.noise import keep_out_own
 
+    keep_out_own(spark)
     return ClassicSession(spark)
 
 

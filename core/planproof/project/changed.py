@@ -1,0 +1,42 @@
+"""Two compiles side by side as a report: each relation that changed, breaking changes as violations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planproof.project.changes import BREAKING, Change, Comparison
+from planproof.report.details import Details
+from planproof.report.model import Finding, Report, Verdict
+
+
+def reports_of(found: Comparison) -> list[Report]:
+    """One report per relation that changed, the breaking ones first; what could not be compared is skipped, and why."""
+    by_relation: dict[str, list[Change]] = {}
+    for change in found.changes:
+        by_relation.setdefault(change.relation, []).append(change)
+    compared = [_report(relation, changes) for relation, changes in by_relation.items()]
+    compared.sort(key=lambda report: (report.verdict is not Verdict.VIOLATED, report.model))
+    return [*compared, *(Report(name, "skipped", error=f"not compared: {why}") for name, why in found.unread.items())]
+
+
+def _report(relation: str, changes: Iterable[Change]) -> Report:
+    findings = sorted(map(_finding, changes), key=lambda f: (f.verdict is not Verdict.VIOLATED, f.field or ""))
+    return Report(relation, "compared", tuple(findings), details=Details(fail_on="violated"))
+
+
+def _finding(change: Change) -> Finding:
+    breaking = change.effect == BREAKING
+    message = f"{change.column}: {change.what}" if change.column else change.what
+    if change.before or change.after:
+        message += f" ({change.before or 'nothing'} -> {change.after or 'nothing'})"
+    if change.reaches:
+        message += f"; reaches {', '.join(change.reaches)}"
+    return Finding(
+        Verdict.VIOLATED if breaking else Verdict.WARNING,
+        "PP134" if breaking else "PP135",
+        "logical",
+        change.column,
+        change.before,
+        change.after,
+        message,
+    )

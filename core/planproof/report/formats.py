@@ -1,0 +1,74 @@
+"""The forms in which a command gives its report: one table, which every door offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from planproof.report.run import RunReport
+
+FORMATS = ("text", "json", "markdown", "html", "junit", "sarif", "github")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a form needs beside the report: `prefix`, the project's folder below the repository's root (`dbt/`), and
+    the command's `fail_on`."""
+
+    prefix: str = ""
+    fail_on: str | None = None
+
+
+def render(run: RunReport, name: str, form: Form | None = None) -> str:
+    """The report in the form `name`, one of `FORMATS`. Its text ends with a line break. Raises KeyError."""
+    form = form or Form()
+    text = _rendered(run, name, form)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _rendered(run: RunReport, name: str, form: Form) -> str:
+    # Each form is imported where it is asked for: jinja2 and rich take a while.
+    if name == "json":
+        return run.to_json(indent=1)
+    if name == "html":
+        from planproof.report.html import render_run
+
+        return render_run(run)
+    if name == "markdown":
+        from planproof.report import markdown
+
+        return markdown.render(run.reports)
+    if name == "junit":
+        from planproof.report import junit
+
+        return junit.render(run, form.fail_on)
+    if name == "sarif":
+        from planproof.report import sarif
+
+        return sarif.render(run, form.prefix)
+    if name == "github":
+        from planproof.report import github
+
+        return github.render(run, form.prefix)
+    if name == "text":
+        from planproof.report.text import plain
+
+        return plain(run.reports)
+    raise KeyError(name)
+
+
+def prefix_of(project: Path) -> str:
+    """Where a project lies below the root of its repository, with a slash at the end; empty at the root itself, and
+    where there is no repository. git is not asked: the root is the nearest folder with a `.git`."""
+    start = project.resolve()
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            below = start.relative_to(folder).as_posix()
+            return "" if below == "." else f"{below}/"
+    return ""
+
+
+def schema() -> str:
+    """The JSON Schema of the form `json`."""
+    return files("planproof.report").joinpath("report-1.schema.json").read_text(encoding="utf-8")

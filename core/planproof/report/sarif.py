@@ -1,0 +1,95 @@
+"""Reports as SARIF 2.1.0, for code scanning: what is violated, unproved or a hazard, at its place in a model's file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from planproof.codes import CODES
+from planproof.report.model import Finding, Report, Verdict
+from planproof.report.parts import said
+from planproof.report.run import RunReport
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "note"}
+FINGERPRINT = "planproof/v1"
+
+
+def render(run: RunReport, prefix: str = "") -> str:
+    """The log of one command. `prefix` is the dbt project's folder below the repository's root, such as `dbt/`: a
+    place is told from that root, as the raw model's file, line and column."""
+    found = [(report, finding) for report in run.reports for finding in report.of(*LEVELS)]
+    codes = sorted({finding.code for _, finding in found})
+    failed = [report for report in run.reports if report.outcome == "failed"]
+    driver = {
+        "name": "planproof",
+        "version": run.versions.get("planproof", ""),
+        "rules": [_rule(code) for code in codes],
+    }
+    log = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
+        "invocations": [
+            {"executionSuccessful": not failed, "toolExecutionNotifications": [_notification(r) for r in failed]}
+        ],
+        "results": list(_results(found, codes, prefix)),
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [log]}, indent=1)
+
+
+def _rule(code: str) -> dict[str, Any]:
+    known = CODES[code]
+    return {
+        "id": code,
+        "name": "".join(word.capitalize() for word in known.title.split()),
+        "shortDescription": {"text": known.title},
+        "fullDescription": {"text": known.meaning},
+        "help": {"text": f"{known.meaning} Next: {known.next_step}"},
+    }
+
+
+def _results(found: Sequence[tuple[Report, Finding]], codes: Sequence[str], prefix: str) -> Iterator[dict[str, Any]]:
+    seen: dict[str, int] = {}
+    for report, finding in found:
+        mark = fingerprint(report, finding)
+        # Two findings that differ in nothing but their place are told apart by their order.
+        number = seen[mark] = seen.get(mark, 0) + 1
+        yield {
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": LEVELS[finding.verdict],
+            "message": {"text": f"{report.model}: {said(finding)}"},
+            "locations": [_location(report, finding, prefix)],
+            "partialFingerprints": {FINGERPRINT: f"{mark}:{number}"},
+            "properties": {"verdict": finding.verdict.value, "plane": finding.plane},
+        }
+
+
+def fingerprint(report: Report, finding: Finding) -> str:
+    """What stays the same of a finding while lines move and counts change: model, code, column, promise, plane."""
+    model = report.details.unique_id or report.model
+    parts = (model, finding.code, finding.field or "", finding.promised or "", finding.plane)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
+    column = f".{finding.field}" if finding.field else ""
+    logical = {"fullyQualifiedName": f"{report.model}{column}", "kind": "member" if column else "module"}
+    location: dict[str, Any] = {"logicalLocations": [logical]}
+    origin = finding.origin
+    file = origin.file if origin is not None and origin.file else report.details.file
+    if file is None:
+        return location
+    region = {"startLine": 1}
+    if origin is not None and origin.file:
+        region = {"startLine": origin.line, **({} if origin.approximate else {"startColumn": origin.column})}
+    place = {"uri": quote(f"{prefix}{file}"), "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": place, "region": region}, **location}
+
+
+def _notification(report: Report) -> dict[str, Any]:
+    return {"level": "error", "message": {"text": f"{report.model} could not run: {report.error or 'no reason given'}"}}

@@ -1,0 +1,28 @@
+"""Warnings of Spark's log that only the guard's own folders cause: they say nothing to anybody, and are kept out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+OWN = "(?s).*(All paths were ignored|[Ff]ailed to delete).*__planproof.*"
+"""Spark takes folders that begin with `_` for hidden ones, and says so of each staged table."""
+
+_MARK = "_planproof_filters_log"
+
+
+def keep_out_own(spark: Any) -> None:
+    """Puts a filter before the log's root, once per JVM. Where the log is not log4j 2 it stays as it is."""
+    gateway = spark.sparkContext._gateway
+    if getattr(gateway, _MARK, False):
+        return
+    setattr(gateway, _MARK, True)
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    try:
+        result = log4j.core.Filter.Result
+        kept_out = log4j.core.filter.RegexFilter.createFilter(OWN, None, False, result.DENY, result.NEUTRAL)
+        kept_out.start()
+        log4j.LogManager.getContext(False).getConfiguration().getRootLogger().addFilter(kept_out)
+    except (Py4JError, TypeError):
+        return

@@ -1,0 +1,72 @@
+"""The one line with which an invocation of dbt ends: what was published, stopped, and left to dbt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from dbt_planproof.message import shown_path
+from planproof.report.model import Report, Verdict
+from planproof.report.parts import counted, is_counted
+
+NAMED = 3
+"""So many models that dbt wrote itself are named with the reason; the report has them all."""
+
+
+class Left(NamedTuple):
+    """A node that dbt wrote itself: what it is (`seed`, `snapshot`, `model`), and why."""
+
+    kind: str
+    reason: str
+
+
+def closing_line(reports: Iterable[Report], left: Mapping[str, Left], path: Path) -> str | None:
+    """`planproof: 12 published (5 contracts proved, 3 counted), 1 stopped, 2 left to dbt (1 seed, 1 snapshot); report
+    ...`; None where nothing was written."""
+    last = {report.model: report for report in reports}
+    parts = _ends(list(last.values()))
+    if left:
+        parts.append(f"{len(left):,} left to dbt ({', '.join(_kinds(left))})")
+    if not parts:
+        return None
+    return f"planproof: {', '.join(parts)}; report {shown_path(path)}"
+
+
+def _ends(reports: Sequence[Report]) -> list[str]:
+    outcomes = Counter(report.outcome for report in reports)
+    published = [report for report in reports if report.outcome == "published"]
+    contracts = _contracts(published)
+    parts = [f"{len(published):,} published{f' ({contracts})' if contracts else ''}"] if reports else []
+    ends = (("rejected", "stopped"), ("failed", "could not run"), ("audited", "audited after dbt wrote it"))
+    parts += [f"{outcomes[outcome]:,} {word}" for outcome, word in ends if outcomes[outcome]]
+    rewritings = sum(f.code == "PP210" for report in published for f in report.findings)
+    return [*parts, *([f"{counted(rewritings, 'rewriting')} suggested"] if rewritings else [])]
+
+
+def _contracts(published: Iterable[Report]) -> str:
+    """How the contracts of what was published were found to hold, each model once, under the weakest of its terms."""
+    found = Counter(_how(report) for report in published if report.has_contract)
+    words = [f"{found[word]:,} {word}" for word in ("proved", "counted", "unproved", "violated") if found[word]]
+    if not words:
+        return ""
+    first, _, how = words[0].partition(" ")
+    return ", ".join([f"{first} {'contract' if first == '1' else 'contracts'} {how}", *words[1:]])
+
+
+def _how(report: Report) -> str:
+    if report.verdict is not Verdict.PROVED:
+        return report.verdict.value
+    return "counted" if any(is_counted(finding) for finding in report.of(Verdict.PROVED)) else "proved"
+
+
+def _kinds(left: Mapping[str, Left]) -> list[str]:
+    """Seeds and snapshots counted, then models, the first ones with their names and reasons."""
+    kinds = Counter(node.kind for node in left.values())
+    parts = [counted(number, kind) for kind, number in kinds.items() if kind != "model"]
+    models = [f"{name}: {node.reason}" for name, node in left.items() if node.kind == "model"]
+    if models:
+        more = f"; and {len(models) - NAMED} more" if len(models) > NAMED else ""
+        parts.append(f"{counted(len(models), 'model')}: {'; '.join(models[:NAMED])}{more}")
+    return parts
