@@ -57,7 +57,7 @@ def _contracts(published: Iterable[Report]) -> str:
 
 def _how(report: Report) -> str:
     if report.verdict is not Verdict.PROVED:
-        return report.verdict.value
+        return str(report.verdict)
     return "counted" if any(is_counted(finding) for finding in report.of(Verdict.PROVED)) else "proved"
 
 
