@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 
@@ -92,18 +92,3 @@ def flags() -> Any:
     from dbt.flags import get_flags
 
     return get_flags()  # type: ignore[no-untyped-call]
-
-
-def at_the_end(call: Callable[[], None]) -> bool:
-    """Has `call` made when the command of this invocation has said all that it says; False where dbt's command line,
-    which is click's, is not what runs."""
-    try:
-        import click
-
-        context = click.get_current_context(silent=True)
-        if context is None:
-            return False
-        context.call_on_close(call)
-    except Exception:
-        return False
-    return True

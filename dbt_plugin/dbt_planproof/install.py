@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
@@ -67,6 +68,21 @@ def profile_type() -> str | None:
         return str(context.obj["profile"].credentials.type) if context is not None else None
     except Exception:
         return None
+
+
+def at_the_end(call: Callable[[], None]) -> bool:
+    """Has `call` made when the command of this invocation has said all that it says; False where dbt's command line,
+    which is click's, is not what runs."""
+    try:
+        import click
+
+        context = click.get_current_context(silent=True)
+        if context is None:
+            return False
+        context.call_on_close(call)
+    except Exception:
+        return False
+    return True
 
 
 def remove() -> None:
