@@ -50,6 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PLANPROOF_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"planproof-tests-{os.getpid()}"))
 
 
+# Every JVM that a test starts, in a process of its own too: a run is over before code compiled with all optimizations
+# would pay, and the threads that compile and collect take the two cores from the tests.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips what an older Spark than the marked one cannot show, and says why."""
     for mark in item.iter_markers("needs_spark"):
