@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planproof import Catalog, plan
-from planproof.conf import SETTINGS, SPARKS, Conf, UnknownSpark
+from planproof.conf import RELEASES, SETTINGS, SPARKS, Conf, UnknownSpark
 
 SAID: dict[str, dict[str, str | None]] = json.loads(
     (Path(__file__).parent / "cases" / "versions" / "settings.json").read_text()
@@ -71,3 +71,9 @@ def test_a_version_that_is_not_known_is_refused_with_those_that_are(given: str) 
         Conf(spark=given)
     with pytest.raises(UnknownSpark):
         Conf.of(given)
+
+
+def test_the_release_of_each_version_is_one_whose_facts_are_checked_in() -> None:
+    facts = Path(__file__).parents[1] / "tools" / "spark_upgrade" / "facts"
+    assert tuple(RELEASES) == SPARKS
+    assert {f"{release}.json" for release in RELEASES.values()} == {file.name for file in facts.iterdir()}

@@ -11,6 +11,9 @@ _TRUE = {"true": True, "false": False}
 SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
 """The versions of Spark that planproof knows, oldest first."""
 
+RELEASES = {"3.5": "3.5.9", "4.0": "4.0.5", "4.1": "4.1.4", "4.2": "4.2.1", "4.3": "4.3.0"}
+"""The release of each version that was asked: its answers are what planproof's rules for the version are held to."""
+
 _OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
     "ansi": ("4.0", False),
     "cte_precedence": ("4.0", "EXCEPTION"),

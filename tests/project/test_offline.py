@@ -366,10 +366,11 @@ def test_the_spark_that_is_judged_for_is_the_one_asked_for_else_frozen_else_the_
         report = check({"m": model}, noted=noted.append, **given)["m"]
         return "PARSE_SYNTAX_ERROR" in str(report.findings), noted
 
-    assert refused(model) == (False, [])
-    assert refused(model, overrides={"spark": "3.5"}) == (True, ["judged for Spark 3.5, as asked"])
-    assert refused(model, frozen=frozen) == (True, [f"judged for Spark 3.5, which {frozen} names"])
-    assert refused(model, frozen=frozen, overrides={"spark": "4.3"}) == (False, [])
+    rules, newest = "by rules that are held to the answers of", "judged for Spark 4.3"
+    assert refused(model) == (False, [f"{newest}, the newest that is known, {rules} 4.3.0"])
+    assert refused(model, overrides={"spark": "3.5"}) == (True, [f"judged for Spark 3.5, as asked, {rules} 3.5.9"])
+    assert refused(model, frozen=frozen) == (True, [f"judged for Spark 3.5, which {frozen} names, {rules} 3.5.9"])
+    assert refused(model, frozen=frozen, overrides={"spark": "4.3"}) == (False, [f"{newest}, as asked, {rules} 4.3.0"])
     assert refused(elsewhere, frozen=frozen)[0] is False
     frozen.write_text(json.dumps({"spark": "7.1", "sources": columns}))
     with pytest.raises(ProjectError, match=r"planproof_sources.json: `spark`: Spark '7.1' is not known"):
@@ -563,10 +564,10 @@ def test_what_freeze_would_make_known_is_said_once(check):
     remarks = []
     models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(5)}
     check(models, {f"raw.t{i}": {} for i in range(6)}, noted=remarks.append)
-    [remark] = remarks
+    [_, remark] = remarks
     assert remark.startswith("the schemas of 5 sources and seeds are not known (raw.t0, raw.t1, raw.t2 and 2 more)")
     check({"mart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, noted=remarks.append)
-    assert len(remarks) == 1
+    assert len(remarks) == 3
 
 
 def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):

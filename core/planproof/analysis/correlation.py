@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from planproof.analysis.checks import WINDOW, contents
 from planproof.analysis.context import Environment
-from planproof.expr import Call, Column, Expr, Literal, Outer
+from planproof.expr import Call, Cast, Column, Expr, Literal, Outer
 from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
 from planproof.plan.nodes import (
@@ -39,6 +39,8 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
     """
     if not env.lacks("correlation below LIMIT and set operations") or not outer_references(plan):
         return
+    if not united and env.lacks("unequal correlation below aggregates"):
+        _refuse_unequal(plan, node, env)
     for part in plan.walk():
         if _closed(part, united) and outer_references(part):
             raise env.rejected(
@@ -53,6 +55,34 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
                 f'"{pretty(part.condition)}".',
                 node,
             )
+
+
+def _refuse_unequal(plan: Plan, node: q.Node, env: Environment) -> None:
+    """Refuses below an aggregate what is no equality of a column with what the query around gives."""
+    for aggregate in plan.walk():
+        for part in aggregate.walk() if isinstance(aggregate, Aggregate) else ():
+            conditions = _conjuncts((part.condition,)) if isinstance(part, Filter) else ()
+            for condition in conditions:
+                if condition.holds(Outer) and not _is_equality(condition):
+                    raise env.rejected(
+                        f"{_CATEGORY}.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE",
+                        f'Correlated column is not allowed in predicate: "{pretty(condition)}".',
+                        node,
+                    )
+
+
+def _is_equality(condition: Expr) -> bool:
+    if not condition.holds(Column):
+        return True
+    if not isinstance(condition, Call) or condition.function.name not in ("=", "<=>"):
+        return False
+    left, right = condition.args
+    return any(_is_column(a) and not b.holds(Column) for a, b in ((left, right), (right, left)))
+
+
+def _is_column(expr: Expr) -> bool:
+    """A column, as it is or cast."""
+    return isinstance(expr, Column) or (isinstance(expr, Cast) and _is_column(expr.child))
 
 
 def _closed(part: Plan, united: bool) -> bool:

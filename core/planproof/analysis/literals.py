@@ -5,12 +5,12 @@ Source: `AstBuilder.visitNumericLiteral`, `visitTypeConstructor`, `visitInterval
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable
 from decimal import Decimal as Number
+from functools import partial
 
-from planproof.analysis import intervals
+from planproof.analysis import intervals, moments
 from planproof.conf import Conf
 from planproof.expr import Literal
 from planproof.origin import AnalysisError, Origin, Unknown
@@ -19,15 +19,12 @@ from planproof.types import (
     BINARY,
     BOOLEAN,
     BYTE,
-    DATE,
     DOUBLE,
     FLOAT,
     INT,
     LONG,
     SHORT,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     VOID,
     DataType,
     Decimal,
@@ -155,153 +152,20 @@ def typed(node: q.TypedLiteral, conf: Conf, origin: Origin | None = None) -> Lit
     return reader(text, conf, origin)
 
 
-def _invalid(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
-    return AnalysisError(
-        "INVALID_TYPED_LITERAL", f"The value of the typed literal {kind} is invalid: '{text}'.", origin
-    )
-
-
-_DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.S)
-_CLOCK = r"(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9}))?)?"
-_STAMP = re.compile(
-    rf"\s*([+-]?\d{{4,7}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]+(?:{_CLOCK})?\s*(\S.*?)?)?)?)?\s*", re.S
-)
-_SPECIAL = ("epoch", "now", "yesterday", "today", "tomorrow")
-
-
-def _date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
-    word = text.strip().lower().split(" ")[0]
-    if word in _SPECIAL:
-        return _special_date(word)
-    found = _DATE.fullmatch(text)
-    if not found:
-        raise _invalid("DATE", text, origin)
-    year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-    if not _valid_day(year, month, day):
-        raise _invalid("DATE", text, origin)
-    return Literal(f"{year:04d}-{month:02d}-{day:02d}", DATE, f"DATE '{_year(year)}-{month:02d}-{day:02d}'")
-
-
-def _special_date(word: str) -> Literal:
-    if word == "epoch":
-        return Literal("1970-01-01", DATE, "DATE '1970-01-01'")
-    today = dt.date.today() + dt.timedelta(days={"yesterday": -1, "tomorrow": 1}.get(word, 0))
-    return Literal(today.isoformat(), DATE, f"DATE '{today.isoformat()}'")
-
-
-def _year(year: int) -> str:
-    return f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
-
-
-def _valid_day(year: int, month: int, day: int) -> bool:
-    try:
-        dt.date(year if 1 <= year <= 9999 else 2000 + year % 400, month, day)
-    except ValueError:
-        return False
-    return True
-
-
-def _timestamp(kind: str) -> Reader:
-    def read(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
-        word = text.strip().lower().split(" ")[0]
-        if word in _SPECIAL:
-            data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
-            return Literal(text, data_type, f"{_stamp_word(data_type, conf)} '{text}'")
-        found = _STAMP.fullmatch(text)
-        if not found:
-            raise _invalid(kind, text, origin)
-        return _stamp(kind, text, found, conf, origin)
-
-    return read
-
-
-def _plain_timestamp(kind: str, conf: Conf) -> DataType:
-    ntz = kind == "TIMESTAMP" and conf.timestamp_type == "TIMESTAMP_NTZ"
-    return TIMESTAMP_NTZ if ntz or kind == "TIMESTAMP_NTZ" else TIMESTAMP
-
-
-def _stamp_word(data_type: DataType, conf: Conf) -> str:
-    if data_type == TIMESTAMP_NTZ:
-        return "TIMESTAMP_NTZ"
-    return "TIMESTAMP"
-
-
-def _stamp(kind: str, text: str, found: re.Match[str], conf: Conf, origin: Origin | None = None) -> Literal:
-    year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-    hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
-    if len(found[7] or "") > 6 and conf.timestamp_nanos:
-        raise Unknown(f"the nanoseconds of the literal {kind} '{text}'", origin)
-    fraction, zone = (found[7] or "")[:6].ljust(6, "0"), found[8]
-    if not _valid_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
-        raise _invalid(kind, text, origin)
-    data_type = _plain_timestamp(kind, conf)
-    if kind == "TIMESTAMP" and zone and data_type == TIMESTAMP_NTZ:
-        data_type = TIMESTAMP
-    clock = f"{hour:02d}:{minute:02d}:{second:02d}"
-    if data_type == TIMESTAMP:
-        moved = _in_session_zone(year, month, day, clock, fraction, zone, conf)
-        if moved is None:
-            raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
-        date, clock, fraction = moved
-    else:
-        date = f"{_year(year)}-{month:02d}-{day:02d}"
-    shown = f"{date} {clock}" + (f".{fraction}".rstrip("0").rstrip("."))
-    return Literal(shown, data_type, f"{_stamp_word(data_type, conf)} '{shown}'")
-
-
-def _in_session_zone(
-    year: int, month: int, day: int, clock: str, fraction: str, zone: str | None, conf: Conf
-) -> tuple[str, str, str] | None:
-    """The moment in the session's time zone; None where a zone is not known here."""
-    if not zone and 1 <= year <= 9999:
-        # A local time that the session's zone skips is moved forward, as Java does.
-        own = _zone(conf.time_zone)
-        if own is None:
-            return f"{_year(year)}-{month:02d}-{day:02d}", clock, fraction
-    if not 1 <= year <= 9999:
-        return None if zone else (f"{_year(year)}-{month:02d}-{day:02d}", clock, fraction)
-    source, target = _zone(zone or conf.time_zone), _zone(conf.time_zone)
-    if source is None or target is None:
-        return None
-    naive = dt.datetime.fromisoformat(f"{year:04d}-{month:02d}-{day:02d} {clock}")
-    try:
-        moved = naive.replace(tzinfo=source).astimezone(dt.timezone.utc).astimezone(target)
-    except OverflowError:
-        return None if zone else (naive.date().isoformat(), clock, fraction)
-    return moved.date().isoformat(), moved.strftime("%H:%M:%S"), fraction
-
-
-def _zone(name: str) -> dt.tzinfo | None:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    text = name.strip()
-    found = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?", text)
-    if found:
-        seconds = int(found[2]) * 3600 + int(found[3] or 0) * 60 + int(found[4] or 0)
-        return dt.timezone(dt.timedelta(seconds=seconds if found[1] == "+" else -seconds))
-    if text.upper() in ("Z", "UTC", "GMT", "UT"):
-        return dt.timezone.utc
-    try:
-        return ZoneInfo(_SHORT_ZONES.get(text, text))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-
-
-_SHORT_ZONES = {"PST": "America/Los_Angeles", "CST": "America/Chicago", "MST": "America/Denver", "JST": "Asia/Tokyo"}
-_SHORT_ZONES |= {"EST": "America/Panama", "CET": "CET", "IST": "Asia/Kolkata", "PRT": "America/Puerto_Rico"}
+_TIME = re.compile(r"\s*[Tt]?(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*([AaPp][Mm])?\s*")
 
 
 def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
-    found = re.fullmatch(rf"\s*[Tt]?{_CLOCK}\s*([AaPp][Mm])?\s*", text)
+    found = _TIME.fullmatch(text)
     if not found or found[2] is None:
-        raise _invalid("TIME", text, origin)
+        raise moments.invalid("TIME", text, origin)
     hour, minute, second, fraction = int(found[1]), int(found[2]), int(found[3] or 0), found[4] or ""
     if found[5] and not 1 <= hour <= 12:
-        raise _invalid("TIME", text, origin)
+        raise moments.invalid("TIME", text, origin)
     if found[5]:
         hour = hour % 12 + (12 if found[5].lower() == "pm" else 0)
     if hour > 23 or minute > 59 or second > 59:
-        raise _invalid("TIME", text, origin)
+        raise moments.invalid("TIME", text, origin)
     shown = f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{fraction}".rstrip("0").rstrip("."))
     return Literal(shown, Time(max(6, min(len(fraction), 9))), f"TIME '{shown}'")
 
@@ -309,7 +173,7 @@ def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
 def _binary(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     padded = text if len(text) % 2 == 0 else f"0{text}"
     if not re.fullmatch(r"[0-9a-fA-F]*", padded):
-        raise _invalid("X", text, origin)
+        raise moments.invalid("X", text, origin)
     return Literal(padded.upper(), BINARY, f"X'{padded.upper()}'")
 
 
@@ -318,10 +182,10 @@ def _interval(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
 
 
 _TYPED: dict[str, Reader] = {
-    "DATE": _date,
-    "TIMESTAMP": _timestamp("TIMESTAMP"),
-    "TIMESTAMP_NTZ": _timestamp("TIMESTAMP_NTZ"),
-    "TIMESTAMP_LTZ": _timestamp("TIMESTAMP_LTZ"),
+    "DATE": moments.date,
+    "TIMESTAMP": partial(moments.timestamp, "TIMESTAMP"),
+    "TIMESTAMP_NTZ": partial(moments.timestamp, "TIMESTAMP_NTZ"),
+    "TIMESTAMP_LTZ": partial(moments.timestamp, "TIMESTAMP_LTZ"),
     "TIME": _time,
     "X": _binary,
     "INTERVAL": _interval,

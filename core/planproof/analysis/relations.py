@@ -29,7 +29,7 @@ from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
 from planproof.types import DataType, same_type
-from planproof.types.coercion import common
+from planproof.types.coercion import common, wider_without_strings
 
 From = tuple[Plan, Scope]
 
@@ -283,7 +283,12 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
     first = values[0].type
     if all(v.type == first for v in values):
         return first
-    found = common([v.type for v in values], ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
+    types, fraction = [v.type for v in values], env.conf.keep_fraction
+    if env.lacks("strings beside others in VALUES"):
+        # Spark 3.5's ResolveInlineTables asks the rules of ANSI off, whatever the mode is.
+        found = wider_without_strings(types, ansi=False, fraction=fraction)
+    else:
+        found = common(types, ansi=env.conf.ansi, fraction=fraction)
     if found is None:
         raise env.rejected(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",

@@ -19,6 +19,8 @@ _SINCE = {
     "scalar subqueries of many rows": "4.0",  # a correlated one, which a check at run time then guards
     "correlation below LIMIT and set operations": "4.0",
     "correlation in windows": "4.0",
+    "unequal correlation below aggregates": "4.0",  # of EXISTS and IN; scalar and lateral subqueries have it
+    "strings beside others in VALUES": "4.0",
     "sorting over HAVING": "4.0",  # ORDER BY count(*) after a HAVING
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
     "timestamps plus NULL": "4.1",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.catalog import Relation, joined, relation, split_name
-from planproof.conf import SPARKS, Conf, holds
+from planproof.conf import RELEASES, SPARKS, Conf, holds
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Doubts, examine
@@ -281,12 +281,16 @@ class OfflineCheck:
             self._register(node, known)
         return None
 
-    def judged_for(self) -> str | None:
-        """For which Spark the models were judged, None where it is the newest that planproof knows."""
-        if self.conf.spark == SPARKS[-1]:
-            return None
-        asked = self.overrides.get("spark") or self.frozen.spark != self.conf.spark
-        return f"judged for Spark {self.conf.spark}, {'as asked' if asked else f'which {self.frozen.file} names'}"
+    def judged_for(self) -> str:
+        """For which Spark the models were judged, who said so, and which release the rules are held to."""
+        version = self.conf.spark
+        if self.overrides.get("spark"):
+            why = "as asked"
+        elif self.frozen.spark == version:
+            why = f"which {self.frozen.file} names"
+        else:
+            why = "the newest that is known" if version == SPARKS[-1] else "as asked"
+        return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
 
     def remark(self) -> str | None:
         """The one step that would make known what no model makes and nothing here describes, None where all is."""
