@@ -90,10 +90,15 @@ class Guard:
             again = found
             return self._reported(model, lambda draft: self._publish(model, draft, full_refresh, over, None, again))
 
-    def audit(self, name_or_path: str, contract: Contract, settings: Settings | None = None) -> Report:
-        """What is stored now, a table or a Parquet path, against a contract. The guard's own settings win."""
+    def audit(
+        self, name_or_path: str, contract: Contract, settings: Settings | None = None, at: str | None = None
+    ) -> Report:
+        """What is stored now, a table or a Parquet path, against a contract. The guard's own settings win.
+
+        `at`: what an Iceberg table held at a snapshot (its id), a tag, or the end of a branch.
+        """
         model = Model(name_or_path, "", contract=contract, settings=settings or Settings())
-        return self._reported(model, lambda draft: audit_stored(draft, self.session))
+        return self._reported(model, lambda draft: audit_stored(draft, self.session, at))
 
     def recover(self, force: bool = False) -> list[Report]:
         """Finishes or undoes publishes that were killed. `force` takes over those whose owner may still be alive."""

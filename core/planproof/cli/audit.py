@@ -26,6 +26,7 @@ from planproof.report.run import run_report
     type=click.Path(dir_okay=False, path_type=Path),
     help="A YAML or JSON file with `columns: [{name, type, nullable}]`, in place of the project's contracts.",
 )
+@click.option("--at", help="A snapshot's id, a tag or a branch of Iceberg tables, in place of what they hold now.")
 def audit(
     settings: dict[str, Any],
     wanted: output.Wanted,

@@ -62,12 +62,15 @@ def promises(
 
 
 def audit_all(
-    session: Session, wanted: Iterable[Promise], finished: Callable[[Report], None] | None = None
+    session: Session,
+    wanted: Iterable[Promise],
+    finished: Callable[[Report], None] | None = None,
+    at: str | None = None,
 ) -> list[Report]:
-    """One report per promise; what could not be read is a report too."""
+    """One report per promise; what could not be read is a report too. `at`: a snapshot, tag or branch of them all."""
     reports = []
     for promise in wanted:
-        report = _audited(session, promise)
+        report = _audited(session, promise, at)
         reports.append(report)
         if finished is not None:
             finished(report)
@@ -86,12 +89,12 @@ def _promise(node: ProjectNode, contract: Contract, overrides: Mapping[str, Any]
     return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details)
 
 
-def _audited(session: Session, promise: Promise) -> Report:
+def _audited(session: Session, promise: Promise, at: str | None = None) -> Report:
     from planproof.guard import Guard
 
     started = time.perf_counter()
     try:
-        report = Guard(session, settings=promise.settings).audit(promise.name, promise.contract)
+        report = Guard(session, settings=promise.settings).audit(promise.name, promise.contract, at=at)
     except Exception as error:  # One table that cannot be read must not hide the others' reports.
         report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
     seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)

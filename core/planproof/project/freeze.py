@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof.origin import AnalysisError
-from planproof.project.changes import Change, ColumnShape, Comparison, Shape, compared
+from planproof.project.changes import BREAKING, Change, ColumnShape, Comparison, Shape, compared
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
 from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.snapshots import snapshot_of
 from planproof.types import DataType, parse_type
 
 VERSION = 1
@@ -36,7 +37,7 @@ def frozen_form(
         if table is None:
             missing[node.relation] = "Spark knows no such relation"
         else:
-            sources[node.relation] = {"kind": _kind(table), "columns": _columns(table)}
+            sources[node.relation] = {"kind": _kind(table), "columns": _columns(table, _ids(session, node, table))}
     if wanted and not sources:
         listed = "\n".join(f"  {name}: {why}" for name, why in missing.items())
         raise ProjectError(f"none of the {len(wanted)} sources and seeds was found, and nothing was written:\n{listed}")
@@ -72,7 +73,25 @@ def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comp
             continue
         before = _shape(node.relation, known)
         changes += compared(before, None if table is None else _live(node.relation, table))
+        if known.ids and table is not None:
+            changes += _made_anew(node.relation, known.ids, _ids(session, node, table))
     return Comparison(tuple(changes), unread)
+
+
+def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str, int]:
+    """The field ids of an Iceberg table's columns; none for any other relation."""
+    if table.kind != "table":
+        return {}
+    snapshot = snapshot_of(session, node.relation, counted=False)
+    return {} if snapshot is None else snapshot.ids
+
+
+def _made_anew(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:
+    """Columns of an Iceberg table that are not those of the same name any more: what older files hold of them reads as
+    null."""
+    for name, number in before.items():
+        if name in now and now[name] != number:
+            yield Change(relation, name, BREAKING, "made anew", f"field {number}", f"field {now[name]}")
 
 
 def _shape(relation: str, known: Known) -> Shape:
@@ -87,8 +106,9 @@ def _kind(table: StoredTable) -> str:
     return "table" if table.kind == "table" else "view"
 
 
-def _columns(table: StoredTable) -> list[dict[str, Any]]:
-    return [{"name": f.name, "type": _spelled(f.type), "nullable": f.nullable} for f in table.schema]
+def _columns(table: StoredTable, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    found = [{"name": f.name, "type": _spelled(f.type), "nullable": f.nullable} for f in table.schema]
+    return [{**column, "id": ids[column["name"]]} if column["name"] in ids else column for column in found]
 
 
 def _spelled(t: DataType) -> Any:

@@ -17,11 +17,11 @@ from planproof.functions.declared import DeclarationError
 from planproof.origin import AnalysisError
 from planproof.project.audit import Promise, audit_all, promises
 from planproof.project.cache import Cache
-from planproof.project.check import check_project
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.functions import Loaded
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.offline import check_project
 from planproof.project.place import Place
 from planproof.project.run import Older, remarks, run_project, runnable
 from planproof.project.selection import chosen, default_selector
@@ -72,7 +72,8 @@ class Request:
     and `jobs`, how many processes judge beside each other (None: one per core). For a run: `full_refresh`, `threads`
     (None: as the profile says), `functions` (`module:name`). For both, where dbt compiles: `vars`. For an audit:
     `names` (tables, paths, or models of the project) and `contract`, as in a contract file, or `contract_file`; without
-    either the project's contracts count. Raises ValueError and `SettingsError`.
+    either the project's contracts count; `at` names a snapshot, tag or branch of Iceberg tables. Raises ValueError and
+    `SettingsError`.
     """
 
     purpose: str
@@ -95,6 +96,7 @@ class Request:
     names: tuple[str, ...] = ()
     contract: Mapping[str, Any] | None = None
     contract_file: str | None = None
+    at: str | None = None
     sources: str | None = None
     compiles: bool = False
     cache: bool = True
@@ -144,7 +146,7 @@ class Request:
             return self._check(told)
         assert session is not None, f"a session is needed for: {self.purpose}"
         if self.purpose == "audit":
-            return audit_all(session, self._promises(told), told.ended)
+            return audit_all(session, self._promises(told), told.ended, self.at)
         return self._run(session, told)
 
     def publish(self, session: Session, model: Model) -> Report:

@@ -25,7 +25,8 @@ FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_so
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A relation's columns `(name, type, nullable)`, why some hold no null, and where this is from.
+    """A relation's columns `(name, type, nullable)`, why some hold no null, and where this is from; `ids` are the field
+    ids of an Iceberg table's columns.
 
     `complete` is False where columns may be missing: a manifest may document only some of a source's columns.
     """
@@ -35,6 +36,7 @@ class Known:
     evidence: Mapping[str, str] = field(default_factory=dict)
     kind: str = "table"
     complete: bool = True
+    ids: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     """The freeze file given, or the one in the project's directory; empty where there is none. Raises `ProjectError`.
 
     Its form: `{"version": 1, "spark": "3.5", "sources": {"db.orders": {"kind": "table", "columns": [{"name", "type",
-    "nullable"}]}}}`.
+    "nullable"}]}}}`, where columns of Iceberg's tables have a field `id` too.
     """
     found = Path(file) if file is not None else _in_directory(project.directory)
     if found is None:
@@ -99,9 +101,13 @@ def _frozen(entry: Any, name: str, file: Path) -> Known:
     if not isinstance(columns, list) or not columns:
         raise ProjectError(f"{where}: `columns` is not a list of columns")
     kind = str(entry.get("kind") or "table")
-    return Known(
-        tuple(_typed(column_of(c, f"{where}[{i}]"), where) for i, c in enumerate(columns)), str(file), {}, kind
-    )
+    found = [(column_of(_without_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
+    ids = {column[0]: c["id"] for column, c in found if isinstance(c.get("id"), int)}
+    return Known(tuple(_typed(column, where) for column, _ in found), str(file), {}, kind, ids=ids)
+
+
+def _without_id(column: Any) -> Any:
+    return {key: value for key, value in column.items() if key != "id"} if isinstance(column, Mapping) else column
 
 
 def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: bool = False) -> Known | Unread:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from planproof.catalog import split_name
-from planproof.claim import Claim, Facts
+from planproof.claims.model import Claim, Facts
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import registered
 from planproof.judge.draft import Draft
@@ -15,16 +15,19 @@ from planproof.origin import AnalysisError
 from planproof.publish.audit import count, read_files, read_paths, with_content
 from planproof.publish.constraints import broken
 from planproof.publish.partition import places
+from planproof.publish.snapshots import audit_snapshot
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.snapshots import snapshot_of
 from planproof.session.store import decoded, local
 from planproof.types import without_lengths
 
 
-def audit_stored(draft: Draft, session: Session) -> Report:
-    """Raises `SparkFailure` where there is no such table or path."""
+def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Report:
+    """`at` names a snapshot, tag or branch of an Iceberg table. Raises `SparkFailure` where there is no such table,
+    path or snapshot."""
     for plane in ("logical", "rewritten", "analyzed", "optimized", "executed"):
         draft.absent(plane, "an audit reads what is stored, not the query that wrote it")
     for invariant in ("I1", "I3", "I4", "I6", "I7", "D1"):
@@ -33,6 +36,11 @@ def audit_stored(draft: Draft, session: Session) -> Report:
     assert contract is not None
     draft.read(Claim("contract", contract.schema))
     name = draft.model.name
+    snapshot = None if "/" in name else snapshot_of(session, name, at)
+    if snapshot is not None:
+        return audit_snapshot(draft, session, snapshot)
+    if at is not None:
+        raise SparkFailure(f"{name} is no Iceberg table that this session can look into: it has no snapshot {at}")
     relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
     draft.rows = facts.rows if facts else None
     plane = "catalog" if facts is None else "files"
@@ -53,6 +61,11 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
     paths = session.files(path or location)
     if not paths:
         raise SparkFailure(f"{location} holds no data files")
+    if _is_icebergs(session, path or location, paths):
+        raise SparkFailure(
+            f"{location} belongs to an Iceberg table, and may hold files that its rows are no longer in: audit the "
+            "table by its name"
+        )
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
     keys = _keys(path or location, paths)
     return relation, schema, read_paths(draft, with_content(draft, paths), None, keys, session)
@@ -74,6 +87,20 @@ def _unseen(session: Session, table: StoredTable, paths: Sequence[str]) -> list[
         "not see their rows. Register the partitions (MSCK REPAIR TABLE), or remove the files"
     )
     return [Finding(Verdict.WARNING, "PP403", "catalog", None, "no other file", many, message)]
+
+
+def _is_icebergs(session: Session, location: str, paths: Iterable[str]) -> bool:
+    """Whether Iceberg's metadata lies at a location, or beside it: its data files lie in `data/`."""
+    above = location.rstrip("/").rpartition("/")[0]
+    try:
+        beside = session.files(f"{above}/metadata") if above and not _metadata(paths) else paths
+    except SparkFailure:
+        return False
+    return _metadata(beside)
+
+
+def _metadata(paths: Iterable[str]) -> bool:
+    return any(path.endswith(".metadata.json") for path in paths)
 
 
 def _keys(root: str, paths: Iterable[str]) -> list[str]:
