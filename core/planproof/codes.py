@@ -340,6 +340,12 @@ _TABLE = (
         "Look at the files that the message names; register or delete them.",
     ),
     Code(
+        "PP610",
+        "moved home",
+        "`planproof clean` moved a table's files to the folder where they would lie without planproof.",
+        "Nothing to do.",
+    ),
+    Code(
         "PP901",
         "internal error in planproof",
         "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "

@@ -25,5 +25,5 @@ def rendered(form: Any) -> str | None:
         report = RunReport.from_json(json.dumps(form))
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    page: str = render_run(report)
+    page: str = render_run(report, script=False)
     return page

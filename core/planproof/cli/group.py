@@ -11,6 +11,7 @@ import click
 
 from planproof.cli.audit import audit
 from planproof.cli.check import check
+from planproof.cli.clean import clean
 from planproof.cli.derive import derive
 from planproof.cli.diff import diff
 from planproof.cli.explain import explain
@@ -80,5 +81,5 @@ def cli() -> None:
     """
 
 
-for command in (check, run, audit, derive, explain, infer, diff, freeze, recover):
+for command in (check, run, audit, derive, explain, infer, diff, freeze, recover, clean):
     cli.add_command(command)

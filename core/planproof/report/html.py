@@ -1,19 +1,33 @@
-"""Reports as one HTML page: no script, nothing loaded from elsewhere, no row of data."""
+"""Reports as one HTML page: nothing loaded from elsewhere, and no script but the page's own, which searches in it.
+
+Without that script, and where it may not run, all is there: models fold, and the states filter, by HTML and CSS.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
 from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
 
-from planproof.report.model import PLANES, Report, Verdict
-from planproof.report.parts import fate, stopped, where
+from planproof.report.matrix import matrix
+from planproof.report.model import PLANES, Finding, Report, Verdict
+from planproof.report.parts import counted, fate, stopped, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
+from planproof.report.ways import Ways
+
+_STATES = ("violated", "unproved", "none", "proved")
+_LONG = 300
+"""On a page of more models, those that were found well are told in a line: it opens at once. The JSON form has all."""
+_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING, Verdict.PROVED)
 
 
 class PlaneBox(NamedTuple):
@@ -26,27 +40,112 @@ class PlaneBox(NamedTuple):
     sampled: bool = False
 
 
-def render(reports: Iterable[Report], run: RunReport | None = None, title: str = "planproof") -> str:
-    """The page of some reports; `run` adds when they were made and with which versions. All text is escaped."""
-    shown = list(reports)
+class Banner(NamedTuple):
+    """The verdict on the whole page: a word, and a sentence."""
+
+    style: str
+    word: str
+    said: str
+
+
+def render(
+    reports: Iterable[Report], run: RunReport | None = None, title: str = "planproof", *, script: bool = True
+) -> str:
+    """The page of some reports, what was stopped first; `run` adds when they were made and with which versions.
+
+    `script` False leaves out the search, for a page that is served where no script may run. All text is escaped.
+    """
+    given = list(reports)
+    shown = sorted(given, key=lambda report: _STATES.index(state_of(report)))
+    states = Counter(map(state_of, shown))
+    text = _script()
     return _template().render(
         title=title,
-        summary=summary(shown).plain,
+        summary=summary(given).plain,
+        banner=banner(states),
+        counts={"all": len(shown), **{state: states[state] for state in _STATES}},
         run=run,
         reports=shown,
+        is_long=len(shown) > _LONG,
+        brief_line=_brief,
+        ways=Ways(shown),
+        state_of=state_of,
+        words=_words,
+        ordered=_ordered,
+        matrix=matrix,
+        sql_lines=lambda report: list(_sql_lines(report)),
         planes=lambda report: list(plane_boxes(report)),
         picture=picture,
         stopped=stopped,
         fate=fate,
         quote=quote,
         where=where,
+        script=Markup(text) if script else None,
+        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
     )
 
 
-def render_run(run: RunReport) -> str:
+def render_run(run: RunReport, *, script: bool = True) -> str:
     """The page of one command."""
     project = f" · {run.project}" if run.project else ""
-    return render(run.reports, run, f"planproof {run.command}{project}")
+    return render(run.reports, run, f"planproof {run.command}{project}", script=script)
+
+
+def state_of(report: Report) -> str:
+    """Under which state a model is listed: `violated` where it was stopped, `unproved`, `none` where it promises
+    nothing, else `proved`."""
+    if stopped(report):
+        return "violated"
+    if report.verdict is not Verdict.PROVED:
+        return "unproved"
+    return "proved" if report.has_contract else "none"
+
+
+def banner(states: Counter[str]) -> Banner:
+    """The page's verdict: the worst state of any model. Nothing is called proved where no model promises anything."""
+    without = f"; {counted(states['none'], 'model')} without a contract, of which nothing is proved" * bool(
+        states["none"]
+    )
+    if states["violated"]:
+        return Banner(
+            "violated", "Stopped.", f"{counted(states['violated'], 'model')} broke a promise or could not run"
+        )
+    if states["unproved"]:
+        return Banner("unproved", "Not all is proved.", f"{counted(states['unproved'], 'model')} unproved{without}")
+    if states["proved"]:
+        holds = "keeps its contract" if states["proved"] == 1 else "keep their contracts"
+        return Banner("proved", "Proved.", f"{counted(states['proved'], 'model')} {holds}{without}")
+    return Banner(
+        "none", "Nothing was promised.", "no model here has a contract" if states["none"] else "no model is here"
+    )
+
+
+def _ordered(report: Report) -> list[Finding]:
+    return sorted(report.findings, key=lambda finding: _FIRST.index(finding.verdict))
+
+
+def _brief(report: Report) -> str:
+    proved = [report.word(f) for f in report.of(Verdict.PROVED)]
+    said = ", ".join(f"{number} {word}" for word, number in Counter(proved).items()) or "nothing was promised"
+    return f"{said}; the whole report of this model is in the JSON form"
+
+
+def _words(report: Report) -> str:
+    """What the search looks in: names, columns and codes, never a row of data."""
+    columns = {name for reading in report.planes for name, _, _ in reading.schema or ()}
+    found = {report.model, report.said, report.outcome, *columns}
+    found |= {word for f in report.findings for word in (f.code, f.field or "")}
+    return " ".join(sorted(found)).lower()
+
+
+def _sql_lines(report: Report) -> Iterator[tuple[int, str, Sequence[str]]]:
+    """The compiled text by line, each with what was found at it. A finding in the author's file is quoted there."""
+    marks: dict[int, list[str]] = {}
+    for finding in report.of(Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING):
+        if finding.origin is not None and finding.origin.file is None:
+            marks.setdefault(finding.origin.line, []).append(f"^ {finding.code} {finding.message}")
+    for number, row in enumerate((report.sql or "").splitlines(), 1):
+        yield number, row, marks.get(number, ())
 
 
 def plane_boxes(report: Report) -> Iterator[PlaneBox]:
@@ -60,6 +159,11 @@ def plane_boxes(report: Report) -> Iterator[PlaneBox]:
         reason = (reading.reason or reading.what if reading is not None else None) or ""
         sampled = reading is not None and reading.looked_at == "sample"
         yield PlaneBox(plane, status, reason, "broken" if plane in broken else style, sampled)
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    return files("planproof.report").joinpath("page.js").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)

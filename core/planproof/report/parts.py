@@ -38,6 +38,11 @@ class Parts:
         found = {verdict: tuple(report.of(verdict)) for verdict in _WORST_FIRST}
         stopping = next((findings for findings in found.values() if findings), ())
         beside = tuple(f for findings in found.values() for f in findings if findings is not stopping)
+        if report.outcome == "failed" and report.error:
+            # What could not run left its promises open, and its error says why.
+            causes = tuple(f for f in stopping if f.verdict is not Verdict.UNPROVED or not is_promise(f))
+            stopping, beside = causes, tuple(f for f in beside if not is_promise(f))
+        beside = tuple(f for f in beside if not explained(f, found[Verdict.VIOLATED]))
         said = {f.message for f in stopping}
         rejected = report.details.rejected
         return cls(
@@ -50,6 +55,22 @@ class Parts:
             fate(report),
             str(rejected) if rejected is not None else None,
         )
+
+
+def is_promise(finding: Finding) -> bool:
+    """Whether a finding is about a term of the contract."""
+    return finding.code.startswith("PP5")
+
+
+def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
+    """Whether a term that is open is no news beside a violation: of the same column, or of the query as a whole."""
+    if finding.verdict is not Verdict.UNPROVED or not is_promise(finding):
+        return False
+    return any(f.field is None or _column(f.field) == _column(finding.field or "") for f in violations)
+
+
+def _column(path: str) -> str:
+    return path.partition(".")[0]
 
 
 def stopped(report: Report) -> bool:

@@ -37,6 +37,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
     :param target: the profile's target.
     :param select: models, as for `planproof audit --select`.
     :param exclude: models to leave out.
+    :param selector: a selector of the project's selectors.yml, in place of `select`.
+    :param older: the folder of an older manifest.json, for `state:` and `result:` in the selection.
     :param state: a file that keeps what was seen, for the drift since the last audit. By default the last audit is the
         one in the XCom of this task's last run.
 
@@ -55,6 +57,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         "target",
         "select",
         "exclude",
+        "selector",
+        "older",
         "state",
         *PlanproofSparkOperator.template_fields,
     )
@@ -71,6 +75,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         target: str | None = None,
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        selector: str | None = None,
+        older: str | None = None,
         state: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -90,6 +96,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         self.target = target
         self.select = select
         self.exclude = exclude
+        self.selector = selector
+        self.older = older
         self.state = state
 
     def conclude(
@@ -123,6 +131,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
             target=self.target,
             select=words(self.select),
             exclude=words(self.exclude),
+            selector=self.selector or None,
+            state=self.older or None,
             settings=self.settings,
             spark=settings,
             names=(*_names(self.tables), *_names(self.paths)),

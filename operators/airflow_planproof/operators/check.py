@@ -31,6 +31,8 @@ class PlanproofCheckOperator(PlanproofOperator):
     :param manifest: a manifest.json in place of the project's own.
     :param select: models, as for `planproof check --select`; all of them where it is empty.
     :param exclude: models to leave out.
+    :param selector: a selector of the project's selectors.yml, in place of `select`.
+    :param state: the folder of an older manifest.json, for `state:` and `result:`.
     :param sources: a freeze file with the schemas of sources.
     :param base_manifest: the manifest before a change, such as the one in production; a change that breaks its readers
         (a column removed or narrowed, a NOT NULL dropped) fails the task, unless `fail_on` is `never`.
@@ -45,6 +47,8 @@ class PlanproofCheckOperator(PlanproofOperator):
         "manifest",
         "select",
         "exclude",
+        "selector",
+        "state",
         "sources",
         "base_manifest",
         "profiles_dir",
@@ -59,6 +63,8 @@ class PlanproofCheckOperator(PlanproofOperator):
         manifest: str | None = None,
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        selector: str | None = None,
+        state: str | None = None,
         sources: str | None = None,
         base_manifest: str | None = None,
         profiles_dir: str | None = None,
@@ -72,6 +78,8 @@ class PlanproofCheckOperator(PlanproofOperator):
         self.manifest = manifest
         self.select = select
         self.exclude = exclude
+        self.selector = selector
+        self.state = state
         self.sources = sources
         self.base_manifest = base_manifest
         self.profiles_dir = profiles_dir
@@ -122,6 +130,8 @@ class PlanproofCheckOperator(PlanproofOperator):
             target=self.target,
             select=words(self.select),
             exclude=words(self.exclude),
+            selector=self.selector or None,
+            state=self.state or None,
             settings=self.settings,
             sources=self.sources,
         )

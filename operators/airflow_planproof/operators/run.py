@@ -30,6 +30,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
     :param target: the profile's target.
     :param select: models, as for `planproof run --select`; all of them where it is empty.
     :param exclude: models to leave out.
+    :param selector: a selector of the project's selectors.yml, in place of `select`.
+    :param state: the folder of an older manifest.json, for `state:` and `result:`.
     :param full_refresh: builds incremental models anew; a template may say so.
     :param vars: variables for dbt, as for `dbt run --vars`.
     :param functions: Python functions for SQL, as `module:name`; `name` holds functions by their names in SQL, or is
@@ -50,6 +52,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         "target",
         "select",
         "exclude",
+        "selector",
+        "state",
         "full_refresh",
         "vars",
         *PlanproofSparkOperator.template_fields,
@@ -65,6 +69,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         target: str | None = None,
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        selector: str | None = None,
+        state: str | None = None,
         full_refresh: bool | str = False,
         vars: Mapping[str, Any] | None = None,
         functions: str | Sequence[str] = (),
@@ -80,6 +86,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self.target = target
         self.select = select
         self.exclude = exclude
+        self.selector = selector
+        self.state = state
         self.full_refresh = full_refresh
         self.vars = vars
         self.functions = functions
@@ -103,6 +111,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
             target=self.target,
             select=words(self.select),
             exclude=words(self.exclude),
+            selector=self.selector or None,
+            state=self.state or None,
             settings=self.settings,
             spark=settings,
             vars=self.vars,

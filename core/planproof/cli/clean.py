@@ -1,0 +1,55 @@
+"""`planproof clean`: leaves planproof; tables lie where dbt would have put them, and nothing of ours stays."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from planproof.cli import options, output
+from planproof.project.place import Place
+from planproof.report.run import run_report
+
+
+@click.command()
+@options.place
+@options.outcome
+@click.option(
+    "--force", is_flag=True, help="Also deletes old versions of tables that this catalog does not know (any more)."
+)
+def clean(
+    project_dir: Path,
+    manifest: Path | None,
+    profiles_dir: Path | None,
+    target: str | None,
+    target_path: Path | None,
+    fail_on: str | None,
+    wanted: output.Wanted,
+    force: bool,
+) -> None:
+    """Moves the files of guarded tables to where they would lie without planproof, and deletes its folders.
+
+    Killed publishes are settled first. Where it is killed itself, run it again: no file is deleted before the catalog
+    knows its new place. Run it while nobody publishes or reads: a reader that listed a table's files before it moved
+    has to refresh it. Afterwards uninstall planproof, or say PLANPROOF=off.
+    """
+    started = datetime.now(timezone.utc)
+    place = Place(project_dir, manifest, profiles_dir, target, target_path)
+    profile = place.profile()
+    session = place.open_session()
+    from planproof.guard import Guard
+    from planproof.publish.leave import leave
+    from planproof.publish.recover import roots
+    from planproof.session.store import store_of
+
+    looked = roots(session, None)
+    reports = Guard(session).recover()
+    if all(report.outcome != "failed" for report in reports):
+        reports += leave(session, store_of(session), looked, force)
+    where = f"target {profile.target} of {profile.file}: looked in {', '.join(looked)}"
+    if not reports and wanted.is_text and not wanted.files:
+        click.echo(f"nothing of planproof is left ({where})")
+        return
+    report = run_report("clean", reports, started, remarks=[where])
+    output.finish(report, wanted, fail_on=fail_on, project_dir=project_dir)

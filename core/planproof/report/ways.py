@@ -1,0 +1,70 @@
+"""The way of a broken column through the models of one run: what it is made of, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planproof.catalog import split_name
+from planproof.report.model import Report, Verdict
+
+DEEPEST = 12
+
+
+class Stop(NamedTuple):
+    """One column on the way; `broken` marks the one whose promise is violated."""
+
+    name: str
+    broken: bool = False
+
+
+Column = tuple[str, str]
+
+
+class Ways:
+    """The columns of all reports of a run, and which are made of which. Built once for a page."""
+
+    def __init__(self, reports: Sequence[Report]) -> None:
+        self.made_of: dict[Column, list[Column]] = {}
+        self.feeds: dict[Column, list[Column]] = {}
+        self.shown: dict[Column, str] = {}
+        for report in reports:
+            for name, sources in (report.details.lineage or {}).get("columns", ()):
+                own = self._known(report.model, name)
+                for source in sources:
+                    other = self._known(str(source[0]), str(source[1]))
+                    self.made_of.setdefault(own, []).append(other)
+                    self.feeds.setdefault(other, []).append(own)
+
+    def of(self, report: Report) -> list[list[Stop]]:
+        """For each column of the model whose promise is violated, its way; a column that stands alone has none."""
+        fields = dict.fromkeys(split_name(f.field)[0] for f in report.of(Verdict.VIOLATED) if f.field)
+        ways = [self._way(_key(report.model, name)) for name in fields]
+        return [way for way in ways if len(way) > 1]
+
+    def _way(self, column: Column) -> list[Stop]:
+        before, after = list(_along(column, self.made_of)), list(_along(column, self.feeds))
+        names = [(c, False) for c in reversed(before)], [(column, True)], [(c, False) for c in after]
+        return [Stop(self.shown.get(c, ".".join(c)), broken) for part in names for c, broken in part]
+
+    def _known(self, relation: str, column: str) -> Column:
+        key = _key(relation, column)
+        self.shown.setdefault(key, f"{relation}.{column}")
+        return key
+
+
+def _along(column: Column, edges: Mapping[Column, Sequence[Column]]) -> Iterator[Column]:
+    """From a column along the first edge each time, not in circles and not too far."""
+    seen = {column}
+    while len(seen) <= DEEPEST:
+        following: Any = next((c for c in edges.get(column, ()) if c not in seen), None)
+        if following is None:
+            return
+        yield following
+        seen.add(following)
+        column = following
+
+
+def _key(relation: str, column: str) -> Column:
+    """A relation is known by its last two parts, however it is spelled."""
+    return ".".join(split_name(relation)[-2:]).lower(), column.lower()

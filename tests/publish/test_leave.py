@@ -1,0 +1,114 @@
+"""Leaving planproof: tables at home, rows as they were, no folder of ours; also where it is killed at any step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from planproof import Contract, Guard, Model
+from planproof.publish.leave import leave
+from planproof.publish.names import PREFIX, STATE
+from planproof.session.store import local, store_of
+
+CONTRACT = Contract([("id", "bigint", True)])
+
+
+def published(session: Any, database: str, rows: int, starts: tuple[int, ...] = (0, 5)) -> None:
+    for start in starts:
+        sql = f"select id from range({start}, {start + rows})"
+        report = Guard(session).publish(Model(f"{database}.orders", sql, contract=CONTRACT, materialized="table"))
+        assert report.outcome == "published", report
+
+
+@pytest.fixture
+def shop(spark: Any, tmp_path: Path) -> Any:
+    """A database of its own, with its folder."""
+    name, folder = f"leave_{abs(hash(tmp_path)) % 10**8}", tmp_path / "db"
+    spark.sql(f"create database {name} location '{folder}'")
+    yield name, folder
+    spark.sql(f"drop database {name} cascade")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_tables_are_at_home_and_bare_spark_reads_them(spark: Any, session: Any, shop: Any) -> None:
+    database, folder = shop
+    published(session, database, 3)
+    parts = Model(
+        f"{database}.by_day",
+        "select id, id % 2 as d from range(4)",
+        materialized="table",
+        partition_by=["d"],
+        options={"location_root": str(folder / "far")},
+    )
+    for _ in range(2):
+        assert Guard(session).publish(parts).outcome == "published"
+    spark.sql(f"create table {database}.bystander using parquet as select 1 as id")
+    where = f"file:{folder}"
+    assert {PREFIX, STATE} <= set(names(folder))
+    reports = leave(session, store_of(session), [where])
+    assert {r.outcome for r in reports} == {"published"}, reports
+    assert names(folder) == ["bystander", "far", "orders"]
+    assert names(folder / "far") == ["by_day"]
+    for table in ("orders", "by_day"):
+        spark.catalog.refreshTable(f"{database}.{table}")
+    assert sorted(row[0] for row in spark.table(f"{database}.orders").collect()) == [5, 6, 7]
+    assert sorted(map(tuple, spark.table(f"{database}.by_day").collect())) == [(0, 0), (1, 1), (2, 0), (3, 1)]
+    assert spark.read.parquet(str(folder / "orders")).count() == 3
+    assert leave(session, store_of(session), [where]) == []
+    # Who comes back finds a table like any other.
+    published(session, database, 2, (5,))
+    assert spark.table(f"{database}.orders").count() == 2
+
+
+def test_killed_at_any_step_nothing_is_lost_and_the_next_run_ends_it(
+    spark: Any, session: Any, shop: Any, killed: Any, dying: Callable[[int | None], tuple[Any, Any]]
+) -> None:
+    database, folder = shop
+    where, deaths = [f"file:{folder}"], 0
+    published(session, database, 3, (0,))
+    for at in range(60):
+        published(session, database, 3, (5,))
+        frail, _ = dying(at)
+        try:
+            leave(frail, frail.store, where)
+            break
+        except killed:
+            deaths += 1
+        assert list(folder.rglob("*.parquet")), "the rows are somewhere at every moment"
+        reports = [*Guard(session).recover(), *leave(session, store_of(session), where, force=True)]
+        assert names(folder) == ["orders"], (at, reports)
+        spark.catalog.refreshTable(f"{database}.orders")
+        assert sorted(row[0] for row in spark.table(f"{database}.orders").collect()) == [5, 6, 7], at
+    assert deaths > 4
+
+
+def test_what_another_catalog_may_need_is_left_unless_forced(session: Any, shop: Any) -> None:
+    _, folder = shop
+    stranger = folder / PREFIX / "theirs" / "0a1b2c3d.run_1"
+    stranger.mkdir(parents=True)
+    (stranger / "part.parquet").write_text("rows")
+    (report,) = leave(session, store_of(session), [f"file:{folder}"])
+    assert report.outcome == "failed"
+    assert "no table that this catalog knows" in report.error
+    assert (stranger / "part.parquet").exists()
+    assert leave(session, store_of(session), [f"file:{folder}"], force=True) == []
+    assert not (folder / PREFIX).exists()
+
+
+def test_a_home_with_files_of_others_is_refused(spark: Any, session: Any, shop: Any) -> None:
+    database, folder = shop
+    published(session, database, 3)
+    (folder / "orders").mkdir(exist_ok=True)
+    (folder / "orders" / "notes.txt").write_text("ours")
+    reports = leave(session, store_of(session), [f"file:{folder}"])
+    assert any("holds files that belong to no table" in (r.error or "") for r in reports)
+    assert spark.table(f"{database}.orders").count() == 3
+    assert local(f"file:{folder}") == str(folder)
