@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from planproof.cli import options
+from planproof.cli.pages import EXAMPLES, accept, case_text
 from planproof.codes import CODES
 from planproof.origin import AnalysisError, Unknown
 from planproof.project import ProjectError
@@ -92,3 +94,9 @@ def _code(name: str, as_json: bool) -> None:
         click.echo(json.dumps(form, indent=2))
         return
     click.echo(f"{code.id}  {code.title}\n\n{code.meaning}\n\nnext  {code.next_step}")
+    example = EXAMPLES.get(code.id)
+    if example is not None:
+        ansi = " (ANSI on)" if example.failing.ansi else ""
+        for head, case in ((f"shows it{ansi}", example.failing), ("mended", example.fixed)):
+            click.echo(f"\n{head}\n\n{textwrap.indent(case_text(case), '    ')}")
+    click.echo(f"\nto accept it\n\n{accept(code.id)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from planproof.catalog import split_name
+from planproof.report.dotted import parts
 from planproof.report.model import PLANES, Finding, PlaneReading, Report, Verdict
 
 
@@ -54,16 +54,8 @@ def _first_breaks(report: Report) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
     for finding in sorted(report.of(Verdict.VIOLATED), key=lambda f: PLANES.index(f.plane)):
         if finding.field:
-            found.setdefault(_top(finding.field), finding)
+            found.setdefault(parts(finding.field)[0], finding)
     return found
-
-
-def _top(path: str) -> str:
-    """The column of a path such as `items.element.qty`."""
-    try:
-        return split_name(path)[0]
-    except ValueError:
-        return path
 
 
 def _cell(name: str, plane: str, schemas: Mapping[str, Mapping[str, str]], broken: Finding | None) -> Cell:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from planproof.codes import CODES
 from planproof.origin import Origin
+from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Finding, Report, Verdict
 
 _WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
@@ -66,11 +67,7 @@ def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
     """Whether a term that is open is no news beside a violation: of the same column, or of the query as a whole."""
     if finding.verdict is not Verdict.UNPROVED or not is_promise(finding):
         return False
-    return any(f.field is None or _column(f.field) == _column(finding.field or "") for f in violations)
-
-
-def _column(path: str) -> str:
-    return path.partition(".")[0]
+    return any(f.field is None or parts_of(f.field)[0] == parts_of(finding.field or "")[0] for f in violations)
 
 
 def stopped(report: Report) -> bool:
