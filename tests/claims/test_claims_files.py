@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from planproof.claim import Facts, dotted
 from planproof.claims import files
-from planproof.claims.model import Facts, dotted
-from planproof.claims.paths import find, places
+from planproof.paths import find, places
 from planproof.schema import PhysicalSchema
 
 

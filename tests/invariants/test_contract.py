@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from planproof.claim import Facts
 from planproof.claims import files
-from planproof.claims.model import Facts
 from planproof.claims.spark import evidence
 from planproof.contract import Contract
 from planproof.invariants.contract import check, settle
@@ -271,7 +271,7 @@ def test_a_varchar_column_keeps_its_length_through_a_query(session, spark, datab
 
 
 def test_one_null_is_singular():
-    from planproof.claims.model import Facts
+    from planproof.claim import Facts
     from planproof.invariants.contract import counted_length, counted_nulls
 
     one = counted_nulls("a", 1, Facts(rows=1, source="a count"))
@@ -281,9 +281,9 @@ def test_one_null_is_singular():
 
 
 def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
-    from planproof.claims.paths import find
     from planproof.contract import Contract
     from planproof.invariants.contract import check
+    from planproof.paths import find
     from planproof.settings import Settings
 
     contract = Contract([("a", "struct<b: int NOT NULL>", True), ("a.b", "int", False)])

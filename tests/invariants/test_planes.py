@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import read_footers
+from planproof.claim import Facts
 from planproof.claims import batches, catalog, files, spark
-from planproof.claims.model import Facts
 from planproof.invariants import physical, planning, registered, sink, stored
 from planproof.invariants.batches import check_schema
 from planproof.origin import AnalysisError

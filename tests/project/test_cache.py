@@ -18,7 +18,7 @@ from planproof.conf import Conf
 from planproof.project import cache as caches
 from planproof.project import read_project, schedule
 from planproof.project.cache import Cache
-from planproof.project.offline import check_project
+from planproof.project.check import check_project
 from planproof.project.workers import can_fork
 
 ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.project import ProjectError, read_project
 from planproof.project.audit import promises
+from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
 from planproof.project.freeze import given
 from planproof.project.infer import infer_project
-from planproof.project.offline import check_project
 from planproof.report.run import RunReport
 
 TEMPLATES = {

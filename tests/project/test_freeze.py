@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
+from planproof.project.check import check_project
 from planproof.project.errors import ProjectError
 from planproof.project.freeze import drift_of_sources, frozen_form, text_of
 from planproof.project.manifest import read_project
-from planproof.project.offline import check_project
 from planproof.project.sources import Frozen, read_frozen
 
 

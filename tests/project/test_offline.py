@@ -8,7 +8,8 @@ import pytest
 
 from planproof.conf import Conf
 from planproof.project import ProjectError, read_project
-from planproof.project.offline import check_project, explain_model
+from planproof.project.check import check_project
+from planproof.project.offline import explain_model
 from planproof.report.model import Verdict
 
 NOT_NULL = [{"type": "not_null"}]

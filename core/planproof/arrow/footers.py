@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from planproof.arrow.in_path import InPath, in_path
 from planproof.arrow.leaves import leaf_type, logical_form, refined
 from planproof.arrow.types import is_list, stored_type
-from planproof.claims.model import Path
+from planproof.claim import Path
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, row_groups
 from planproof.arrow.types import physical_schema
-from planproof.claims.model import ALL, SAMPLE, Claim, Facts, Path
+from planproof.claim import ALL, SAMPLE, Claim, Facts, Path
 from planproof.invariants.batches import check
 from planproof.report.model import Finding, Verdict
 

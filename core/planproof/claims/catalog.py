@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.claims.model import Claim
+from planproof.claim import Claim
 from planproof.session.protocol import Session
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from planproof.arrow.footers import Footer, folded, read_footer, read_footers
-from planproof.claims.model import Claim, Facts, Path
+from planproof.claim import Claim, Facts, Path
 from planproof.schema import PhysicalSchema
 
 AS_A_JOB = 4000

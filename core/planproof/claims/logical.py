@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from planproof.claims.model import Claim
+from planproof.claim import Claim
 from planproof.schema import PhysicalSchema
 
 

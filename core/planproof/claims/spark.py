@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planproof.claims.model import Claim, dotted
-from planproof.claims.paths import places
+from planproof.claim import Claim, dotted
+from planproof.paths import places
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes
 

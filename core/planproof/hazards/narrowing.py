@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planproof.claims.paths import nested
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, Window
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
 from planproof.hazards.suspicion import Count, Range, Suspicion, in_rows, told, warning
+from planproof.paths import nested
 from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, Map, is_integral
 
 _FLOATING = (FLOAT, DOUBLE)

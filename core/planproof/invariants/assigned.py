@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planproof.claims.model import Path, dotted
+from planproof.claim import Path, dotted
 from planproof.hazards.loss import loss
 from planproof.hazards.positions import swapped
 from planproof.quoting import backticked

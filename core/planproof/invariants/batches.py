@@ -6,7 +6,7 @@ from typing import Any
 
 from planproof.arrow.batches import faults
 from planproof.arrow.types import physical_schema
-from planproof.claims.model import dotted
+from planproof.claim import dotted
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema

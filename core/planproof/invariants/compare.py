@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planproof.claims.model import Path
-from planproof.claims.paths import nested
+from planproof.claim import Path
+from planproof.paths import nested
 from planproof.types import Array, DataType, Map, Struct, without_lengths
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from planproof.catalog import split_name
-from planproof.claims.model import Facts, Path, dotted
-from planproof.claims.paths import places
+from planproof.claim import Facts, Path, dotted
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.origin import Origin
+from planproof.paths import places
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.settings import Settings

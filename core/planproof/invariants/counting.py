@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from planproof.claims.model import Facts, Path
-from planproof.claims.paths import Place, find, places
+from planproof.claim import Facts, Path
 from planproof.contract import Contract
 from planproof.invariants.contract import counted_length, counted_nulls
 from planproof.origin import AnalysisError
+from planproof.paths import Place, find, places
 from planproof.quoting import backticked
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
-from planproof.claims.model import Path, dotted
+from planproof.claim import Path, dotted
 from planproof.invariants.registered import widens
 from planproof.invariants.stored import once
 from planproof.report.model import Finding, Verdict

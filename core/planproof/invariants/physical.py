@@ -7,7 +7,7 @@ count, a recursive CTE).
 
 from __future__ import annotations
 
-from planproof.claims.model import Facts, Path, dotted
+from planproof.claim import Facts, Path, dotted
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.claims.model import Path, dotted
+from planproof.claim import Path, dotted
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema

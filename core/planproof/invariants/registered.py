@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.claims.model import dotted
+from planproof.claim import dotted
 from planproof.invariants.compare import type_differences
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema

@@ -7,8 +7,8 @@ and ANSI intervals are stored.
 
 from __future__ import annotations
 
-from planproof.claims.model import Path, dotted
-from planproof.claims.paths import Place, places
+from planproof.claim import Path, dotted
+from planproof.paths import Place, places
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.types import CALENDAR_INTERVAL, Struct

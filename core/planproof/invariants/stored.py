@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planproof.arrow.footers import Footer
-from planproof.claims.model import Path, dotted
+from planproof.claim import Path, dotted
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema

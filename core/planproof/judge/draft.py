@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planproof.claims.model import Claim
+from planproof.claim import Claim
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allowed, forbids

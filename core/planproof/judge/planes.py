@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planproof.catalog import Catalog, split_name
+from planproof.claim import Claim, Facts, dotted
 from planproof.claims import logical, spark
-from planproof.claims.model import Claim, Facts, dotted
 from planproof.conf import Conf
 from planproof.hazards import concerns
 from planproof.invariants import contract as contract_terms

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from planproof.claims.model import dotted
+from planproof.claim import dotted
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
 from planproof.types import DataType, TypeSyntaxError, parse_type

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.catalog import Relation, joined, relation, split_name
@@ -18,14 +17,11 @@ from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Doubts, examine
 from planproof.origin import AnalysisError, Unknown
-from planproof.project.cache import Cache
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
-from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes, with_state
+from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
-from planproof.project.schedule import Schedule
-from planproof.project.selection import selected
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
@@ -47,50 +43,6 @@ _SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.
 # The `*` that dbt_utils.star and union_relations print where there is no column, or no relation yet; a run prints none.
 _SAID = r"only output during\s+dbt compile\b[^*]*\*/"
 _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
-
-
-def check_project(
-    project: Project,
-    select: Iterable[str] = (),
-    exclude: Iterable[str] = (),
-    conf: Conf | None = None,
-    *,
-    frozen: str | Path | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    selector: str | None = None,
-    state: str | Path | None = None,
-    progress: Callable[[Report], None] | None = None,
-    noted: Callable[[str], None] | None = None,
-    cache: Cache | None = None,
-    jobs: int = 1,
-) -> list[Report]:
-    """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
-
-    `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
-    `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
-    on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
-    neither changes a report. Raises `ProjectError` where the project cannot be read, or a selected model is not
-    compiled.
-    """
-    project = project if state is None else with_state(project, state)
-    # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
-    chosen = [
-        node
-        for node in selected(project, select, exclude, selector, state)
-        if node.sql is not None or node.materialized != "ephemeral"
-    ]
-    uncompiled = [node.unique_id for node in chosen if node.sql is None and not node.is_python]
-    if uncompiled:
-        raise ProjectError(f"not compiled: {', '.join(uncompiled[:5])}; run `dbt compile` on the selected models")
-    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
-    wanted = {node.unique_id for node in chosen}
-    needed = wanted | project.ancestors(wanted)
-    told = progress if progress is not None else lambda report: None
-    found = Schedule(check, needed, cache, jobs).reports(lambda key, report: told(report) if key in wanted else None)
-    for remark in (check.judged_for(), check.remark()):
-        if noted is not None and remark is not None:
-            noted(remark)
-    return [report for key, report in found.items() if key in wanted]
 
 
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:

@@ -6,17 +6,15 @@ import json
 import marshal
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planproof.project.cache import Cache, digest_of, maker
 from planproof.project.compiled import template_of
 from planproof.project.manifest import ProjectNode
+from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
 from planproof.report.model import Report
 from planproof.report.packed import pack, unpack
-
-if TYPE_CHECKING:
-    from planproof.project.offline import OfflineCheck
 
 _UNREAD = ("created_at",)
 """Keys of a manifest's node that nothing reads and dbt writes anew."""

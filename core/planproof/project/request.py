@@ -17,11 +17,11 @@ from planproof.functions.declared import DeclarationError
 from planproof.origin import AnalysisError
 from planproof.project.audit import Promise, audit_all, promises
 from planproof.project.cache import Cache
+from planproof.project.check import check_project
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.functions import Loaded
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.offline import check_project
 from planproof.project.place import Place
 from planproof.project.run import Older, remarks, run_project, runnable
 from planproof.project.selection import chosen, default_selector

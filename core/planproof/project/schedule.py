@@ -9,17 +9,14 @@ import gc
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from planproof.project.cache import Cache
 from planproof.project.manifest import ProjectNode
+from planproof.project.offline import OfflineCheck
 from planproof.project.remembered import Judged, Remembered
 from planproof.project.state import State, Unportable, Wanted
 from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
-
-if TYPE_CHECKING:
-    from planproof.project.offline import OfflineCheck
 
 FEW = 24
 """So many models are judged in this process before others are started: that takes as long as it saves."""

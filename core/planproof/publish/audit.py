@@ -9,8 +9,8 @@ from dataclasses import replace
 from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.arrow.ranges import EMPTY, whole_numbers
 from planproof.catalog import split_name
+from planproof.claim import SAMPLE, Claim, Facts, dotted
 from planproof.claims import batches, files
-from planproof.claims.model import SAMPLE, Claim, Facts, dotted
 from planproof.hazards.suspicion import Range
 from planproof.invariants import counting, drift, physical, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle

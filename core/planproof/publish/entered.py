@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from planproof.claims.model import Facts, Path, dotted
-from planproof.claims.paths import places
+from planproof.claim import Facts, Path, dotted
 from planproof.invariants import counting
 from planproof.origin import AnalysisError
+from planproof.paths import places
 from planproof.publish.materialization import Job
 from planproof.publish.publication import Publication
 from planproof.report.model import Finding, Verdict

@@ -7,8 +7,8 @@ from dataclasses import replace
 from planproof.api import Check
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.catalog import split_name
+from planproof.claim import Path, dotted
 from planproof.claims import files
-from planproof.claims.model import Path, dotted
 from planproof.invariants import assigned, counting, drift
 from planproof.invariants.contract import counted_length
 from planproof.origin import AnalysisError

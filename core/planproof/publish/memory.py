@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from planproof.catalog import Catalog, Relation, split_name
-from planproof.claims.model import dotted
+from planproof.claim import dotted
 from planproof.conf import Conf
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job

@@ -7,7 +7,7 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from planproof.catalog import split_name
-from planproof.claims.model import Claim, Facts
+from planproof.claim import Claim, Facts
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import registered
 from planproof.judge.draft import Draft

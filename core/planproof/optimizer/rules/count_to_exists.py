@@ -29,7 +29,7 @@ CONDITIONS = (
 def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A count of what a filter keeps, held against none, is an exists: it makes no array and stops at the first match.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(count_to_exists, "size(filter(words, w -> w IS NOT NULL)) > 0")
     'exists(words, w -> w IS NOT NULL)'
     >>> rewritten(count_to_exists, "size(filter(xs, x -> x > 7)) = 0")

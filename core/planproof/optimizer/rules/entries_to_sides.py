@@ -33,7 +33,7 @@ CONDITIONS = (
 def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas that use one side of a map's entries get that side alone, which Parquet can be read by.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(entries_to_sides, "size(map_filter(attrs, (k, v) -> v.b > 1D))")
     'size(filter(map_values(attrs), v -> v.b > 1D))'
     >>> rewritten(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")

@@ -26,7 +26,7 @@ _PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists that compares each element with one value is array_contains.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(exists_to_contains, "exists(xs, x -> x = 7)")
     'array_contains(xs, 7)'
 

@@ -24,7 +24,7 @@ CONDITIONS = (
 def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists within an exists that compares elements for equality is arrays_overlap.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(array(k, 7), y -> y = x))")
     'arrays_overlap(xs, array(k, 7))'
     >>> rewritten(exists_to_overlap, "exists(words, w -> exists(map_keys(attrs), y -> y = w))")

@@ -25,7 +25,7 @@ CONDITIONS = (
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A filter that asks for small indexes alone is a slice.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
     'slice(xs, 1, 3)'
     >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k)")

@@ -27,7 +27,7 @@ CONDITIONS = (
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists (or forall) over a transform computes each element when it tests it, up to the one that decides.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(fuse_exists, "exists(transform(words, w -> upper(w)), u -> u LIKE 'A%')")
     "exists(words, w1 -> upper(w1) LIKE 'A%')"
 

@@ -58,7 +58,7 @@ CONDITIONS = (
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An expression that no element changes is computed once per row in place of once per element.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(hoist_invariants, "transform(ds, x -> x / aggregate(ds, 0D, (a, y) -> a + y))")
     'transform(array(aggregate(ds, 0D, (a, y) -> a + y)), v1 -> transform(ds, x -> x / v1))[0]'
 

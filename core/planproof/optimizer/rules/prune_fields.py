@@ -46,7 +46,7 @@ CONDITIONS = (
 def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas over an array of structs get the fields that they read, so that Parquet reads no others.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(prune_fields, "aggregate(items, 0D, (a, i) -> a + i.price * i.qty)")
     'aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a + i.price * i.qty)'
     >>> rewritten(prune_fields, "exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)")

@@ -31,7 +31,7 @@ _TO_THE_END = frozenset(("transform", "filter", "aggregate", "zip_with"))
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A loop that the body of a lambda says twice runs once per element.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(share_loops, "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))")
     'transform(ds, x -> transform(array(size(filter(ds, y -> y > x))), v1 -> v1 / (1D + v1))[0])'
 

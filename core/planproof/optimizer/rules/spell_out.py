@@ -27,7 +27,7 @@ CONDITIONS = (
 def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """`nullif` and `between` without the projection that Spark makes for an operand that they need twice.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(spell_out, "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)")
     'aggregate(items, 0D, (a, i) -> a + i.price) / if((size(items) = 0), NULL, size(items))'
     >>> rewritten(spell_out, "exists(items, i -> i.qty > 1) AND size(items) BETWEEN 2 AND 4")

@@ -34,7 +34,7 @@ CONDITIONS = (
 def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A transform whose elements are counted, sliced, or read at one end works on no others.
 
-    >>> from planproof.optimizer.example import rewritten
+    >>> from planproof.example import rewritten
     >>> rewritten(transform_fewer, "slice(transform(words, w -> upper(w)), 2, k)")
     'transform(slice(words, 2, k), w -> upper(w))'
     >>> rewritten(transform_fewer, "get(transform(words, w -> upper(w)), 0)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planproof.claims.model import Path, dotted
+from planproof.claim import Path, dotted
 from planproof.schema import PhysicalSchema
 from planproof.types import Array, DataType, Map, Struct
 

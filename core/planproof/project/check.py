@@ -1,0 +1,62 @@
+"""What `planproof check` asks: which models, read in which order, with what is remembered of earlier checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from planproof.conf import Conf
+from planproof.project.cache import Cache
+from planproof.project.errors import ProjectError
+from planproof.project.lookup import with_state
+from planproof.project.manifest import Project
+from planproof.project.offline import DBT_CONF, OfflineCheck
+from planproof.project.schedule import Schedule
+from planproof.project.selection import selected
+from planproof.project.sources import read_frozen
+from planproof.report.model import Report
+
+
+def check_project(
+    project: Project,
+    select: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    conf: Conf | None = None,
+    *,
+    frozen: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    selector: str | None = None,
+    state: str | Path | None = None,
+    progress: Callable[[Report], None] | None = None,
+    noted: Callable[[str], None] | None = None,
+    cache: Cache | None = None,
+    jobs: int = 1,
+) -> list[Report]:
+    """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
+
+    `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
+    `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
+    on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
+    neither changes a report. Raises `ProjectError` where the project cannot be read, or a selected model is not
+    compiled.
+    """
+    project = project if state is None else with_state(project, state)
+    # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
+    chosen = [
+        node
+        for node in selected(project, select, exclude, selector, state)
+        if node.sql is not None or node.materialized != "ephemeral"
+    ]
+    uncompiled = [node.unique_id for node in chosen if node.sql is None and not node.is_python]
+    if uncompiled:
+        raise ProjectError(f"not compiled: {', '.join(uncompiled[:5])}; run `dbt compile` on the selected models")
+    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
+    wanted = {node.unique_id for node in chosen}
+    needed = wanted | project.ancestors(wanted)
+    told = progress if progress is not None else lambda report: None
+    found = Schedule(check, needed, cache, jobs).reports(lambda key, report: told(report) if key in wanted else None)
+    for remark in (check.judged_for(), check.remark()):
+        if noted is not None and remark is not None:
+            noted(remark)
+    return [report for key, report in found.items() if key in wanted]
