@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planproof.claims.model import Claim, Facts, dotted
+from planproof.claim import Claim, Facts, dotted
 from planproof.invariants import contract as contract_terms
 from planproof.judge.draft import Draft
 from planproof.publish.audit import count

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.catalog import split_name
-from planproof.claims.model import Path
+from planproof.claim import Path
 from planproof.origin import AnalysisError
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
