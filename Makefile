@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt112 test-spark test-spark35 smoke-spark35 test-iceberg lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -36,7 +36,13 @@ test-spark: environment ## Runs the tests of sessions, publishing, the guard and
 	.venv-spark-$(SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider \
 		tests/session tests/publish tests/guard tests/dbt_plugin $(PYTEST_ARGS)
 
-test-spark35: ## The same on Spark 3.5.
+test-spark-doors: environment ## Runs the operators, and what reaches Spark over Thrift or Connect, on another Spark: SPARK=4.0.5
+	@.ci/spark $(SPARK)
+	.venv-spark-$(SPARK)/bin/python -m pytest -m "not slow and not faults" -p no:cacheprovider \
+		tests/session/test_elsewhere.py tests/cli/test_run_on_servers.py tests/dbt_plugin/test_plugin_thrift.py \
+		tests/dbt_plugin/test_plugin_connect.py tests/operators/test_airflow_run.py tests/operators/test_airflow_audit.py $(PYTEST_ARGS)
+
+test-spark35: ## As test-spark, on Spark 3.5.
 	@$(MAKE) --no-print-directory test-spark SPARK=$(SPARK35)
 
 smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, as CI does.

@@ -72,6 +72,16 @@ def test_a_doubled_quote_is_two_literals_before_4_1(spark: str, shown: str) -> N
     assert plan("select 'it''s'", CATALOG, conf=Conf.of(spark)).schema[0].name == shown
 
 
+TIME_AS_JSON = '{"type":"struct","fields":[{"name":"t","type":"time","nullable":true,"metadata":{}}]}'
+
+
+@pytest.mark.parametrize(("schema", "since"), [("t TIME", "4.1"), (TIME_AS_JSON, "4.1"), ("v VARIANT", "4.0")])
+def test_a_schema_text_with_a_type_that_a_spark_has_not(schema: str, since: str) -> None:
+    for spark in ("3.5", "4.0", "4.3"):
+        condition = "PARSE_SYNTAX_ERROR" if spark < since else ""
+        assert refused(f"select from_json('{{}}', '{schema}')", spark) == condition
+
+
 def test_an_older_struct_packs_named_arguments_under_names_that_are_not_known() -> None:
     for spark in ("3.5", "4.0"):
         with pytest.raises(Unknown, match="a named argument of struct"):

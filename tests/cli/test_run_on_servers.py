@@ -77,6 +77,7 @@ def test_a_run_on_a_thrift_server(thrift: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.conformance
+@pytest.mark.needs_spark("4.0", "a Connect server in pip's package")
 @pytest.mark.parametrize("by", ["profile", "conf"])
 def test_a_run_on_spark_connect(tmp_path: Path, by: str) -> None:
     """In a process of its own, which holds one kind of session; `local[2]` starts a server there."""

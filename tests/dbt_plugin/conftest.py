@@ -26,6 +26,8 @@ class ThriftDbt(Dbt):
         try:
             cursor.execute(sql)
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        except TypeError:
+            return []  # Spark 3.5 announces a result for statements that have none.
         finally:
             cursor.close()
 

@@ -51,6 +51,7 @@ def dbt(project: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.conformance
+@pytest.mark.needs_spark("4.0", "a Connect server in pip's package")
 def test_a_build_on_a_connect_server_is_guarded(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

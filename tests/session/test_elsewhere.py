@@ -64,7 +64,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, ports: Any) -> Iterator[st
             process.wait(30)
 
 
-@pytest.fixture(scope="module", params=["connect", "standalone", "thrift"])
+CONNECT = pytest.param("connect", marks=pytest.mark.needs_spark("4.0", "a Connect server in pip's package"))
+
+
+@pytest.fixture(scope="module", params=[CONNECT, "standalone", "thrift"])
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if request.param == "connect":
         pytest.importorskip("grpc")

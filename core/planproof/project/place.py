@@ -81,7 +81,7 @@ class Place:
             exclude=exclude,
             vars=vars,
             full_refresh=full_refresh,
-            target_path=str(self.folder.absolute() / OWN_TARGET),
+            target_path=str(self._own_folder()),
             selector=selector,
             state=Path(state).resolve() if state is not None else None,
         )
@@ -91,6 +91,13 @@ class Place:
     def folder(self) -> Path:
         """The target folder, where dbt writes the project's artifacts and planproof its report."""
         return target_folder(self.project_dir or Path(), self.target_path)
+
+    def _own_folder(self) -> Path:
+        """Where dbt compiles for planproof, as dbt takes it: from the project's directory on, where it lies below."""
+        try:
+            return self.folder.relative_to(self._directory) / OWN_TARGET
+        except ValueError:
+            return self.folder.absolute() / OWN_TARGET
 
     def profile(self) -> Profile:
         """The profile's target. Raises `ProjectError`."""

@@ -42,6 +42,7 @@ from planproof.types import (
     DataType,
     Map,
     Struct,
+    Time,
     TypeSyntaxError,
     Varchar,
     as_nullable,
@@ -76,9 +77,23 @@ def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
     if found is None:
         raise _refused_schema(text) or Unknown(f"{what} with the schema {text!r}")
+    if any(_is_newer(t, conf) for t in walk(found)):
+        raise _refused_newer(text)
     if not conf.preserve_char_varchar and any(isinstance(t, (Char, Varchar)) for t in walk(found)):
         raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)
     return found
+
+
+def _is_newer(t: DataType, conf: Conf) -> bool:
+    return (isinstance(t, Time) and conf.before("4.1")) or (t == VARIANT and conf.before("4.0"))
+
+
+def _refused_newer(text: str) -> Mismatch:
+    """What an older Spark says of a schema with a type that it has not: it reads the text as a type at last, where a
+    JSON text or a second word is an error of syntax."""
+    if text.lstrip().startswith("{") or _TWO_WORDS.match(text):
+        return Mismatch("PARSE_SYNTAX_ERROR", f"the schema {text!r} is neither a type nor a list of columns.", whole=True)
+    return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{text.upper()}".', whole=True)
 
 
 def _read_type(text: str, ntz: bool) -> DataType | None:
