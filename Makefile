@@ -3,6 +3,7 @@
 PYTHON ?=
 SPARK ?= $(SPARK35)
 SPARK35 := 3.5.9
+WORKERS ?= 2
 ORACLE ?= ../shared/oracle
 BIN := .venv/bin
 export PYTHON
@@ -21,8 +22,8 @@ install: environment ## Makes .venv from uv.lock.
 demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and shows what happened.
 	@$(BIN)/python dags_examples/demo.py
 
-test: environment ## Runs all tests.
-	$(BIN)/python -m pytest -m "not conformance and not faults" $(PYTEST_ARGS)
+test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
+	$(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (slow).
 	$(BIN)/python -m pytest -m slow tests/operators $(PYTEST_ARGS)
