@@ -15,12 +15,11 @@ from typing import Any
 
 from answers import Answer, answers, fails, row_by_row
 from grammar import Grammar
-from rows import COLUMNS, STORED
+from rows import COLUMNS, STORED, conf
 from vocabulary import ROOTS
 
 from planproof.api import Rewriting, optimize, plan
 from planproof.catalog import Catalog
-from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
 
 WIDTH = 40
@@ -82,7 +81,7 @@ def expressions(seed: int, ansi: bool, tally: Tally) -> Iterator[tuple[str, bool
 def rewriting(text: str, ansi: bool, table: str = "equality") -> Rewriting | None:
     """The expression alone in a query over the table, optimized; None where it does not bind."""
     try:
-        return optimize(plan(f"{_BEFORE}{text}{_AFTER}{table}", CATALOG, conf=Conf(ansi=ansi)))
+        return optimize(plan(f"{_BEFORE}{text}{_AFTER}{table}", CATALOG, conf=conf(ansi)))
     except (AnalysisError, Unknown):
         return None
 

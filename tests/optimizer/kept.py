@@ -14,10 +14,10 @@ from typing import Any
 from answers import answer, answers
 from generator import CATALOG, WIDTH, Tally
 from grammar import Grammar, words
+from rows import conf
 from vocabulary import ROOTS
 
 from planproof.api import optimize, plan
-from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
 
 _KEPT, _TABLE = " AS e FROM (SELECT *, ", " AS li FROM equality)"
@@ -50,7 +50,7 @@ def queries(seed: int, ansi: bool, count: int, tally: Tally, each: bool) -> Iter
             continue
         tally.made += 1
         try:
-            found = optimize(plan(query.sql, CATALOG, conf=Conf(ansi=ansi)))
+            found = optimize(plan(query.sql, CATALOG, conf=conf(ansi)))
         except (AnalysisError, Unknown):
             tally.unbound += 1
             continue

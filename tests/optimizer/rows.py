@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
+from importlib import metadata
 from typing import Any
 
+from planproof.conf import Conf
 from planproof.types import Array, Struct, as_nullable, parse_type
 
 _SHIP_TYPE = "struct<city:string,zip:int>"
@@ -27,7 +30,8 @@ TYPES = {
     "decs": "array<decimal(10,2)>",
     "grid": "array<array<int>>",
 }
-LCASE = "string collate UTF8_LCASE"
+SPARK = metadata.version("pyspark")
+LCASE = "string collate UTF8_LCASE" if int(SPARK[0]) >= 4 else "string"
 FIRM = "array<struct<a:int NOT NULL,n:int NOT NULL,b:string,c:string NOT NULL,e:string NOT NULL>>"
 _SOLID = Array(parse_type(FIRM).element, False)  # type: ignore[attr-defined]
 MADE: dict[str, tuple[Any, str, bool]] = {
@@ -41,6 +45,13 @@ MADE: dict[str, tuple[Any, str, bool]] = {
     "tongues": (parse_type(f"array<{LCASE}>"), f"transform(words, w -> CAST(w AS {LCASE}))", True),
 }
 """Columns that JSON does not spell: the type, the expression over the others, whether it is nullable."""
+
+
+def conf(ansi: bool) -> Conf:
+    """The settings of the Spark that runs."""
+    return replace(Conf.of(SPARK), ansi=ansi)
+
+
 COLUMNS: list[tuple[str, Any, bool]] = [
     *((n, t, n != "id") for n, t in TYPES.items()),
     *((n, t, nullable) for n, (t, _, nullable) in MADE.items()),

@@ -14,7 +14,6 @@ from answers import answer
 
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
-from planproof.conf import Conf
 from planproof.optimizer.rules import RULES
 
 CASES = Path(__file__).parents[1] / "cases" / "rewrites.sql"
@@ -97,7 +96,7 @@ def test_whole_queries_give_the_same_answer(rows: Any, ansi: bool, compiled: boo
         sql = text.strip().replace("FROM rows", "FROM equality_files").replace("JOIN rows", "JOIN equality_files")
         if not sql:
             continue
-        found = optimize(plan(sql, Catalog({"equality_files": data.STORED}), conf=Conf(ansi=ansi)))
+        found = optimize(plan(sql, Catalog({"equality_files": data.STORED}), conf=data.conf(ansi)))
         assert found.findings == (), sql
         fired |= set(found.rules)
         if found.rules:
