@@ -274,7 +274,7 @@ _TABLE = (
         "PP507",
         "constraint broken",
         "A declared constraint (unique, primary_key, foreign_key, check) does not hold over the staged rows.",
-        "Look at the counted rows and correct the model.",
+        "Correct the model; with `keep_rejected: true` the rows that were counted stay for a look.",
     ),
     Code(
         "PP508",

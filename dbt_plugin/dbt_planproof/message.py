@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from planproof.report.folding import STYLE
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import Parts, next_steps, one_line, said, where
 
@@ -33,8 +34,8 @@ def failure(report: Report, name: str, path: Path) -> str:
 
 
 def remarks(report: Report) -> list[str]:
-    """One line for what was not proved of a published node, the worst of it, or none."""
-    found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict]
+    """One line for what was not proved of a published node, the worst of it, or none; style is for the report."""
+    found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict and f.code not in STYLE]
     if not found:
         return []
     first = found[0]

@@ -380,3 +380,18 @@ def test_a_diff_has_the_same_forms_and_keeps_its_own_json(invoke, tmp_path, dbt_
     assert "1 breaking, 1 safe" in invoke(*both).stdout
     assert "column removed" in invoke(*both, "--format", "markdown").stdout
     assert invoke(*both, "--format", "text", "--fail-on", "never").exit_code == 0
+
+
+def test_a_plan_shows_lambdas_as_they_were_written_and_wraps(invoke, project, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    sql = "select transform(array(1, 2), i -> i + 1) as xs, aggregate(array(1), 0, (acc, x) -> acc + x) as total"
+    found = invoke("explain", "late", "--project-dir", project({"late": {"sql": sql}})).output
+    assert "i -> (i + 1)" in found
+    assert "(acc, x) ->" in found
+    assert "namedlambdavariable" not in found
+    assert max(map(len, found.splitlines())) <= 60
+
+
+def test_two_columns_of_one_name_are_said_once(invoke, project):
+    found = invoke("check", "--project-dir", project({"dup": {"sql": "select 1 as id, 2 as id"}}), "--json")
+    assert [f["code"] for f in json.loads(found.stdout)["reports"][0]["findings"]] == ["PP102"]

@@ -9,9 +9,7 @@ from code_pages import FOLDER, pages
 
 from planproof.cli.pages import EXAMPLES, SOURCES, Case
 from planproof.codes import CODES
-from planproof.conf import Conf
-from planproof.project.check import check_project
-from planproof.project.manifest import read_project
+from planproof.project.request import Request
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +27,8 @@ def found(dbt_manifest, tmp_path_factory):
         }
         path = tmp_path_factory.mktemp("codes") / "manifest.json"
         path.write_text(json.dumps(dbt_manifest(models, sources=SOURCES)))
-        for report in check_project(read_project(path), conf=Conf(ansi=ansi)):
+        request = Request("check", manifest=str(path), spark={"spark.sql.ansi.enabled": str(ansi).lower()})
+        for report in request.reports(None):
             reports[report.model.split(".")[-1]] = [f for f in report.findings if f.verdict.value != "proved"]
     return reports
 

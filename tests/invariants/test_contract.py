@@ -292,3 +292,20 @@ def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
     place = find(Contract([("a.b", "int", True), ("a", "struct<b: int>", True)]).schema, "a.b")
     assert place is not None
     assert place.path == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("found", "guess"),
+    [
+        ([("a", "int"), ("units_sold", "bigint")], "renamed? units -> units_sold, same type"),
+        ([("a", "int"), ("unit", "bigint"), ("unitz", "string")], "renamed? units -> unit, same type"),
+        ([("a", "int"), ("unit_count", "string")], None),
+        ([("a", "int"), ("other", "bigint")], None),
+    ],
+)
+def test_a_renamed_column_is_guessed_by_its_type_and_its_name(found, guess):
+    contract = Contract([("a", "int", True), ("units", "bigint", True)])
+    (missing,) = [
+        f for f in check(contract, schema(*found), {}, None, Settings(), "logical", lambda _: None) if f.code == "PP501"
+    ]
+    assert (guess in missing.message) if guess else ("renamed" not in missing.message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import shutil
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,10 +70,21 @@ def explain(
             form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
         click.echo(json.dumps(form, indent=2))
         return None
-    click.echo(text if as_sql else f"{node.relation} ({node.file})\n\n{text}")
+    click.echo(text if as_sql else f"{node.relation} ({node.file})\n\n{_wrapped(text)}")
     if found is not None:
         click.echo(f"\n{_shown(found)}")
     return None
+
+
+def _wrapped(text: str) -> str:
+    """The plan's lines no wider than the terminal; what goes on stands deeper than where it began."""
+    width = max(40, shutil.get_terminal_size((120, 24)).columns)
+    rows = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        more = {"subsequent_indent": f"{indent}      ", "break_long_words": False, "break_on_hyphens": False}
+        rows += textwrap.wrap(line.strip(), width, initial_indent=indent, **more) or [""]
+    return "\n".join(rows)
 
 
 def _shown(found: Rewriting) -> str:

@@ -7,6 +7,7 @@ vanish, string literals lose their quotes, every lambda variable is `namedlambda
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from planproof.expr import nodes as x
@@ -14,6 +15,7 @@ from planproof.origin import Unknown
 from planproof.types import Array, Map, Struct
 
 _Printer = Callable[[Any], str]
+_as_written: ContextVar[bool] = ContextVar("as_written", default=False)
 
 
 def pretty(expr: x.Expr) -> str:
@@ -24,6 +26,15 @@ def pretty(expr: x.Expr) -> str:
     'a'
     """
     return _PRINTERS[type(expr)](expr)
+
+
+def as_written(expr: x.Expr) -> str:
+    """The same for readers of a plan: lambdas as the query has them, `i -> (i + 1)`."""
+    token = _as_written.set(True)
+    try:
+        return pretty(expr)
+    finally:
+        _as_written.reset(token)
 
 
 def output_name(expr: x.Expr) -> str:
@@ -55,6 +66,9 @@ def _cast(cast: x.Cast) -> str:
 
 
 def _lambda(node: x.Lambda) -> str:
+    if _as_written.get():
+        names = ", ".join(pretty(p) for p in node.parameters)
+        return f"{names if len(node.parameters) == 1 else f'({names})'} -> {pretty(node.body)}"
     parts = [pretty(node.body), *(pretty(p) for p in node.parameters)]
     return f"lambdafunction({', '.join(parts)})"
 
@@ -157,7 +171,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.Column: lambda e: e.name,
     x.Outer: lambda e: f"outer({'.'.join((*e.column.qualifier, e.column.name))})",
     x.SessionVariable: _session_variable,
-    x.Variable: lambda e: "namedlambdavariable()",
+    x.Variable: lambda e: e.name if _as_written.get() else "namedlambdavariable()",
     x.Lambda: _lambda,
     x.Call: _call,
     x.Cast: _cast,

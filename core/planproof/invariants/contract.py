@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -77,7 +78,7 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
     misspelled = set(near.values()) - {None}
     for f in promised:
         if f.name in near:
-            yield _missing(f, near[f.name], found)
+            yield _missing(f, near[f.name], found, _renamed(f, promised, found))
     spare = _spare(promised, found)
     if "extra_columns" in settings.enforce:
         for f in spare:
@@ -106,11 +107,23 @@ def _looks_alike(a: str, b: str) -> bool:
     return len(one) == len(other) and all(x.isascii() != y.isascii() for x, y in different)
 
 
-def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema) -> Finding:
+def _renamed(missing: PhysicalField, promised: PhysicalSchema, found: PhysicalSchema) -> str | None:
+    """The found column of the same type that nobody promised and whose name is most like the missing one's: a guess,
+    and said as one. None where no name is like it."""
+    spare = [f.name for f in found if f.name not in promised.names and f.type == missing.type]
+    lowered = {name.lower(): name for name in spare}
+    inside = [name for low, name in lowered.items() if missing.name.lower() in low or low in missing.name.lower()]
+    close = difflib.get_close_matches(missing.name.lower(), lowered, n=1)
+    return inside[0] if len(inside) == 1 else lowered[close[0]] if close else None
+
+
+def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:
     there = f"the model produces {', '.join(found.names) or 'no column'}"
     if near is not None:
         unseen = "" if near.lower() == promised.name.lower() else f" ({near!a}, not {promised.name!a})"
         there = f"the model spells it {near}{unseen}, and names are compared exactly"
+    elif renamed is not None:
+        there += f"; renamed? {promised.name} -> {renamed}, same type"
     message = f"the contract promises {promised.name} ({promised.type.simple}); {there}"
     return Finding(Verdict.VIOLATED, "PP501", "", dotted((promised.name,)), str(promised), near or "nothing", message)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -128,7 +128,7 @@ class Draft:
         return Report(
             self.model.name,
             outcome,
-            tuple(self.findings),
+            tuple(_without_repeats(self.findings)),
             tuple(self._planes.values()),
             tuple(self._enforced.values()),
             self.rewrites,
@@ -140,6 +140,12 @@ class Draft:
             error,
             self.details,
         )
+
+
+def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
+    """Where one file cannot hold two columns of a name (PP102), that the names are twice there (PP101) is no news."""
+    twice = {f.field for f in findings if f.code == "PP102" and f.verdict is Verdict.VIOLATED}
+    return [f for f in findings if f.code != "PP101" or f.verdict is not Verdict.WARNING or f.field not in twice]
 
 
 def _decided_by_the_audit(finding: Finding) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.expr.pretty import pretty
+from planproof.expr.pretty import as_written
 from planproof.plan import nodes as p
 
 
@@ -29,7 +29,7 @@ def detail(node: p.Plan) -> str:
     if isinstance(node, p.SetOperation):
         return f"{node.kind}{' all' if node.all else ''}"
     if isinstance(node, p.Join):
-        return node.kind + (f" on {pretty(node.condition)}" if node.condition is not None else "")
+        return node.kind + (f" on {as_written(node.condition)}" if node.condition is not None else "")
     if isinstance(node, p.Limit):
         return node.what
-    return ", ".join(pretty(e) for e in node.expressions)
+    return ", ".join(as_written(e) for e in node.expressions)

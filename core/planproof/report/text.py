@@ -11,9 +11,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from planproof.codes import CODES
 from planproof.origin import Origin
+from planproof.report.folding import STYLE, consequences, groups, listed
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, is_counted, next_steps, said, source_line, stopped, where
+from planproof.report.parts import Parts, counted, is_counted, next_steps, said, source_line, stopped, where
 
 WIDTH = 110
 _SHOWN = 6
@@ -45,10 +47,9 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     if lines:
         for report in reports:
             console.print(line(report, width), soft_wrap=True)
-    for report in reports:
-        if stopped(report):
-            console.print()
-            console.print(panel(report))
+    for report, *others in groups([report for report in reports if stopped(report)]):
+        console.print()
+        console.print(panel(report, others))
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
         remarks = list(_remarks(reports, verdict))
         if remarks:
@@ -58,6 +59,10 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
                 for row in remark.wrap(console, console.width - 2):
                     row.rstrip()
                     console.print(Text("  ").append_text(row), soft_wrap=True)
+    style = _style(reports)
+    if style is not None:
+        console.print()
+        console.print(style, soft_wrap=True)
     console.print()
     console.print(summary(reports, seconds))
 
@@ -114,8 +119,9 @@ def _proved(report: Report) -> str:
     return ", ".join(without) or ("contract holds" if holds else "")
 
 
-def panel(report: Report) -> Panel:
-    """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table."""
+def panel(report: Report, others: Sequence[Report] = ()) -> Panel:
+    """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table.
+    `others` are models that are stopped by the same cause."""
     message, parts = Parts.of(report), list[RenderableType]()
     # What could not run left its promises open, and its error says why.
     shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
@@ -125,6 +131,9 @@ def panel(report: Report) -> Panel:
     error = message.error if shown else report.error
     if error:
         parts += [Text(clean(error)), Text()]
+    if others:
+        many = f"the same in {counted(len(others), 'other model')}: "
+        parts += [Text.assemble((many, "bold"), clean(listed([other.model for other in others]))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
     heading = Text.assemble(mark, (f"{clean(message.model)} {message.heading} ", "bold"))
@@ -174,12 +183,16 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
 
 
 def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
-    """The findings of one verdict, said once where many models share them; a contract's with their line."""
+    """The findings of one verdict, said once where many models share them; a contract's with their line. What follows
+    from another model's finding stands under that one, and style is only counted."""
     seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
+    below, folded = consequences(reports)
     for report in reports:
         if verdict is Verdict.UNPROVED and stopped(report):
             continue
         for f in report.of(verdict):
+            if id(f) in folded or f.code in STYLE:
+                continue
             place = f" at {where(f.origin)}" if f.origin else ""
             seen.setdefault((f.code, f"{said(f)}{place}"), []).append((report, f))
     for (code, message), holders in seen.items():
@@ -189,6 +202,19 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
         excerpt = quote(report, finding.origin) if verdict is Verdict.UNPROVED and code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt
+        following = below.pop(report.model, []) if verdict is Verdict.UNPROVED else []
+        if following:
+            what = f"      so {counted(len(following), 'model')} that read it cannot be judged: "
+            yield Text.assemble((what, "dim"), (clean(listed(following)), "cyan"))
+
+
+def _style(reports: Sequence[Report]) -> Text | None:
+    """One line for all that is style."""
+    found = Counter(f.code for report in reports for f in report.of(Verdict.WARNING) if f.code in STYLE)
+    if not found:
+        return None
+    codes = ", ".join(f"{number} of {code} ({CODES[code].title})" for code, number in sorted(found.items()))
+    return Text(f"style: {codes}; `--format json` names each, `planproof explain {min(found)}` says more", "dim")
 
 
 def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:

@@ -1,0 +1,59 @@
+"""One cause said once: what many models share, and what follows from another model's finding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from planproof.report.model import Finding, Report, Verdict
+from planproof.report.parts import Parts, said
+
+STYLE = ("PP129", "PP130")
+"""Codes of what is a matter of style in most models: they are counted for people, and told one by one in JSON."""
+
+_NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
+_UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read offline")
+
+
+def groups(stopped: Sequence[Report]) -> list[list[Report]]:
+    """The reports of a check by their cause, in the order of the first of each: models whose findings differ in
+    nothing but names and numbers. What a run or an audit stopped stands alone: each has a table of its own."""
+    found: dict[object, list[Report]] = {}
+    for report in stopped:
+        key: object = _cause(report) if report.outcome == "checked" else id(report)
+        found.setdefault(key, []).append(report)
+    return list(found.values())
+
+
+def _cause(report: Report) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted({(f.code, _NAMES.sub("_", said(f))) for f in Parts.of(report).findings}))
+
+
+def consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[int]]:
+    """Models that are unproved only because a model that they read is: their names by the model at the root, and the
+    identities of the findings that say so. A root is a model whose own finding is no consequence."""
+    read: dict[str, str] = {}
+    findings: dict[str, Finding] = {}
+    for report in reports:
+        for finding in report.of(Verdict.UNPROVED):
+            match = _UNREAD.match(finding.message)
+            if match is not None and finding.code == "PP111":
+                read[report.model], findings[report.model] = match[1], finding
+    told = {r.model for r in reports if r.of(Verdict.VIOLATED, Verdict.UNPROVED)}
+    below: dict[str, list[str]] = {}
+    folded: set[int] = set()
+    for model, finding in findings.items():
+        root, seen = read[model], {model}
+        while root in read and root not in seen:
+            seen.add(root)
+            root = read[root]
+        if root in told and root not in seen:
+            below.setdefault(root, []).append(model)
+            folded.add(id(finding))
+    return below, folded
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """`a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
