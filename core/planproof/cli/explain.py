@@ -82,8 +82,8 @@ def _wrapped(text: str) -> str:
     rows = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
-        more = {"subsequent_indent": f"{indent}      ", "break_long_words": False, "break_on_hyphens": False}
-        rows += textwrap.wrap(line.strip(), width, initial_indent=indent, **more) or [""]
+        wrap = textwrap.TextWrapper(width, indent, f"{indent}      ", break_long_words=False, break_on_hyphens=False)
+        rows += wrap.wrap(line.strip()) or [""]
     return "\n".join(rows)
 
 
