@@ -16,6 +16,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "py4j": ("core/planproof/session",),
     "pyarrow": ("core/planproof/arrow",),
     "ruamel": ("core/planproof/project",),
+    "pygls": ("core/planproof/lsp",),
+    "lsprotocol": ("core/planproof/lsp",),
     # dbt's own command line is click's: its context tells which profile was loaded.
     "click": ("core/planproof/cli", "dbt_plugin/dbt_planproof/install.py"),
     "dbt": ("dbt_plugin/dbt_planproof", "operators/airflow_planproof/dbt_command.py"),
@@ -42,6 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("guard",),
     ("",),
     ("project",),
+    ("lsp",),
     ("cli", "piped"),
     ("__main__",),
 )

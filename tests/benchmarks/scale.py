@@ -112,7 +112,7 @@ def compiled(text: str, parents: list[str]) -> str:
         name = parent.rpartition(".")[2]
         body = body.replace(f"{{{{ source('raw', '{name}') }}}}", f"`raw`.`{name}`")
         body = body.replace(f"{{{{ ref('{name}') }}}}", f"`shop`.`{name}`")
-    return body.strip()
+    return f"\n{body.strip()}"
 
 
 def node(number: int, models: int, text: str, parents: list[str]) -> dict[str, Any]:

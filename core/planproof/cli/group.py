@@ -17,6 +17,7 @@ from planproof.cli.diff import diff
 from planproof.cli.explain import explain
 from planproof.cli.freeze import freeze
 from planproof.cli.infer import infer
+from planproof.cli.lsp import lsp
 from planproof.cli.recover import recover
 from planproof.cli.run import run
 from planproof.contract import ContractError
@@ -81,5 +82,5 @@ def cli() -> None:
     """
 
 
-for command in (check, run, audit, derive, explain, infer, diff, freeze, recover, clean):
+for command in (check, run, audit, derive, explain, infer, diff, freeze, recover, clean, lsp):
     cli.add_command(command)

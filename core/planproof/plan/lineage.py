@@ -66,6 +66,13 @@ def feeds(root: p.Plan) -> dict[int, set[int]]:
     return found
 
 
+def traced(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
+    """Per id of a column, of which expressions it is made, or which column of a relation it is."""
+    trace = _Trace()
+    trace.visit(root)
+    return trace.made, trace.scanned
+
+
 @dataclass(slots=True)
 class _Trace:
     """`scanned` and `made` say per column id where it is stored, or of which expressions it is made."""

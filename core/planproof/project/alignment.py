@@ -243,6 +243,17 @@ class Alignment:
             if offset < stop
         }
 
+    def written(self, at: int) -> int | None:
+        """The one character of the rendering that the template's character `at` wrote; None where it wrote none, or
+        several, or where readings differ."""
+        found = {
+            start + at - atom.at
+            for start, _, atom in self._pieces
+            if atom.text is not None and atom.at <= at < atom.at + len(atom.text)
+        }
+        sure = [offset for offset in found if self.places(offset) == {Place(at, False)}]
+        return sure[0] if len(sure) == len(found) == 1 else None
+
     def _step(self) -> None:
         self._steps += 1
         if self._steps > _LIMIT:

@@ -37,14 +37,16 @@ class TemplateMap:
     alignment: Alignment | None = None
 
     @classmethod
-    def of(cls, node: Mapping[str, Any], directory: str | Path | None = None) -> TemplateMap:
-        """The map of a manifest's node whose project lies in `directory`.
+    def of(
+        cls, node: Mapping[str, Any], directory: str | Path | None = None, opened: Mapping[str, str] | None = None
+    ) -> TemplateMap:
+        """The map of a manifest's node whose project lies in `directory`; `opened` are texts that stand for files.
 
         The manifest's `raw_code` lost the blank lines at the top of the file: only the file itself gives a line.
         """
         file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
-        template, shown = _template(node, file, directory)
+        template, shown = _template(node, file, directory, opened or {})
         compiled = str(node.get("compiled_code") or "")
         plain = cls(shown, where, template, compiled)
         skipped = len(template) - len(template.lstrip())
@@ -67,6 +69,23 @@ class TemplateMap:
             return elsewhere
         (_at, inside), first = min(found.items(), key=lambda pair: pair[0])
         return Origin(first.line, first.column, self.file, approximate=inside or len(found) > 1)
+
+    def exact(self, offset: int) -> int | None:
+        """The offset in the template of the literal character that wrote the one at `offset` of the compiled SQL."""
+        rendered = self._rendered(offset)
+        places = self.alignment.places(rendered) if self.alignment is not None and rendered is not None else set()
+        place = next(iter(places)) if len(places) == 1 else None
+        return place.at + self.skipped if place is not None and not place.inside else None
+
+    def written(self, offset: int) -> int | None:
+        """The offset in the compiled SQL of what the template's literal character at `offset` wrote, where sure."""
+        rendered = self.alignment.written(offset - self.skipped) if self.alignment is not None else None
+        if rendered is None:
+            return None
+        start, stop, replaced = self.injected
+        if rendered < start:
+            return rendered
+        return rendered + stop - start - len(replaced) if rendered >= start + len(replaced) else None
 
     def _rendered(self, offset: int) -> int | None:
         """The offset in what the template rendered to; None outside of it."""
@@ -112,7 +131,12 @@ def injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, in
         yield before.start(), stop, ""
 
 
-def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | None = None) -> Report:
+def relocate(
+    report: Report,
+    node: Mapping[str, Any],
+    directory: str | Path | None = None,
+    opened: Mapping[str, str] | None = None,
+) -> Report:
     """The report with its places, given in the SQL that was planned, moved to the template; `details` quotes the lines.
 
     What was planned (`report.sql`) holds the node's compiled SQL; a place outside of it is nobody's and is dropped. A
@@ -132,7 +156,7 @@ def relocate(report: Report, node: Mapping[str, Any], directory: str | Path | No
         start = planned.find(unterminated(compiled))
     if not compiled.strip() or start < 0:
         return report
-    mapped = TemplateMap.of(node, directory)
+    mapped = TemplateMap.of(node, directory, opened)
     lines: dict[str, str] = {}
     skipped = len(compiled) - len(compiled.lstrip())
 
@@ -164,13 +188,17 @@ def template_of(node: Mapping[str, Any], directory: str | Path | None) -> tuple[
     """All that places in a node's template depend on besides the node: the file's path, the blanks at its top, and how
     long it is."""
     file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
-    text, shown = _template(node, file, directory)
+    text, shown = _template(node, file, directory, {})
     return shown, text[: len(text) - len(text.lstrip())], len(text)
 
 
-def _template(node: Mapping[str, Any], file: str, directory: str | Path | None) -> tuple[str, str]:
+def _template(
+    node: Mapping[str, Any], file: str, directory: str | Path | None, opened: Mapping[str, str]
+) -> tuple[str, str]:
     """The template's text, and its path from the project's directory: a package's models lie where dbt installs it."""
     raw = _NEWLINE.sub("\n", str(node.get("raw_code") or "")).strip()
+    if file in opened and opened[file].strip() == raw:
+        return opened[file], file
     package = str(node.get("package_name") or "")
     installed = [(directory, f"dbt_packages/{package}/{file}")] if re.fullmatch(r"\w+", package) else []
     for root, path in ((directory, file), *installed, (node.get("root_path"), file)):

@@ -74,7 +74,7 @@ def infer_project(
             continue
         check.visit(node)
         if key in wanted and node.materialized != "ephemeral" and (tighten or not _has_contract(node)):
-            found.append(_inferred(check, project, node, conf, tighten))
+            found.append(infer_node(check, project, node, conf, tighten))
     return found
 
 
@@ -83,7 +83,8 @@ def _has_contract(node: ProjectNode) -> bool:
     return bool((config.get("contract") or {}).get("enforced"))
 
 
-def _inferred(check: OfflineCheck, project: Project, node: ProjectNode, conf: Conf, tighten: bool) -> Inferred:
+def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: Conf, tighten: bool) -> Inferred:
+    """What one model's contract can promise; `check` has visited what the model reads."""
     reason = _refusal(project, node)
     if reason is not None:
         return Inferred(node, reason=reason)

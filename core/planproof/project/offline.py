@@ -129,6 +129,7 @@ class OfflineCheck:
     inputs: dict[str, Mapping[str, str]] = field(default_factory=dict)
     reports: dict[str, Report | None] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)
+    opened: dict[str, str] = field(default_factory=dict)
     files: Files = field(init=False)
     stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
     names: tuple[str, ...] = field(init=False)
@@ -334,7 +335,9 @@ class OfflineCheck:
             report = _failed(draft, error)
         if node.materialized == "ephemeral":
             report = _never_built(report)
-        return _of_an_older_text(relocate(report, node.raw, self.project.directory), self.stale.get(node.unique_id))
+        return _of_an_older_text(
+            relocate(report, node.raw, self.project.directory, self.opened), self.stale.get(node.unique_id)
+        )
 
     def _read(self, node: ProjectNode, draft: Draft) -> None:
         contract = draft.model.contract

@@ -1,0 +1,47 @@
+"""`planproof lsp`: the language server, over standard input and output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from planproof.cli import options
+from planproof.project.cache import Cache
+from planproof.project.errors import ProjectError
+from planproof.project.place import Place
+
+
+@click.command()
+@options.place
+@click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
+@click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
+@click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
+def lsp(
+    project_dir: Path,
+    manifest: Path | None,
+    profiles_dir: Path | None,
+    target: str | None,
+    target_path: Path | None,
+    compiles: bool,
+    cache: bool,
+    stdio: bool,
+) -> None:
+    """Serves an editor that speaks the Language Server Protocol, over standard input and output.
+
+    Shows what `check` finds while a model is written: findings, types, where columns come from. Needs the manifest of
+    `dbt compile` and planproof[lsp], no login and no warehouse.
+    """
+    try:
+        from planproof.lsp.server import made
+    except ImportError as error:
+        raise ProjectError(f"the language server needs pygls ({error}): pip install 'planproof[lsp]'") from error
+    from planproof.lsp.workspace import Workspace
+
+    place = Place(project_dir, manifest, profiles_dir, target, target_path)
+    server = made(Workspace(place, Cache.of_user() if cache else None), compiles)
+    out = sys.stdout.buffer
+    # Whatever prints would break the protocol.
+    sys.stdout = sys.stderr
+    server.start_io(sys.stdin.buffer, out)

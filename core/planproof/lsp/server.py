@@ -1,0 +1,244 @@
+"""The language server itself: the protocol's messages to and from a `Workspace`. The only module that knows pygls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from planproof.lsp import answers
+from planproof.lsp.compiling import CannotCompile, compiled, has_dbt
+from planproof.lsp.workspace import Placed, Workspace
+from planproof.project.errors import ProjectError
+from planproof.report.model import Verdict
+from planproof.report.parts import said
+
+T = TypeVar("T")
+
+PAUSE = 0.15
+"""Seconds without a key after which a text is judged."""
+
+_SEVERITY = {
+    Verdict.VIOLATED: lsp.DiagnosticSeverity.Error,
+    Verdict.UNPROVED: lsp.DiagnosticSeverity.Warning,
+    Verdict.WARNING: lsp.DiagnosticSeverity.Information,
+}
+
+
+class Server(LanguageServer):
+    """Answers an editor. The workspace is used by one thread of its own, so that the loop is free to hear."""
+
+    def __init__(self, workspace: Workspace, compiles: bool = True) -> None:
+        super().__init__("planproof", version("planproof"))
+        self.models, self.compiles = workspace, compiles and has_dbt()
+        self._one = ThreadPoolExecutor(1, thread_name_prefix="planproof")
+        self._pauses: dict[str, asyncio.Task[None]] = {}
+        self._saved: set[str] = set()
+        self._compiling: asyncio.Task[None] | None = None
+        self._loaded: float | None = None
+
+    async def ask(self, question: Callable[..., T], *given: Any) -> T:
+        """Runs a question about the workspace, after those that were asked before; the last compile is read first."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._one, self._answered, question, given)
+
+    def _answered(self, question: Callable[..., T], given: tuple[Any, ...]) -> T:
+        written = self._written()
+        if self._loaded is None or written != self._loaded:
+            self.models.load()
+            self._loaded = written
+        return question(*given)
+
+    def _written(self) -> float:
+        place = self.models.place
+        manifest = place.manifest or Path(place.project_dir or ".") / "target" / "manifest.json"
+        try:
+            return manifest.stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def file(self, uri: str) -> str | None:
+        """The path from the project's directory, as the manifest has it; None of a file elsewhere."""
+        path = to_fs_path(uri)
+        home = Path(self.models.place.project_dir or ".").resolve()
+        if path is None or not Path(path).resolve().is_relative_to(home):
+            return None
+        return Path(path).resolve().relative_to(home).as_posix()
+
+    # --- what changes -----------------------------------------------------------------------------------------------
+
+    def changed(self, uri: str, pause: float = PAUSE) -> None:
+        """Judges the text after a pause; a further change begins the pause anew."""
+        before = self._pauses.pop(uri, None)
+        if before is not None:
+            before.cancel()
+        self._pauses[uri] = asyncio.ensure_future(self._after(uri, pause))
+
+    async def _after(self, uri: str, pause: float) -> None:
+        await asyncio.sleep(pause)
+        self._pauses.pop(uri, None)
+        file = self.file(uri)
+        if file is None:
+            return
+        text = self.workspace.get_text_document(uri).source
+        try:
+            await self.ask(self.models.edit, file, text)
+            await self.publish(uri)
+        except ProjectError as error:
+            self.log(str(error))
+
+    async def publish(self, uri: str) -> None:
+        file = self.file(uri)
+        found = await self.ask(self.models.findings, file) if file is not None else []
+        shown = [diagnostic(placed) for placed in found]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
+
+    async def publish_all(self) -> None:
+        for uri in list(self.workspace.text_documents):
+            await self.publish(uri)
+
+    def saved(self, uri: str) -> None:
+        """Has dbt compile the file beside, and judges what reads it; saves meanwhile wait for the next turn."""
+        file = self.file(uri)
+        if file is not None:
+            self._saved.add(file)
+        if self._compiling is None or self._compiling.done():
+            self._compiling = asyncio.ensure_future(self._compile())
+
+    async def _compile(self) -> None:
+        try:
+            await self.ask(self.models.settle)
+            await self.publish_all()
+            while self._saved and self.compiles:
+                files, self._saved = self._saved, set()
+                known = [file for file in files if await self.ask(self.models.model, file) is not None]
+                if not known:
+                    continue
+                nodes = await compiled(self.models.place, known)
+                await self.ask(self.models.recompiled, nodes)
+                await self.ask(self.models.settle)
+                await self.publish_all()
+        except CannotCompile as error:
+            self.log(f"dbt does not compile it; the last compile goes on counting: {error}")
+        except ProjectError as error:
+            self.log(str(error))
+
+    def log(self, message: str) -> None:
+        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, message))
+
+    async def stop(self) -> None:
+        """Ends what runs beside."""
+        for task in (*self._pauses.values(), *([self._compiling] if self._compiling is not None else [])):
+            task.cancel()
+        self._one.shutdown(wait=False, cancel_futures=True)
+
+
+def diagnostic(placed: Placed) -> lsp.Diagnostic:
+    finding = placed.finding
+    return lsp.Diagnostic(
+        lsp.Range(lsp.Position(placed.line, placed.start), lsp.Position(placed.line, placed.stop)),
+        f"{said(finding)}\nnext: {finding.next_step}",
+        severity=_SEVERITY[finding.verdict],
+        code=finding.code,
+        source="planproof",
+    )
+
+
+def made(workspace: Workspace, compiles: bool = True) -> Server:
+    """A server with all its features."""
+    server = Server(workspace, compiles)
+    _hears(server)
+    _answers(server)
+    return server
+
+
+def _hears(server: Server) -> None:
+    """What the editor tells: texts that are opened, changed, saved and closed."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
+        ls.changed(params.text_document.uri, 0)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
+        ls.changed(params.text_document.uri)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(ls: Server, params: lsp.DidSaveTextDocumentParams) -> None:
+        ls.changed(params.text_document.uri, 0)
+        ls.saved(params.text_document.uri)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    async def closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
+        file = ls.file(params.text_document.uri)
+        if file is not None:
+            await ls.ask(ls.models.close, file)
+        ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
+
+    @server.feature(lsp.SHUTDOWN)
+    async def shutdown(ls: Server, *_: Any) -> None:
+        await ls.stop()
+
+
+def _answers(server: Server) -> None:
+    """What the editor asks about a place."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    async def hover(ls: Server, params: lsp.HoverParams) -> lsp.Hover | None:
+        found = await _at(ls, answers.hover, params)
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found)) if found else None
+
+    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    async def definition(ls: Server, params: lsp.DefinitionParams) -> lsp.Location | None:
+        found = await _at(ls, answers.definition, params)
+        if found is None:
+            return None
+        at = lsp.Position(found.line, found.column)
+        return lsp.Location(from_fs_path(str(found.path.resolve())) or "", lsp.Range(at, at))
+
+    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+    async def hints(ls: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        file = ls.file(params.text_document.uri)
+        first, last = params.range.start.line, params.range.end.line
+        found = await ls.ask(lambda: list(answers.hints(ls.models, file, first, last))) if file is not None else []
+        return [
+            lsp.InlayHint(lsp.Position(h.line, h.column), h.label, kind=lsp.InlayHintKind.Type, tooltip=h.why)
+            for h in found
+        ]
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
+    async def actions(ls: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        file = ls.file(params.text_document.uri)
+        first, last = params.range.start.line, params.range.end.line
+        found = await ls.ask(lambda: list(answers.mends(ls.models, file, first, last))) if file is not None else []
+        return [action(mend) for mend in found]
+
+
+async def _at(ls: Server, question: Callable[[Workspace, str, int, int], T], params: Any) -> T | None:
+    file = ls.file(params.text_document.uri)
+    if file is None:
+        return None
+    return await ls.ask(question, ls.models, file, params.position.line, params.position.character)
+
+
+def action(mend: answers.Mend) -> lsp.CodeAction:
+    """A change of a file that is there, or of one that is made for it."""
+    uri = from_fs_path(str(mend.path)) or ""
+    begin, end = mend.start or (0, 0), mend.stop
+    changes: list[Any] = []
+    if not mend.path.exists():
+        changes.append(lsp.CreateFile(uri, options=lsp.CreateFileOptions(ignore_if_exists=True)))
+    elif end is None:
+        end = (mend.path.read_text("utf-8").count("\n") + 1, 0)
+    edit = lsp.TextEdit(lsp.Range(lsp.Position(*begin), lsp.Position(*(end or begin))), mend.text)
+    changes.append(lsp.TextDocumentEdit(lsp.OptionalVersionedTextDocumentIdentifier(uri, None), [edit]))
+    return lsp.CodeAction(
+        mend.title, kind=lsp.CodeActionKind.QuickFix, edit=lsp.WorkspaceEdit(document_changes=changes)
+    )

@@ -1,0 +1,108 @@
+"""Texts as an editor sees them: positions, and an edit of a template carried into what it compiled to."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from planproof.project.compiled import TemplateMap
+
+_JINJA = ("{{", "}}", "{%", "%}", "{#", "#}")
+
+Edit = tuple[int, int, str]
+"""From, to, and what stands there afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A text's offsets as lines and columns from 0; columns count UTF-16 units, as the protocol has it."""
+
+    text: str
+
+    def position(self, offset: int) -> tuple[int, int]:
+        start = self.text.rfind("\n", 0, offset) + 1
+        return self.text.count("\n", 0, offset), len(self.text[start:offset].encode("utf-16-le")) // 2
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a position; beyond a line's end its end."""
+        start = 0
+        for _ in range(line):
+            found = self.text.find("\n", start)
+            if found < 0:
+                return len(self.text)
+            start = found + 1
+        end = self.text.find("\n", start)
+        content = self.text[start : end if end >= 0 else len(self.text)]
+        return start + len(content.encode("utf-16-le")[: column * 2].decode("utf-16-le", "ignore"))
+
+
+def edits(old: str, new: str) -> list[Edit]:
+    """What was changed, line by line, each change as short as it can be."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    found = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            found.append(_shortest("".join(before[i:j]), "".join(after[k:m]), starts[i]))
+    return found
+
+
+def _shortest(old: str, new: str, at: int) -> Edit:
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return at + head, at + len(old) - tail, new[head : len(new) - tail]
+
+
+def respliced(mapped: TemplateMap, new: str) -> str | None:
+    """The compiled SQL of a template that was edited, where all that was edited is literal text outside of Jinja.
+
+    None where only dbt can say what the new template renders to.
+    """
+    old, compiled = mapped.template, mapped.compiled
+    found = []
+    for start, stop, text in edits(old, new):
+        place = _compiled(mapped, start, stop)
+        if place is None or _tagged(old, new, start, stop, text):
+            return None
+        found.append((*place, text))
+    for start, stop, text in reversed(found):
+        compiled = compiled[:start] + text + compiled[stop:]
+    return compiled
+
+
+def _tagged(old: str, new: str, start: int, stop: int, text: str) -> bool:
+    """Whether the edit makes, breaks or touches a tag: a brace may become one with its neighbour."""
+    around = old[max(0, start - 1) : start] + text + old[stop : stop + 1]
+    removed = old[max(0, start - 1) : stop + 1]
+    return any(tag in part for tag in _JINJA for part in (around, removed))
+
+
+def _compiled(mapped: TemplateMap, start: int, stop: int) -> tuple[int, int] | None:
+    """The span of the compiled SQL that the template's literal text `start:stop` wrote."""
+    if start == stop:
+        after = mapped.written(start)
+        if after is not None:
+            return after, after
+        before = mapped.written(start - 1)
+        return (before + 1, before + 1) if before is not None else None
+    first, last = mapped.written(start), mapped.written(stop - 1)
+    if first is None or last is None or last - first != stop - 1 - start:
+        return None
+    # Nothing but the text itself stands between: no tag is silently left out.
+    return (first, last + 1) if mapped.compiled[first : last + 1] == mapped.template[start:stop] else None
+
+
+def moved(old: str, new: str, line: int) -> int:
+    """Where a line of the old text, from 0, stands in the new one; a line that is gone, where it was."""
+    for tag, i, j, k, m in difflib.SequenceMatcher(
+        None, old.split("\n"), new.split("\n"), autojunk=False
+    ).get_opcodes():
+        if i <= line < j:
+            return k + line - i if tag == "equal" else max(0, min(k + line - i, m - 1))
+    return line

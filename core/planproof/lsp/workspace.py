@@ -1,0 +1,224 @@
+"""A dbt project as an editor works on it: the last compile, with the edits that were carried into it since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planproof.lsp.texts import Lines, moved, respliced
+from planproof.origin import AnalysisError, Unknown
+from planproof.plan.references import References
+from planproof.project.cache import Cache
+from planproof.project.compiled import TemplateMap
+from planproof.project.manifest import Project, ProjectNode
+from planproof.project.offline import OfflineCheck
+from planproof.project.place import Place
+from planproof.project.schedule import Schedule
+from planproof.project.sources import read_frozen
+from planproof.project.state import State, Wanted
+from planproof.report.model import Finding, Report, Verdict
+
+if TYPE_CHECKING:
+    from planproof.api import LogicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A finding at a place of the text in the editor: a line and its first and last column, from 0."""
+
+    finding: Finding
+    line: int
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class Opened:
+    """A model in the editor: the text that stands there, and the last one (`judged`) whose compiled form is known."""
+
+    unique_id: str
+    text: str
+    judged: str
+
+
+class _Editing:
+    """What is edited differs from what dbt compiled, and is judged as it is."""
+
+    def changed(self, node: ProjectNode) -> str | None:
+        return None
+
+
+@dataclass(slots=True)
+class Workspace:
+    """Judges models as they are edited. Nothing is asked of a warehouse. Used by one thread at a time."""
+
+    place: Place
+    cache: Cache | None = None
+    project: Project = field(init=False)
+    check: OfflineCheck = field(init=False)
+    nodes: dict[str, ProjectNode] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
+    reports: dict[str, Report] = field(default_factory=dict)
+    opened: dict[str, Opened] = field(default_factory=dict)
+    _files: dict[str, str] = field(default_factory=dict)
+    _read: dict[str, tuple[ProjectNode, LogicalPlan, References] | None] = field(default_factory=dict)
+
+    def load(self) -> None:
+        """Reads the last compile and judges all of it. Raises `ProjectError`."""
+        project = self.place.project()
+        check = OfflineCheck(project, self.place.conf(), read_frozen(project))
+        schedule = Schedule(check, project.nodes, self.cache, jobs=1)
+        reports = schedule.reports(lambda key, report: None)
+        check.files = _Editing()  # type: ignore[assignment]
+        self.project, self.check, self.reports, self.states = project, check, reports, schedule.states
+        self.nodes = dict(project.nodes)
+        self._files = {n.file: key for key, n in self.nodes.items() if n.kind == "model" and n.file}
+        self._read.clear()
+        for file, one in list(self.opened.items()):
+            self.edit(file, one.text)
+
+    def model(self, file: str) -> ProjectNode | None:
+        """The model whose template the file is, by its path from the project's directory."""
+        key = self._files.get(file)
+        return self.nodes[key] if key is not None else None
+
+    # --- edits ------------------------------------------------------------------------------------------------------
+
+    def edit(self, file: str, text: str) -> bool:
+        """Takes the text of an open model, and judges it. False where only dbt can compile what was changed: the last
+        text that could be judged stands for it."""
+        node = self.model(file)
+        if node is None:
+            return True
+        text = text.replace("\r\n", "\n")
+        before = self.opened.get(file)
+        known = before.judged if before is not None and before.unique_id == node.unique_id else self._on_disk(node)
+        opened = self.opened[file] = Opened(node.unique_id, text, known)
+        raw = str(node.raw.get("raw_code") or "").replace("\r\n", "\n")
+        if text.strip() == raw.strip():
+            opened.judged, compiled = text, node.sql
+        else:
+            self.check.opened[file] = known
+            compiled = respliced(TemplateMap.of(node.raw, self.project.directory, self.check.opened), text)
+        if compiled is None:
+            return False
+        opened.judged = self.check.opened[file] = text
+        self.judge(replace(node, raw={**node.raw, "raw_code": text.strip(), "compiled_code": compiled}))
+        return True
+
+    def _on_disk(self, node: ProjectNode) -> str:
+        """The text that dbt compiled, with the blanks at its top where the file still has it."""
+        raw = str(node.raw.get("raw_code") or "")
+        return TemplateMap.of(node.raw, self.project.directory).template or raw
+
+    def close(self, file: str) -> None:
+        self.opened.pop(file, None)
+
+    def recompiled(self, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Takes models as dbt compiled them just now: their compiled text, and what they read."""
+        for key, raw in nodes.items():
+            node = self.nodes.get(key)
+            if (
+                node is None
+                or not isinstance(raw.get("compiled_code"), str)
+                or not isinstance(raw.get("raw_code"), str)
+            ):
+                continue
+            depends_on = raw.get("depends_on")
+            listed = depends_on.get("nodes") if isinstance(depends_on, Mapping) else None
+            parents = tuple(str(p) for p in listed if p in self.nodes) if isinstance(listed, list) else node.parents
+            taken = {name: raw[name] for name in ("raw_code", "compiled_code", "extra_ctes") if name in raw}
+            self.judge(replace(node, parents=parents, raw={**node.raw, **taken}))
+            for file, one in list(self.opened.items()):
+                if one.unique_id == key:
+                    one.judged = str(raw["raw_code"])
+                    self.edit(file, one.text)
+
+    def settle(self) -> set[str]:
+        """Judges the models downstream of what was edited, as far as it changes anything for them; their ids."""
+        done: set[str] = set()
+        waiting = {one.unique_id for one in self.opened.values()}
+        for key in self.project.nodes:
+            node = self.nodes[key]
+            if key in waiting or not any(parent in waiting or parent in done for parent in node.parents):
+                continue
+            before = self.states.get(key)
+            self.judge(node)
+            if self.states[key] != before:
+                done.add(key)
+        return done
+
+    def judge(self, node: ProjectNode) -> None:
+        """Judges one model by what its parents left; the check knows what it reads afterwards."""
+        key = node.unique_id
+        self.nodes[key] = node
+        self._read.pop(key, None)
+        besides: dict[str, State] = {}
+        while True:
+            try:
+                visit = self.check.alone(node, {**self._left(node), **besides})
+                break
+            except Wanted as wanted:
+                besides[wanted.unique_id] = self.states.get(wanted.unique_id, State())
+        self.states[key] = visit.state
+        if visit.report is not None:
+            self.reports[key] = visit.report
+
+    def _left(self, node: ProjectNode) -> dict[str, State]:
+        parents = self.project.stored_parents(node)
+        return {p.unique_id: self.states[p.unique_id] for p in parents if p.unique_id in self.states}
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def findings(self, file: str) -> list[Placed]:
+        """What is wrong with the model, or not proved, at its place in the text of the editor."""
+        opened, node = self.opened.get(file), self.model(file)
+        report = self.reports.get(node.unique_id) if node is not None else None
+        if opened is None or report is None:
+            return []
+        return [self._placed(opened, f, file) for f in report.findings if f.verdict is not Verdict.PROVED]
+
+    def _placed(self, opened: Opened, finding: Finding, file: str) -> Placed:
+        origin, rows = finding.origin, opened.text.split("\n")
+        if origin is None or origin.file != file:
+            return Placed(finding, 0, 0, len(rows[0]))
+        line = origin.line - 1
+        start, content = origin.column - 1, opened.judged.split("\n")[line]
+        if opened.text != opened.judged:
+            line = moved(opened.judged, opened.text, line)
+            content = rows[line] if line < len(rows) else ""
+        stop = start
+        while stop < len(content) and (content[stop].isalnum() or content[stop] in "_.`"):
+            stop += 1
+        start, stop = min(start, len(content)), max(min(start + 1, len(content)), stop)
+        units = Lines(content)
+        return Placed(finding, line, units.position(start)[1], units.position(stop)[1])
+
+    def reading(self, file: str) -> tuple[TemplateMap, LogicalPlan, References] | None:
+        """The model's plan and where its text names what; None where there is no plan, or the text in the editor is not
+        the one that was planned."""
+        node, opened = self.model(file), self.opened.get(file)
+        if node is None or opened is None or opened.text != opened.judged:
+            return None
+        found = self.planned(node)
+        if found is None:
+            return None
+        self.check.opened[file] = opened.judged
+        return TemplateMap.of(found[0].raw, self.project.directory, self.check.opened), found[1], found[2]
+
+    def planned(self, node: ProjectNode) -> tuple[ProjectNode, LogicalPlan, References] | None:
+        """The model as it was judged last, its plan, and where its text names what; None where it has no plan."""
+        key = node.unique_id
+        if key not in self._read:
+            self.judge(node)
+            try:
+                plan = self.check.plan(node)
+                self._read[key] = node, plan, References(plan.root)
+            except (AnalysisError, Unknown):
+                self._read[key] = None
+        return self._read[key]
+
+    def path(self, node: ProjectNode) -> Path | None:
+        return self.project.directory / node.file if self.project.directory is not None and node.file else None
