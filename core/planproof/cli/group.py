@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import traceback
 from importlib.metadata import version
@@ -32,6 +33,16 @@ _SETTLED = (
 )
 
 
+class _CutShort(logging.Filter):
+    """py4j logs a traceback of each call that Ctrl-C cuts short; what it means comes as an exception, too."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "while sending command" not in record.getMessage()
+
+
+_CUT_SHORT = _CutShort()
+
+
 class CouldNotRun(click.ClickException):
     """Exit code 2, as for a wrong option: nothing is known of the models."""
 
@@ -51,6 +62,7 @@ class Commands(click.Group):
     """Says every error in one line or two; only planproof's own carry a traceback, and only where it was asked for."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        logging.getLogger().addFilter(_CUT_SHORT)
         try:
             return super().invoke(ctx)
         except (ProjectError, ContractError, SettingsError, DeclarationError) as error:
