@@ -14,7 +14,7 @@ from planproof.types import DataType, from_json, parse_type
 
 CONSTRAINTS = ("not_null", "unique", "primary_key", "foreign_key", "check")
 MATERIALIZATIONS = ("table", "view", "incremental", "ephemeral", "seed")
-STRATEGIES = ("append", "insert_overwrite")
+STRATEGIES = ("append", "insert_overwrite", "merge")
 
 
 class ContractError(ValueError):
@@ -102,13 +102,7 @@ def _type(name: str, given: Any) -> DataType:
         raise ContractError(f"column {name!r}: {error}") from error
 
 
-def _constraint(given: Any) -> Constraint:
-    if not isinstance(given, Mapping):
-        kind = given if given in CONSTRAINTS else CONSTRAINTS[0]
-        raise ContractError(
-            f"a constraint is {given!r}: give a mapping with its kind and columns, such as "
-            f"{{'kind': {kind!r}, 'columns': ['id']}}"
-        )
+def _constraint(given: Mapping[str, Any]) -> Constraint:
     kind = str(given.get("kind") or given.get("type") or "")
     columns: Sequence[str] = given.get("columns") or ()
     return Constraint(kind, tuple(columns), given.get("expression"), given.get("name"))
@@ -145,4 +139,10 @@ class Model:
                 f"{self.name}: unknown incremental strategy {self.incremental_strategy!r}; "
                 f"known: {', '.join(STRATEGIES)}"
             )
+        if (
+            self.materialized == "incremental"
+            and self.incremental_strategy == "merge"
+            and self.file_format == "parquet"
+        ):
+            raise ContractError(f"{self.name}: Parquet tables cannot be merged into; a file_format like iceberg can")
         object.__setattr__(self, "partition_by", tuple(self.partition_by))

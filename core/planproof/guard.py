@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import planproof.session
@@ -20,24 +21,25 @@ from planproof.publish import lock
 from planproof.publish.audit import look
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
 from planproof.publish.entered import breaks_its_claims, watching
+from planproof.publish.formats import Format, format_of
 from planproof.publish.functions import Functions, broken, fed_by_rows
-from planproof.publish.incremental import Delta, overflowed
+from planproof.publish.incremental import overflowed
 from planproof.publish.journal import publishes
-from planproof.publish.materialization import Job, Materialization
+from planproof.publish.materialization import Job, Materialization, Publishing
 from planproof.publish.memory import Memory
 from planproof.publish.names import Names, Refused
-from planproof.publish.publication import Publication, database_root
+from planproof.publish.publication import database_root
 from planproof.publish.recover import locked, recover, recover_table, roots
 from planproof.publish.stored import audit_stored
-from planproof.publish.strategies import STRATEGIES, settle
-from planproof.publish.table import Table
-from planproof.publish.view import View
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
+
+STAGINGS = 4
+"""How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""
 
 
 class Unsettled(Exception):
@@ -84,11 +86,17 @@ class Guard:
         `over` names the kinds of relation (`table`, `view`) that may stand there already; by default any may.
         `analyzed` is the model's query as this guard's session has just analyzed it.
         """
-        try:
-            return self._reported(model, lambda draft: self._publish(model, draft, full_refresh, over, analyzed))
-        except FitsByPlace as found:
-            again = found
-            return self._reported(model, lambda draft: self._publish(model, draft, full_refresh, over, None, again))
+        again: FitsByPlace | None = None
+        for _ in range(STAGINGS):
+            work = functools.partial(self._publish, model, full_refresh, over, analyzed, again)
+            try:
+                return self._reported(model, work)
+            except FitsByPlace as found:
+                again = found
+            except Moved:
+                pass  # Their rows stay; what was staged was made without them, and is staged anew.
+            analyzed = None
+        return self._reported(model, self._give_way)
 
     def audit(
         self, name_or_path: str, contract: Contract, settings: Settings | None = None, at: str | None = None
@@ -121,11 +129,11 @@ class Guard:
     def _publish(
         self,
         model: Model,
-        draft: Draft,
         full_refresh: bool,
         over: Sequence[str] | None,
         analyzed: SparkPlanes | None,
-        again: FitsByPlace | None = None,
+        again: FitsByPlace | None,
+        draft: Draft,
     ) -> Report:
         """`again` says of a first attempt why batches are not compared with their schemas in this one."""
         draft.add(again.remarks if again else [])
@@ -133,24 +141,25 @@ class Guard:
         examined = self._examined(draft, model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
-        names = self._names(model)
-        home = database_root(self.session, names.database)
+        room = format_of(self.session, model)
+        names = room.names(model, self.run, next(self._tries))
+        home = database_root(self.session, names.database) if room.is_journaled else ""
         root = self.root or home
-        with self._lock(draft, names, root) as appeared:
-            target = self.session.registered(quoted(names.target))
+        with self._lock(draft, names, root) if room.is_journaled else nullcontext() as appeared:
+            target = room.target(names)
             _refuse_unknown(model, target, over, full_refresh, bool(appeared))
             if appeared is not None:
                 # Its own target is what a query may read.
                 examined = examined._replace(runs=self.session.analyzed(examined.sql))
             before = self.memory.evidence(quoted(names.target), target)
             job = Job(self.session, names, model, draft, examined, target, root, home, again is None)
-            way = materialization(job, full_refresh)
+            way = room.way(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
                 outcome = "rejected"
             else:
                 draft.strategy = publication.entry.strategy
-                outcome = self._settled(job, way, publication, before)
+                outcome = self._settled(job, room, way, publication, before)
         return draft.report(outcome)
 
     def _examined(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
@@ -162,27 +171,41 @@ class Guard:
 
         return examine(draft, planned, Spark(self.session, conf, catalog, self.functions, ahead, analyzed)).examined
 
-    def _settled(self, job: Job, way: Materialization, publication: Publication, before: Mapping[str, str]) -> str:
+    def _give_way(self, draft: Draft) -> Report:
+        raise Refused(
+            f"{draft.model.name} was changed by other writers each of the {STAGINGS} times that it was staged; their "
+            "rows are kept, and nothing of this run was published. Run it again, or while nobody else writes to it",
+            transient=True,
+        )
+
+    def _settled(
+        self,
+        job: Job,
+        room: Format[Any],
+        way: Materialization[Any],
+        publication: Publishing,
+        before: Mapping[str, str],
+    ) -> str:
         """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
         Returns the outcome.
 
         A process that dies instead leaves the journal entry behind, which `recover` settles.
         """
         try:
-            if not self._carry_out(job, way, publication):
+            if not self._carry_out(job, room, way, publication):
                 return "rejected"
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            if not self._brought_back(job.draft, publication, error) or not isinstance(error, Exception):
+            if not self._brought_back(job.draft, room, publication, error) or not isinstance(error, Exception):
                 raise
             message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
             job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
         self._remember(job, way.written(job, publication), before)
         return "published"
 
-    def _brought_back(self, draft: Draft, publication: Publication, error: BaseException) -> bool:
+    def _brought_back(self, draft: Draft, room: Format[Any], publication: Publishing, error: BaseException) -> bool:
         """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
         try:
-            return settle(publication) == "finished"
+            return room.settle(publication) == "finished"
         except Exception as second:
             draft.tell(unsettled=True, transient=bool(getattr(second, "transient", False)))
             if not isinstance(error, Exception):
@@ -190,7 +213,7 @@ class Guard:
             entry = publication.entry
             raise Unsettled(
                 f"the publish of {entry.model} failed ({error}), and so did bringing it back from step "
-                f"{entry.step!r} ({second}); nothing else is done to it. Run `planproof recover` once the cause is gone"
+                f"{entry.step!r} ({second}). Nothing else is done to it: {publication.way_on}"
             ) from error
 
     def _remember(self, job: Job, written: PhysicalSchema, before: Mapping[str, str]) -> None:
@@ -204,7 +227,7 @@ class Guard:
             message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
             job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
 
-    def _carry_out(self, job: Job, way: Materialization, publication: Publication) -> bool:
+    def _carry_out(self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing) -> bool:
         """Stage, audit, swap: the target is touched by the last of the three only. False where the audit forbids it."""
         draft = job.draft
         # Nothing is written beside a view.
@@ -227,22 +250,18 @@ class Guard:
         if draft.fails:
             self._reject(draft, publication, draft.settings.keep_rejected)
             return False
-        STRATEGIES[publication.entry.strategy].swap(publication)
-        publication.journal.close()
+        room.commit(publication)
+        publication.close()
         return True
 
-    def _reject(self, draft: Draft, publication: Publication, keep: bool) -> None:
+    def _reject(self, draft: Draft, publication: Publishing, keep: bool) -> None:
         publication.step("reject")
-        if keep and draft.strategy != "view":
-            publication.drop_rejected()
-            publication.register()
+        if keep and publication.can_be_kept:
+            publication.keep()
             draft.tell(rejected=publication.entry.staging)
         else:
             publication.discard()
-        publication.journal.close()
-
-    def _names(self, model: Model) -> Names:
-        return Names.of(model.name, self.session.namespace, self.run, next(self._tries))
+        publication.close()
 
     @contextmanager
     def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[bool | None]:
@@ -283,7 +302,7 @@ class Guard:
         draft = Draft(model, settings)
         try:
             return work(draft)
-        except FitsByPlace:
+        except (FitsByPlace, Moved):
             raise
         except lock.Locked as refusal:
             draft.tell(transient=True)
@@ -350,14 +369,3 @@ def _refuse_unknown(
             "that was compiled without it may hold all of its rows again. Compile and run the model again",
             transient=True,
         )
-
-
-def materialization(job: Job, full_refresh: bool) -> Materialization:
-    """An incremental's first run, and a full refresh, is a table."""
-    if job.model.materialized == "view":
-        return View()
-    if job.model.materialized == "incremental" and job.target is not None and not full_refresh:
-        return Delta()
-    if job.model.materialized in ("table", "incremental"):
-        return Table()
-    raise Refused(f"{job.model.name} is {job.model.materialized}: planproof publishes table, view and incremental")

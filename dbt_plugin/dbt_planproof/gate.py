@@ -21,9 +21,9 @@ from dbt_planproof.install import at_the_end
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
-from dbt_planproof.scope import METHODS, is_reachable, is_written, stored_elsewhere, unguarded
+from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.states import Event, Run, Seen, State
-from dbt_planproof.written import delta_model, plain_form, table_model, unterminated, view_model
+from dbt_planproof.written import delta_model, merge_model, plain_form, table_model, unterminated, view_model
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
@@ -34,6 +34,7 @@ from planproof.sql.heads import Statement, names_in, read_head
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")
+_MERGES = ("merge", "merge_some")
 _INSERTS = ("insert", "merge")
 
 
@@ -250,7 +251,8 @@ class Gate:
                 f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
                 "nothing was written. Run the model again once the catalog answers"
             )
-        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node)) or self.reach.other_catalog()
+        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node))
+        reason = reason or (self.reach.iceberg(str(relation)) if is_iceberg(node) else self.reach.other_catalog())
         distance = self.reach.distance(node, existing)
         reason = reason or distance
         if reason is not None:
@@ -317,6 +319,8 @@ class Gate:
             return None
         if statement.kind == "insert" and run.delta is not None:
             return delta_model(run.model, statement, run.delta)
+        if statement.kind in _MERGES and run.delta is not None:
+            return merge_model(run.model, statement, run.delta)
         if not run.query.stands_in(statement.query):
             return None
         query = unterminated(statement.query)

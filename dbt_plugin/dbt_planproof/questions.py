@@ -172,8 +172,9 @@ def _is_ours(report: Report) -> bool:
 
 
 def _known_to_dbt(run: Run, model: Model) -> tuple[str, ...] | None:
-    """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none."""
-    if run.deferred or run.delta is not None:
+    """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none.
+    What a CREATE OR REPLACE of Iceberg's may not replace is refused in any case."""
+    if run.deferred or run.delta is not None or model.file_format == "iceberg":
         return None
     return ("view",) if model.materialized == "view" else ()
 

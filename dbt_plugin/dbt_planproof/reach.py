@@ -85,6 +85,19 @@ class Reach:
             return f"its Spark is {spark}; over Thrift planproof reads Spark 4.0 and later"
         return None
 
+    def iceberg(self, name: str) -> str | None:
+        """Why an Iceberg table of that name cannot be guarded, None where it can."""
+        tables = self.session().transactions()
+        if tables is None:
+            return (
+                "its file format is iceberg, whose transactions are held open in Spark's driver: in dbt's own process"
+            )
+        reason = tables.refusal()
+        if reason is None and not tables.holds(name):
+            catalog = tables.complete(name)[0]
+            reason = f"its file format is iceberg, and the catalog {catalog} makes no Iceberg tables in this session"
+        return reason
+
     def other_catalog(self) -> str | None:
         """Why the relations that dbt names are not in Spark's own catalog, None where they are."""
         current = self.session().namespace[0]

@@ -11,6 +11,7 @@ METHODS = ("session", "thrift")
 STORED = ("model", "seed", "snapshot")
 MATERIALIZATIONS = ("table", "view", "incremental")
 STRATEGIES = ("append", "insert_overwrite", "microbatch")
+FORMATS = ("parquet", "iceberg")
 _PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 
@@ -34,18 +35,26 @@ def unguarded(node: Node) -> str | None:
     if config.materialized not in MATERIALIZATIONS:
         return f"it is materialized as {config.materialized}"
     file_format = config.get("file_format") or "parquet"
-    if config.materialized != "view" and file_format != "parquet":
+    if config.materialized != "view" and file_format not in FORMATS:
         return f"its file format is {file_format}"
     strategy = config.get("incremental_strategy") or "append"
-    if config.materialized == "incremental" and strategy not in STRATEGIES:
+    known = (*STRATEGIES, "merge") if file_format == "iceberg" else STRATEGIES
+    if config.materialized == "incremental" and strategy not in known:
         return f"its incremental strategy is {strategy}"
     return None
+
+
+def is_iceberg(node: Node) -> bool:
+    """Whether the model is stored as an Iceberg table."""
+    return node.config.materialized != "view" and node.config.get("file_format") == "iceberg"
 
 
 def stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) -> str | None:
     """Why only dbt's own way serves the table that exists: its format keeps a log, or rows are added to one that is not
     Spark's Parquet (a Hive table, say)."""
     if existing is None:
+        return None
+    if is_iceberg(node):
         return None
     if existing.is_delta or existing.is_iceberg or existing.is_hudi:
         return "its table keeps a log of its own (Delta, Iceberg or Hudi)"

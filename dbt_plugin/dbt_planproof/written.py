@@ -30,12 +30,21 @@ def delta_model(model: Model, statement: Statement, delta: Statement) -> Model |
     return replace(model, sql=f"with {view} as (\n{unterminated(delta.query)}\n)\n{statement.query}")
 
 
+def merge_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
+    """An incremental's later run that merges the delta's view into an Iceberg table, by the clauses that dbt wrote."""
+    source = statement.clauses["source"]
+    if model.incremental_strategy != "merge" or source[-1].lower() != delta.relation[-1].lower():
+        return None
+    options = {**model.options, "merge": unterminated(statement.query)}
+    return replace(model, sql=unterminated(delta.query), options=options)
+
+
 def table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:
     """The whole table: a first run and a full refresh of an incremental write it, too. None where the statement makes
-    another than a Parquet table where the model says."""
+    a table of another format, or elsewhere, than the model says, or replaces one of a format that Spark cannot."""
     clauses = statement.clauses
     root, location = model.options.get("location_root"), clauses.get("location")
-    if clauses.get("using", "parquet").lower() != "parquet" or not _parquet_by_default(clauses, setting):
+    if not _is_of_format(model.file_format, clauses, setting):
         return None
     if location is not None and location != f"{root}/{statement.relation[-1]}":
         return None
@@ -53,10 +62,18 @@ def table_model(model: Model, statement: Statement, setting: Setting) -> Model |
         model,
         sql=statement.query,
         materialized="table",
-        partition_by=clauses.get("partition_by", ()),
+        partition_by=clauses.get("partition_by") or clauses.get("transforms", ()),
         options={key: value for key, value in options.items() if value is not None},
         comment=clauses.get("comment"),
     )
+
+
+def _is_of_format(format: str, clauses: Any, setting: Setting) -> bool:
+    """Whether a CREATE TABLE makes a table of the format. Only Iceberg's are replaced, and have transforms."""
+    using = clauses.get("using", "parquet").lower()
+    if format == "iceberg" or using != "parquet":
+        return bool(using == format == "iceberg")
+    return _parquet_by_default(clauses, setting) and "replace" not in clauses and "transforms" not in clauses
 
 
 def _parquet_by_default(clauses: Any, setting: Setting) -> bool:

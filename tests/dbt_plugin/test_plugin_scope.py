@@ -39,6 +39,8 @@ def relation(**more: Any) -> Any:
         {"materialized": "incremental"},
         {"materialized": "incremental", "incremental_strategy": "insert_overwrite"},
         {"materialized": "incremental", "incremental_strategy": "microbatch"},
+        {"file_format": "iceberg"},
+        {"materialized": "incremental", "incremental_strategy": "merge", "file_format": "iceberg"},
     ],
 )
 def test_what_is_guarded(config: dict[str, Any]) -> None:
@@ -77,6 +79,8 @@ def test_a_table_that_exists_in_another_format_is_dbts() -> None:
     delta = stored_elsewhere(relation(is_delta=True), node(), False)
     assert delta is not None
     assert "log of its own" in delta
+    assert stored_elsewhere(relation(is_iceberg=True), node(), False) == delta
+    assert stored_elsewhere(relation(is_iceberg=True), node(file_format="iceberg"), False) is None
     hive = relation(information="Owner: x\nProvider: hive\n")
     incremental = node(materialized="incremental")
     assert stored_elsewhere(hive, incremental, False) == "it adds rows to a table of the format hive"

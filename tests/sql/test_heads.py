@@ -37,6 +37,16 @@ def test_a_table_with_every_clause() -> None:
     }
 
 
+def test_a_replaced_table_with_transforms() -> None:
+    found = read("create or replace table s.t using iceberg partitioned by (days(at), bucket(4, `id`), r) as select 1")
+    assert found == Statement(
+        "table",
+        ("s", "t"),
+        "select 1",
+        {"replace": True, "using": "iceberg", "transforms": ("days(at)", "bucket(4, `id`)", "r")},
+    )
+
+
 def test_texts_say_what_spark_reads() -> None:
     found = read(r"create table s.t comment 'it\'s C:\new \u0041 \101 100\%' using parquet as select 1")
     assert found.clauses["comment"] == "it's C:\new A A 100\\%"
@@ -63,9 +73,8 @@ def test_inserts() -> None:
         "",
         "   -- nothing",
         "create table if not exists s.t as select 1",
-        "create or replace table s.t using delta as select 1",
         "create table s.t (id int) using parquet",
-        "create table s.t partitioned by (days(d)) as select 1",
+        "create table s.t partitioned by (days(d(1))) as select 1",
         "create table s.t sorted by (a) as select 1",
         "create view s.v as select 1",
         "insert into table s.t values (1)",
@@ -137,7 +146,10 @@ def test_a_merge_that_stores_all_of_its_source() -> None:
     some = MERGE.format(on="", columns="at = DBT_INTERNAL_SOURCE.at", more="")
     gone = MERGE.format(on="", columns="*", more="when not matched by source then delete")
     first = MERGE.format(on="\n when matched and DBT_INTERNAL_SOURCE.gone then delete", columns="*", more="")
-    assert [read(text).kind for text in (some, gone, first)] == ["other"] * 3
+    assert [read(text).kind for text in (some, gone, first)] == ["merge_some"] * 3
+    assert read(some).query.startswith(
+        "ON DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id\n      when matched then update"
+    )
 
 
 def test_a_query_that_the_lexer_cannot_read_still_has_a_head() -> None:

@@ -2,7 +2,7 @@
 
 Two columns of one name are an error in every file format and in a view; so are two fields of one struct in a file.
 Measured on Spark 4.3 with Parquet: calendar intervals and structs without a field are refused; void, variant, geometry
-and ANSI intervals are stored.
+and ANSI intervals are stored. Iceberg has no type for void and intervals (SparkTypeToType, 1.10).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from planproof.claim import Path, dotted
 from planproof.paths import Place, places
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
-from planproof.types import CALENDAR_INTERVAL, Struct
+from planproof.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
 
 def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool = False) -> list[Finding]:
@@ -24,6 +24,8 @@ def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool 
             found += _repeated(place.type.names, place.path, case_sensitive)
         if format == "parquet":
             found += _unstorable(place)
+        if format == "iceberg":
+            found += _without_iceberg_type(place)
     return found
 
 
@@ -51,10 +53,20 @@ def _duplicate(names: list[str], at: list[int], below: Path) -> Finding:
 
 def _unstorable(place: Place) -> list[Finding]:
     if place.type == CALENDAR_INTERVAL:
-        why = "Parquet cannot store a calendar interval"
-    elif isinstance(place.type, Struct) and not place.type.fields:
-        why = "Parquet cannot store a struct without fields"
-    else:
-        return []
+        return _refused(place, "Parquet cannot store a calendar interval")
+    if isinstance(place.type, Struct) and not place.type.fields:
+        return _refused(place, "Parquet cannot store a struct without fields")
+    return []
+
+
+def _without_iceberg_type(place: Place) -> list[Finding]:
+    if place.type in (VOID, CALENDAR_INTERVAL) or isinstance(place.type, Interval):
+        return _refused(place, f"Iceberg has no type for {place.type.simple}; cast it")
+    if isinstance(place.type, Struct) and not place.type.fields:
+        return _refused(place, "Iceberg's files cannot store a struct without fields")
+    return []
+
+
+def _refused(place: Place, why: str) -> list[Finding]:
     path, found = dotted(place.path), place.type.simple
     return [Finding(Verdict.VIOLATED, "PP103", "analyzed", path, found=found, message=f"{path}: {why}")]

@@ -73,10 +73,11 @@ class ProjectNode:
             return f"materialized as {self.materialized!r}"
         config = self.raw.get("config") or {}
         strategy = config.get("incremental_strategy") or "append"
-        if self.materialized == "incremental" and strategy not in STRATEGIES:
-            return f"incremental strategy {strategy!r}"
         file_format = config.get("file_format") or "parquet"
-        if self.materialized in ("table", "incremental") and file_format != "parquet":
+        merged = strategy == "merge" and (file_format == "parquet" or not _is_merged_plainly(config))
+        if self.materialized == "incremental" and (merged or strategy not in STRATEGIES):
+            return f"incremental strategy {strategy!r}"
+        if self.materialized in ("table", "incremental") and file_format not in ("parquet", "iceberg"):
             return f"file format {file_format!r}"
         skipped = self.left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None
@@ -93,6 +94,13 @@ class ProjectNode:
     def left_to_dbt(self) -> tuple[str, ...]:
         """What the model's config asks of dbt beside its table, and `planproof run` cannot do."""
         return tuple(only_dbt(self.raw.get("config") or {}))
+
+
+def _is_merged_plainly(config: Mapping[str, Any]) -> bool:
+    """Whether rows that match by the key are replaced whole, and the others added: what else dbt can write into a MERGE
+    stands in its statement alone."""
+    others = ("merge_update_columns", "merge_exclude_columns", "incremental_predicates", "predicates")
+    return bool(config.get("unique_key")) and not any(config.get(key) for key in others)
 
 
 @dataclass(frozen=True)

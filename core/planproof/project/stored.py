@@ -83,7 +83,9 @@ def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None
 
 
 def _partition_by(raw: Node) -> list[str]:
-    given: Any = (raw.get("config") or {}).get("partition_by")
+    config: Any = raw.get("config") or {}
+    # Iceberg's columns stay where they are.
+    given = None if config.get("file_format") == "iceberg" else config.get("partition_by")
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return [name.lower() for name in listed_columns(list(map(str, names)))]
 

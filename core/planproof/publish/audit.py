@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable
@@ -56,15 +56,32 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     facts = trusted(job, publication, facts)
     if not flags:
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
+
+    def staged() -> str:
+        publication.register()
+        return entry.staging
+
+    decide(job, facts, _as_stored(job.examined, partition_by), staged, lambda: _constrained(job, entry.staging))
+
+
+def decide(
+    job: Job, facts: Facts | None, judged: Examined, staged: Callable[[], str], whole: Callable[[], str]
+) -> None:
+    """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
+
+    `staged` gives the new rows, `whole` all that the table will hold, as they stand in a FROM clause; each is asked for
+    only where something is counted.
+    """
+    draft = job.draft
     if facts is not None:
         draft.rows = facts.rows
-    judge(draft, _as_stored(job.examined, partition_by), facts, "files")
+    judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     if not draft.violated():
         if _open(draft) or (job.model.contract and job.model.contract.constraints):
-            publication.register()
-        failing = count(draft, job.session, entry.staging)
-        draft.add(broken(job.session, job.model, _constrained(job, entry.staging), entry.staging, failing))
+            rows = staged()
+            failing = count(draft, job.session, rows)
+            draft.add(broken(job.session, job.model, whole(), rows, failing))
         decide_hazards(draft, job.session, job.examined)
     settled = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]

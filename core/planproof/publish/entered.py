@@ -14,14 +14,13 @@ from planproof.claim import Facts, Path, dotted
 from planproof.invariants import counting
 from planproof.origin import AnalysisError
 from planproof.paths import places
-from planproof.publish.materialization import Job
-from planproof.publish.publication import Publication
+from planproof.publish.materialization import Job, Publishing
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import NULL_FOUND, SparkFailure
 
 
 @contextmanager
-def watching(job: Job, publication: Publication) -> Iterator[Job]:
+def watching(job: Job, publication: Publishing) -> Iterator[Job]:
     """The job as it is to be staged: with a query that fails at the first null below a flag that Python claims."""
     if not job.examined.planes.python_fed or publication.entry.strategy == "view":
         yield job
@@ -31,7 +30,7 @@ def watching(job: Job, publication: Publication) -> Iterator[Job]:
         yield job if text is None else replace(job, examined=job.examined._replace(sql=text))
 
 
-def trusted(job: Job, publication: Publication, facts: Facts | None) -> Facts | None:
+def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | None:
     """The facts without those that lean on a flag that Python data claims and that nobody could look below."""
     planes, draft = job.examined.planes, job.draft
     if not planes.python_fed or facts is None or publication.watched:

@@ -64,7 +64,12 @@ class Evolution:
         return found
 
     def _refusal(self, job: Job, field: PhysicalField, promised: str, found: str) -> Finding:
-        why = "on_schema_change is fail" if self.mode == "fail" else "Spark adds columns to a Parquet table, no more"
+        stored = (
+            "planproof adds columns to an Iceberg"
+            if job.model.file_format == "iceberg"
+            else "Spark adds columns to a Parquet"
+        )
+        why = "on_schema_change is fail" if self.mode == "fail" else f"{stored} table, no more"
         message = (
             f"{job.model.name} stores {field.name} as {promised}, the model produces {found}; {why}. No schema change "
             f"was applied; {_REPAIR}"

@@ -24,11 +24,21 @@ def fingerprint(session: Session, relation: str, stored: StoredTable | None = No
         stored = session.table(relation)
     if stored is None or stored.kind == "temporary view":
         return None
+    if stored.format == "iceberg":
+        return _snapshot(stored)
     try:
         lines = list(_view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored))
     except (SparkFailure, OSError):
         return None
     return hashlib.sha256("\n".join([stored.kind, str(stored.schema), *lines]).encode()).hexdigest()
+
+
+def _snapshot(stored: StoredTable) -> str | None:
+    """A snapshot's number is never used again, and the table's location tells it from one that was made anew."""
+    number = stored.properties.get("current-snapshot-id", "none")
+    if number == "none":
+        return None
+    return hashlib.sha256(f"{stored.location}\n{stored.schema}\n{number}".encode()).hexdigest()
 
 
 def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:

@@ -40,8 +40,8 @@ class Delta:
         assert target is not None
         _refuse_shape(job, target)
         change = evolution(job.model, target, job.examined.promised)
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in _assigned(job)]
-        job.draft.add([*change.findings(job), *_misfits(job, change), *fits])
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
+        job.draft.add([*change.findings(job), *misfits(job, change), *fits])
         if job.model.incremental_strategy == "append":
             job.draft.add(_drift(job, target))
         if job.draft.fails_already or change.is_refused:
@@ -56,7 +56,7 @@ class Delta:
         return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
     def audit(self, job: Job, publication: Publication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *_changed(job)))
+        counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
         audit_files(replace(job, examined=counted), publication, plain(self.written(job, publication)), flags=False)
 
     def written(self, job: Job, publication: Publication) -> PhysicalSchema:
@@ -65,7 +65,7 @@ class Delta:
         return PhysicalSchema((*job.target.schema, *added))
 
 
-def _assigned(job: Job) -> list[assigned.Assignment]:
+def assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
     policy = str(job.session.rows("SET spark.sql.storeAssignmentPolicy")[0][1]).upper() == "ANSI"
@@ -111,12 +111,12 @@ def _too_long(job: Job) -> bool:
     return any(facts.too_long.values())
 
 
-def _changed(job: Job) -> list[Check]:
+def changed(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones."""
     query = f"FROM (\n{stage.query(job.examined.sql)}\n)"
     return [
         Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
-        for a in _assigned(job)
+        for a in assignments(job)
         if a.changed is not None
     ]
 
@@ -160,7 +160,7 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
         )
 
 
-def _misfits(job: Job, change: Evolution) -> list[Finding]:
+def misfits(job: Job, change: Evolution) -> list[Finding]:
     """Where the delta, or its contract, does not fit the columns that the table will have."""
     will = {f.name.lower(): f for f in change.after}
     produced = {f.name.lower(): f for f in job.examined.promised}

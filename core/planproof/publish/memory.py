@@ -60,7 +60,7 @@ class Memory:
         `before` is its evidence before that."""
         key, proved = self._key(job.names.target), _proved(job)
         kind = "view" if job.draft.strategy == "view" else "table"
-        if job.draft.strategy in ("append", "partitions"):
+        if job.draft.strategy in ("append", "partitions", "change"):
             # The rows that were there before are not audited again: both must be known to hold none.
             proved = {column: why for column, why in proved.items() if column in before}
         text = job.model.sql.lower() if kind == "view" else ""
@@ -110,6 +110,8 @@ class Memory:
 
     def _key(self, parts: tuple[str, ...]) -> Key:
         full = parts if len(parts) > 1 else (*self._session.namespace[1:], *parts)
+        if len(full) > 2 and full[0].lower() != "spark_catalog":
+            return tuple(p.lower() for p in full)
         return tuple(p.lower() for p in full[-2:])
 
     def _with_evidence(self, parts: tuple[str, ...], found: Relation, stored: StoredTable | None) -> Relation:

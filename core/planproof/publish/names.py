@@ -96,6 +96,13 @@ class Names:
             raise Refused(f"{name}: Spark puts a variable's value in the place of `${{...}}`, in names too")
         return cls(tuple(parts) if len(parts) > 1 else (*database, *parts), run, attempt)
 
+    @classmethod
+    def complete(cls, parts: tuple[str, ...], run: str, attempt: int) -> Names:
+        """Of a name that says its catalog, whichever that is. Raises `Refused`."""
+        if any("${" in part for part in parts):
+            raise Refused(f"{'.'.join(parts)}: Spark puts a variable's value in the place of `${{...}}`, in names too")
+        return cls(parts, run, attempt)
+
     @property
     def stamp(self) -> str:
         return f"{self.run}_{self.attempt}"

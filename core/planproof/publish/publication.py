@@ -47,6 +47,8 @@ class Publication:
     `watched`: every row that Python gave was looked at as it was written.
     """
 
+    way_on = "run `planproof recover` once the cause is gone"
+
     def __init__(self, session: Session, store: Store, journal: Journal) -> None:
         self.session, self.store, self.journal = session, store, journal
         self.unregistered: PhysicalSchema | None = None
@@ -201,6 +203,18 @@ class Publication:
         names = [f"{database}.{quoted((name,))}" for name in shown if kept.fullmatch(name)]
         found = [(name, self.location(name)) for name in names if name != f"{database}.{staging}"]
         return [(name, location) for name, location in found if location is not None]
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Nothing is written beside a view."""
+        return self.entry.strategy != "view"
+
+    def keep(self) -> None:
+        self.drop_rejected()
+        self.register()
+
+    def close(self) -> None:
+        self.journal.close()
 
     def drop_rejected(self) -> None:
         """Removes what earlier rejections kept: the newest one is there to be looked at."""

@@ -26,8 +26,9 @@ from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
 from planproof.session.frames import FrameSession
+from planproof.session.iceberg import Iceberg
 from planproof.session.java import items, option, pairs
-from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable, Transactional
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
@@ -101,6 +102,13 @@ class ClassicSession(FrameSession):
     @cached_property
     def _compares(self) -> bool:
         return COMPARED in versions.settings_in_force(self.spark, (COMPARED,))
+
+    @cached_property
+    def _iceberg(self) -> Iceberg:
+        return Iceberg(self.spark)
+
+    def transactions(self) -> Transactional:
+        return self._iceberg
 
     @cached_property
     def _writer(self) -> FileWriter:
@@ -238,6 +246,9 @@ class ClassicSession(FrameSession):
 
     def _table(self, name: str, seen: bool) -> StoredTable | None:
         try:
+            found = self._iceberg.table(name) if self._iceberg.is_there else None
+            if found is not None and not self._is_hidden(split_name(name)):
+                return found
             with translated():
                 if self._session_catalog_holds(split_name(name)):
                     return self._catalog_table(name, seen)
@@ -246,6 +257,11 @@ class ClassicSession(FrameSession):
         except AnalysisError as error:
             believe(error, name, self.rows, lambda: self.conf.case_sensitive)
             return None
+
+    def _is_hidden(self, parts: tuple[str, ...]) -> bool:
+        """Whether a temporary view of this session stands in front of a table of that name."""
+        with translated():
+            return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quoted(parts))))
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         # The same as the frame's own way, in half of its calls; each is paid for with every statement.

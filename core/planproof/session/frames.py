@@ -20,7 +20,7 @@ from planproof.session import python_functions, versions
 from planproof.session.described import of_lines
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
-from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional
 from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 
 _SETTING = threading.Lock()
@@ -111,6 +111,9 @@ class FrameSession:
 
     def planes(self, sql: str) -> SparkPlanes:
         return self.planned(self.analyzed(sql))
+
+    def transactions(self) -> Transactional | None:
+        return None
 
     def analyzed(self, sql: str) -> SparkPlanes:
         raise NotImplementedError

@@ -99,6 +99,79 @@ class SparkFailure(Exception):
         self.condition, self.transient = condition, transient
 
 
+class Moved(SparkFailure):
+    """A table is not the one that a transaction was opened on: somebody changed it meanwhile. Nothing was committed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, transient=True)
+
+
+class Transaction(Protocol):
+    """An open change of one table of a format that commits whole: what is written under its name is seen by nobody else
+    until the commit."""
+
+    @property
+    def staged(self) -> str:
+        """The quoted name under which SQL writes to the change and reads the table as it will be."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the table is not there yet."""
+
+    def schema(self) -> PhysicalSchema:
+        """The table's schema once it is committed."""
+
+    def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
+        """Adds columns of an analyzed query to the table, at its end and nullable."""
+
+    def files(self) -> Sequence[str]:
+        """The data files that were added, sorted, as the format names them."""
+
+    def deletes(self) -> bool:
+        """Whether files were added that take rows away from data files."""
+
+    def commit(self) -> None:
+        """Puts the change in the table's place, if the table is still the one that was opened. Raises `Moved` where it
+        is not, and `SparkFailure`, after which `is_committed` tells what became of it."""
+
+    def is_committed(self) -> bool:
+        """Whether the table, read anew, has the change."""
+
+    def discard(self) -> None:
+        """Removes every file that was written for the change, which must not have been committed."""
+
+    def close(self) -> None:
+        """Forgets the staged name."""
+
+
+class Transactional(Protocol):
+    """What a session can do with tables of a format that commits whole. Names are dotted, and may hold backticks."""
+
+    def complete(self, name: str) -> tuple[str, ...]:
+        """Catalog, namespace and table of a name, as the session resolves it."""
+
+    def holds(self, name: str) -> bool:
+        """Whether the name lies in a catalog that makes tables of the format."""
+
+    def table(self, name: str) -> StoredTable | None:
+        """The format's table of that name as it is now, found by loading it; None for anything else."""
+
+    def refusal(self) -> str | None:
+        """Why no transaction may be opened under the session's settings; None where one may."""
+
+    def replace(
+        self,
+        name: str,
+        planes: SparkPlanes,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> Transaction:
+        """Opens the replacement of a table, or a new one, by an analyzed query's columns; it has no row yet."""
+
+    def change(self, name: str) -> Transaction:
+        """Opens a change of a table as it is now."""
+
+
 class Session(Protocol):
     """One Spark session. Names of relations are dotted, may hold backticks, and are quoted before Spark sees them."""
 
@@ -139,6 +212,9 @@ class Session(Protocol):
         Returns its planes with the later ones of the plan that wrote, as it ran; None, and nothing is written, where
         this route writes by statements only. Raises `SparkFailure`.
         """
+
+    def transactions(self) -> Transactional | None:
+        """Iceberg's tables in this session's catalogs; None where this route does not reach the JVM."""
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""

@@ -130,6 +130,9 @@ class ThriftSession:
     def planes(self, sql: str) -> SparkPlanes:
         return self.analyzed(sql)
 
+    def transactions(self) -> None:
+        return None
+
     def planned(self, planes: SparkPlanes) -> SparkPlanes:
         return planes
 

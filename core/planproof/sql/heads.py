@@ -25,11 +25,13 @@ _DEFAULT = Conf()
 @dataclass(frozen=True)
 class Statement:
     """One statement. `kind`: table, view, temp_view, insert, merge (which stores every row of its source as it is),
-    add_columns, retype_column, constrain, rename, read, about (no row changes) or other.
+    merge_some (which stores what its clauses say), add_columns, retype_column, constrain, rename, read, about (no row
+    changes) or other.
 
-    `relation` holds the name parts of what is written, `query` the text after the head, and `clauses` the head's
-    values: using, options, tblproperties, partition_by, clustered_by, buckets, location, comment, columns, overwrite,
-    source, to. The columns that are added stand in `columns`, name and type.
+    `relation` holds the name parts of what is written, `query` the text after the head (of a merge, its clauses from
+    ON), and `clauses` the head's values: using, options, tblproperties, partition_by, transforms, clustered_by,
+    buckets, location, comment, columns, overwrite, replace, source, to. The columns that are added stand in `columns`,
+    name and type; `transforms` are partitions of which one at least is no plain column, as they are written.
     """
 
     kind: str
@@ -65,8 +67,13 @@ class _Head(TypeGrammar):
         self.fail()
 
     def table(self) -> Statement:
+        return self.table_of({})
+
+    def replaced_table(self) -> Statement:
+        return self.table_of({"replace": True})
+
+    def table_of(self, clauses: dict[str, Any]) -> Statement:
         relation = self.parts()
-        clauses: dict[str, Any] = {}
         while not self.skip("AS"):
             key, value = self.clause()
             if key in clauses:
@@ -82,7 +89,7 @@ class _Head(TypeGrammar):
         if self.skip("TBLPROPERTIES"):
             return "tblproperties", self.pairs()
         if self.skip_all("PARTITIONED", "BY"):
-            return "partition_by", self.names()
+            return self.partitions()
         if self.skip_all("CLUSTERED", "BY"):
             names = self.names()
             self.take("INTO")
@@ -135,10 +142,10 @@ class _Head(TypeGrammar):
         source = self.parts()
         self.word("AS", "DBT_INTERNAL_SOURCE", "ON")
         self.end_of_text()
+        text = f"ON {self.rest()}"
         kinds = [kind for kind in self.kinds[self.i :] if kind not in ("EOF", ";")]
-        if kinds[-len(_ALL_ROWS) :] != _ALL_ROWS or "MATCHED" in kinds[: -len(_ALL_ROWS)]:
-            self.fail()
-        return Statement("merge", relation, "", {"source": source})
+        all_rows = kinds[-len(_ALL_ROWS) :] == _ALL_ROWS and "MATCHED" not in kinds[: -len(_ALL_ROWS)]
+        return Statement("merge" if all_rows else "merge_some", relation, text, {"source": source})
 
     def alter(self) -> Statement:
         relation = self.parts()
@@ -193,6 +200,25 @@ class _Head(TypeGrammar):
         """`(a, b)`: plain names only; a type or a transform is another shape."""
         return tuple(str(name.this) for name in self.identifier_list())
 
+    def partitions(self) -> tuple[str, tuple[str, ...]]:
+        """`(a, days(b))`: columns, and transforms of one as Iceberg has them."""
+        self.take("(")
+        found: list[str] = []
+        transformed = False
+        while True:
+            start, name = self.start, str(self.identifier().this)
+            transformed = transformed or self.kind == "("
+            if self.skip("("):
+                while not self.skip(")"):
+                    if self.kind in ("EOF", "("):
+                        self.fail()
+                    self.advance()
+                name = self.text[start : self.stop]
+            found.append(name)
+            if not self.skip(","):
+                self.take(")")
+                return ("transforms" if transformed else "partition_by"), tuple(found)
+
     def pairs(self) -> dict[str, str]:
         """`('key' = 'value', a.b "value")`."""
         self.take("(")
@@ -242,10 +268,12 @@ class _Head(TypeGrammar):
 
 _RULES: tuple[tuple[tuple[str, ...], Callable[[_Head], Statement]], ...] = (
     (("CREATE", "TABLE"), _Head.table),
+    (("CREATE", "OR", "REPLACE", "TABLE"), _Head.replaced_table),
     (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), _Head.temporary_view),
     (("CREATE", "OR", "REPLACE", "VIEW"), _Head.view),
     (("INSERT", "INTO", "TABLE"), _Head.insert_into),
     (("INSERT", "OVERWRITE", "TABLE"), _Head.insert_overwrite),
+    (("INSERT", "OVERWRITE"), _Head.insert_overwrite),
     (("MERGE", "INTO"), _Head.merge),
     (("ALTER", "TABLE"), _Head.alter),
 )

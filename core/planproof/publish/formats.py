@@ -1,0 +1,79 @@
+"""The seam between the guard and a table format: a way to stage, to read facts, and to commit.
+
+Two rooms stand behind it. Parquet tables are swapped in steps, under a lock and with a journal, by `strategies`.
+Iceberg commits by itself: `iceberg` opens a transaction, and there is nothing to recover. Another format needs one room
+more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from planproof.contract import Model
+from planproof.publish.iceberg import Iceberg
+from planproof.publish.incremental import Delta
+from planproof.publish.materialization import Job, Materialization, Publishing, is_delta
+from planproof.publish.names import Names
+from planproof.publish.publication import Publication
+from planproof.publish.strategies import STRATEGIES, Ending, settle
+from planproof.publish.table import Table
+from planproof.publish.view import View
+from planproof.quoting import quoted
+from planproof.session.protocol import Session, StoredTable
+
+P = TypeVar("P", bound=Publishing)
+
+
+class Format(Protocol[P]):
+    """How the tables of one format are published. `is_journaled`: a publish is made of steps, which a lock keeps others
+    out of and `recover` finishes or undoes."""
+
+    is_journaled: bool
+
+    def names(self, model: Model, run: str, attempt: int) -> Names:
+        """Raises `Refused` for a target that this format cannot be published to."""
+
+    def target(self, names: Names) -> StoredTable | None:
+        """The relation that stands there now."""
+
+    def way(self, job: Job, full_refresh: bool) -> Materialization[P]:
+        """How the model is staged and audited. Raises `Refused`."""
+
+    def commit(self, publication: P) -> None:
+        """Puts what was staged and audited in the target's place. Raises `Moved` where the target has changed."""
+
+    def settle(self, publication: P) -> Ending:
+        """Finishes or undoes a publish that failed on its way."""
+
+
+class Parquet:
+    """Parquet tables, and views, of Spark's own catalog."""
+
+    is_journaled = True
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def names(self, model: Model, run: str, attempt: int) -> Names:
+        return Names.of(model.name, self._session.namespace, run, attempt)
+
+    def target(self, names: Names) -> StoredTable | None:
+        return self._session.registered(quoted(names.target))
+
+    def way(self, job: Job, full_refresh: bool) -> Materialization[Publication]:
+        if job.model.materialized == "view":
+            return View()
+        return Delta() if is_delta(job, full_refresh) else Table()
+
+    def commit(self, publication: Publication) -> None:
+        STRATEGIES[publication.entry.strategy].swap(publication)
+
+    def settle(self, publication: Publication) -> Ending:
+        return settle(publication)
+
+
+def format_of(session: Session, model: Model) -> Format[Any]:
+    """The room of the model's format. Raises `Refused`."""
+    if model.file_format == "iceberg" and model.materialized != "view":
+        return Iceberg.over(session, model)
+    return Parquet(session)

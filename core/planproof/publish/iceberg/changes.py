@@ -1,0 +1,132 @@
+"""`incremental` on Iceberg: rows are added, overwritten or merged in a transaction, new columns with them.
+
+What SQL reads under the staged name is the table as it will be: keys are counted over all of it, and what the contract
+says of rows over the files that this change added.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from planproof.contract import Contract
+from planproof.publish import stage
+from planproof.publish.audit import decide
+from planproof.publish.evolution import Evolution, evolution
+from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
+from planproof.publish.incremental import assignments, changed, misfits
+from planproof.publish.materialization import Job
+from planproof.publish.names import Refused, literal
+from planproof.publish.table import plain
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Transactional
+
+LISTED = 500
+"""Of so many added files the rows are picked out by name; of more, the whole table is counted."""
+_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+class Change:
+    """`planproof.publish.materialization.Materialization` of a later run of an incremental model."""
+
+    def __init__(self, tables: Transactional) -> None:
+        self._tables = tables
+        self._evolution: Evolution | None = None
+
+    def begin(self, job: Job) -> Commit | None:
+        target, model = job.target, job.model
+        assert target is not None
+        if target.format != "iceberg":
+            raise Refused(f"{model.name} is a {target.format or target.kind}, no Iceberg table; run with full_refresh")
+        change = self._evolution = evolution(model, target, as_kept(job.examined.promised))
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
+        job.draft.add([*change.findings(job), *misfits(_as_kept(job), change), *fits])
+        if job.draft.fails_already or change.is_refused:
+            return None
+        merges(job)
+        name = quoted(job.names.target)
+        return Commit(self._tables.change(name), model.name, name, "change")
+
+    def stage(self, job: Job, publication: Commit) -> str:
+        change, produced = self._evolution, job.examined.planes.analyzed.names
+        assert change is not None
+        if change.columns:
+            publication.transaction.add_columns(job.examined.planes, [name for name, _ in change.columns])
+        known = {name.lower() for name in change.after.names}
+        text = stage.query(job.examined.sql)
+        if any(name.lower() not in known for name in produced):
+            kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
+            text = f"SELECT {kept} FROM (\n{text}\n)"
+        with self._mode(job):
+            statement = _statement(job, publication.entry.staging, text)
+            job.session.write(statement)
+        return statement
+
+    def audit(self, job: Job, publication: Commit) -> None:
+        examined = without_declared_lengths(job.examined)
+        counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
+        facts = read(counted, publication, plain(publication.transaction.schema()), told=False)
+        rows = _new_rows(job, publication)
+        if job.model.incremental_strategy == "merge" and facts is not None:
+            # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
+            facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
+        decide(counted, facts, counted.examined, lambda: rows, lambda: publication.entry.staging)
+
+    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+        return publication.transaction.schema()
+
+    def _mode(self, job: Job) -> AbstractContextManager[None]:
+        """dbt asks for partitions to be replaced where the model names some, and leaves it to the session elsewhere."""
+        model = job.model
+        if model.incremental_strategy == "insert_overwrite" and model.partition_by:
+            return job.session.settings({_MODE: "dynamic"})
+        return nullcontext()
+
+
+def _as_kept(job: Job) -> Job:
+    """The job with its contract in the types that the table has for the promised ones."""
+    contract = job.model.contract
+    if contract is None:
+        return job
+    columns = [(f.name, f.type, f.nullable) for f in as_kept(contract.schema)]
+    kept = Contract(columns, contract.constraints, contract.places, contract.unknown)
+    return replace(job, model=replace(job.model, contract=kept))
+
+
+def merges(job: Job) -> str:
+    """The clauses of the model's MERGE, from ON: dbt's own where dbt has written them (`merge` among the options), else
+    what dbt would write of the `unique_key`. Raises `Refused`."""
+    options = job.model.options
+    if job.model.incremental_strategy != "merge":
+        return ""
+    if options.get("merge"):
+        return str(options["merge"])
+    key = options.get("unique_key")
+    keys = [key] if isinstance(key, str) else list(key or ())
+    if not keys:
+        raise Refused(f"{job.model.name} is merged, and has no unique_key by which rows are matched")
+    same = " AND ".join(f"DBT_INTERNAL_SOURCE.{quoted((k,))} = DBT_INTERNAL_DEST.{quoted((k,))}" for k in keys)
+    return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+def _statement(job: Job, staging: str, text: str) -> str:
+    strategy = job.model.incremental_strategy
+    if strategy == "merge":
+        clauses = stage.query(merges(job))
+        return f"MERGE INTO {staging} AS DBT_INTERNAL_DEST USING (\n{text}\n) AS DBT_INTERNAL_SOURCE\n{clauses}"
+    verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
+    return f"INSERT {verb} {staging} BY NAME\n{text}"
+
+
+def _new_rows(job: Job, publication: Commit) -> str:
+    """The rows that are new, for a FROM clause: those of the added files, of a merge its source's."""
+    if job.model.incremental_strategy == "merge":
+        return f"(\n{stage.query(job.examined.sql)}\n)"
+    files = publication.transaction.files()
+    if not files:
+        return f"(SELECT * FROM {publication.entry.staging} LIMIT 0)"
+    if len(files) > LISTED:
+        return publication.entry.staging
+    return f"(SELECT * FROM {publication.entry.staging} WHERE _file IN ({', '.join(map(literal, files))}))"

@@ -1,0 +1,97 @@
+"""What an open transaction holds: its schema against the query's, and facts from the files that were added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planproof.claim import Claim, Facts
+from planproof.invariants import registered
+from planproof.judge.planes import Examined
+from planproof.paths import places
+from planproof.publish.audit import read_paths
+from planproof.publish.entered import trusted
+from planproof.publish.iceberg.commit import Commit
+from planproof.publish.materialization import Job
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
+
+_UNREAD = "Iceberg wrote {0} files, whose footers are not read; what the contract promises is counted"
+
+
+def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = True) -> Facts | None:
+    """Reads the planes `catalog` and `files` of what was staged. The facts are those of the added files; None where no
+    footer tells. `told`: a column that is kept in another type than the query's is said."""
+    draft, transaction = job.draft, publication.transaction
+    draft.read(Claim("catalog", schema))
+    promised = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in job.examined.promised))
+    draft.add(registered.check(schema, promised) if told else [])
+    paths = [job.session.local_path(path) or path for path in transaction.files()]
+    others = sorted({path.rpartition(".")[2] for path in paths if not path.endswith(".parquet")})
+    if others:
+        for plane, invariant in (("files", "I5"), ("batches", "I2")):
+            draft.unreadable(plane, _UNREAD.format(" and ".join(others)))
+            draft.not_enforced(invariant, _UNREAD.format(" and ".join(others)))
+        return None
+    filed = as_filed(schema)
+    before = len(draft.findings)
+    facts = read_paths(draft, paths, filed.as_nullable(), (), job.session)
+    # The table's flags bind its writers; a file says what the query knew, which may be more.
+    draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]
+    return trusted(job, publication, None if facts is None else _as_named(facts, schema, filed))
+
+
+def without_declared_lengths(examined: Examined) -> Examined:
+    """Iceberg keeps no length of a char or varchar, so that none is promised by the type: values are counted."""
+    return examined._replace(planes=replace(examined.planes, declared=None))
+
+
+def as_kept(schema: PhysicalSchema) -> PhysicalSchema:
+    """The schema with the types that Iceberg keeps in place of Spark's: an int for a tinyint and a smallint."""
+    return PhysicalSchema(tuple(replace(f, type=_mapped(f.type, _kept_leaf, str)) for f in schema))
+
+
+def _kept_leaf(t: DataType) -> DataType:
+    return INT if t in (BYTE, SHORT) else t
+
+
+def as_filed(schema: PhysicalSchema) -> PhysicalSchema:
+    """The schema with the names that columns bear in Iceberg's Parquet files (`AvroSchemaUtil.makeCompatibleName`)."""
+    return PhysicalSchema(
+        tuple(PhysicalField(filed(f.name), _mapped(f.type, lambda t: t, filed), f.nullable) for f in schema)
+    )
+
+
+def _mapped(t: DataType, leaf: Callable[[DataType], DataType], name: Callable[[str], str]) -> DataType:
+    """A type with its leaves and the names of its fields changed."""
+    if isinstance(t, Array):
+        return replace(t, element=_mapped(t.element, leaf, name))
+    if isinstance(t, Map):
+        return replace(t, key=_mapped(t.key, leaf, name), value=_mapped(t.value, leaf, name))
+    if isinstance(t, Struct):
+        return Struct(tuple(StructField(name(f.name), _mapped(f.type, leaf, name), f.nullable) for f in t.fields))
+    return leaf(t)
+
+
+def filed(name: str) -> str:
+    """A name of letters, digits and underscores that begins with no digit; other characters are spelt out.
+
+    >>> filed("order id"), filed("2nd"), filed("net_amount")
+    ('order_x20id', '_2nd', 'net_amount')
+    """
+    start = name[:1] if name[:1].isalpha() or name[:1] == "_" else _spelt(name[:1])
+    return start + "".join(c if c.isalnum() or c == "_" else _spelt(c) for c in name[1:])
+
+
+def _spelt(character: str) -> str:
+    if character.isdigit():
+        return f"_{character}"
+    units = character.encode("utf-16-be")
+    return "".join(f"_x{int.from_bytes(units[at : at + 2], 'big'):X}" for at in range(0, len(units), 2))
+
+
+def _as_named(facts: Facts, schema: PhysicalSchema, filed: PhysicalSchema) -> Facts:
+    """The facts under the table's names; those of names that come to one in a file are not known."""
+    names = [(there.path, here.path) for here, there in zip(places(schema), places(filed))]
+    seen = [path for path, _ in names]
+    return replace(facts, nulls={own: facts.nulls[p] for p, own in names if p in facts.nulls and seen.count(p) == 1})

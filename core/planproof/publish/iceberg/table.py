@@ -1,0 +1,82 @@
+"""`table` on Iceberg: a replacement, or a new table, is written to a transaction, audited there, and committed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planproof.judge.planes import examine_plans
+from planproof.publish import stage
+from planproof.publish.audit import decide
+from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.facts import read, without_declared_lengths
+from planproof.publish.materialization import Job
+from planproof.publish.names import Refused, join
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Transactional
+
+
+class Replacement:
+    """`planproof.publish.materialization.Materialization` of a whole table. Schema, partitions and rows change in one
+    commit; what people gave to the old table stays: properties, comments, branches, tags and older snapshots."""
+
+    def __init__(self, tables: Transactional) -> None:
+        self._tables = tables
+
+    def begin(self, job: Job) -> Commit:
+        refuse_others(job)
+        target, model = quoted(job.names.target), job.model
+        transaction = self._tables.replace(target, job.examined.runs, partitions(job), _properties(job))
+        return Commit(transaction, model.name, target, "replace")
+
+    def stage(self, job: Job, publication: Commit) -> str:
+        statement = f"INSERT INTO {publication.entry.staging}\n{stage.query(job.examined.sql)}"
+        job.session.write(statement)
+        return statement
+
+    def audit(self, job: Job, publication: Commit) -> None:
+        planes = job.session.planned(job.examined.runs)
+        examined = examine_plans(job.draft, job.session, job.examined, planes)
+        seen = replace(job, examined=without_declared_lengths(examined))
+        facts = read(seen, publication, publication.transaction.schema())
+        staging = publication.entry.staging
+        decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
+
+    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+        return publication.transaction.schema()
+
+
+def refuse_others(job: Job) -> None:
+    """Raises `Refused` for a target that is there and is no Iceberg table: no transaction replaces one."""
+    target = job.target
+    if target is None or target.format == "iceberg":
+        return
+    what = target.kind if target.kind != "table" else f"{target.format or 'foreign'} table"
+    article = "an" if what[0] in "aeiou" else "a"
+    raise Refused(
+        f"{job.model.name} exists as {article} {what}, which no Iceberg commit replaces; nothing was changed. Drop or "
+        "rename it first"
+    )
+
+
+def partitions(job: Job) -> list[str]:
+    """The model's partitions, columns or transforms of one; dbt's buckets are Iceberg's transform of that name."""
+    options, found = job.model.options, list(job.model.partition_by)
+    columns, buckets = options.get("clustered_by"), options.get("buckets")
+    names = [columns] if isinstance(columns, str) else list(columns or ())
+    if not names or not buckets:
+        return found
+    if len(names) > 1:
+        raise Refused(f"{job.model.name} is clustered by {', '.join(names)}; Iceberg makes buckets of one column")
+    return [*found, f"bucket({int(buckets)}, {quoted((names[0],))})"]
+
+
+def _properties(job: Job) -> dict[str, str]:
+    options: dict[str, Any] = dict(job.model.options)
+    found = {str(k): str(v) for part in ("options", "tblproperties") for k, v in (options.get(part) or {}).items()}
+    if options.get("location_root"):
+        found["location"] = join(str(options["location_root"]), job.names.table)
+    if job.model.comment is not None:
+        found["comment"] = job.model.comment
+    return found

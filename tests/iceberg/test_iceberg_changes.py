@@ -1,0 +1,178 @@
+"""Incremental models on Iceberg: rows, columns and partitions change in one commit, or nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planproof import Contract, Guard, Model
+from planproof.contract import ContractError
+from planproof.report.model import Report, Verdict
+
+_COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]
+_FIRST = "select id, concat('d', id % 2) as day, cast(id as int) as amount from range(4)"
+
+
+@pytest.fixture
+def guard(iceberg: Any) -> Guard:
+    return Guard(iceberg)
+
+
+@pytest.fixture
+def rows(iceberg: Any) -> Callable[[str], list[tuple[Any, ...]]]:
+    return lambda name: sorted((tuple(r) for r in iceberg.newSession().sql(f"select * from {name}").collect()), key=str)
+
+
+def model(name: str, sql: str, strategy: str = "append", columns: Any = _COLUMNS, **more: Any) -> Model:
+    contract = Contract(columns, more.pop("constraints", ())) if columns else None
+    return Model(
+        name,
+        sql,
+        contract=contract,
+        file_format="iceberg",
+        materialized="incremental",
+        incremental_strategy=strategy,
+        **more,
+    )
+
+
+def violated(report: Report) -> set[str]:
+    return {f.code for f in report.of(Verdict.VIOLATED)}
+
+
+def snapshot(guard: Guard, name: str) -> str:
+    return str(guard.session.registered(name).properties["current-snapshot-id"])
+
+
+def test_append(place: str, guard: Guard, rows: Any) -> None:
+    name = f"{place}.t"
+    unique = [{"kind": "unique", "columns": ["id"]}, {"kind": "check", "expression": "amount < 100"}]
+    assert guard.publish(model(name, _FIRST, constraints=unique)).strategy == "replace"
+    more = "select 9L as id, 'd9' as day, 9 as amount"
+    report = guard.publish(model(name, more, constraints=unique))
+    assert (report.outcome, report.strategy, report.rows) == ("published", "change", 1), report.findings
+    assert [r[0] for r in rows(name)] == [0, 1, 2, 3, 9]
+    before = snapshot(guard, name)
+    for broken, code in (
+        ("select 9L as id, 'd' as day, 1 as amount", "PP507"),  # in the table already
+        ("select 10L as id, 'd' as day, 100 as amount", "PP507"),
+        ("select if(rand() < 2, null, 1L) as id, 'd' as day, 1 as amount", "PP505"),
+    ):
+        report = guard.publish(model(name, broken, constraints=unique))
+        assert (report.outcome, violated(report)) == ("rejected", {code}), report.findings
+    assert snapshot(guard, name) == before
+
+
+def test_types_that_iceberg_keeps_otherwise(lake: str, guard: Guard) -> None:
+    """A second run of a model with small integers and lengths is as healthy as the first."""
+    columns = [("t", "tinyint", True), ("s", "struct<a:smallint>", True), ("v", "varchar(3)", True)]
+    sql = "select cast(id as tinyint) t, named_struct('a', cast(1 as smallint)) s, 'abc' as v from range(2)"
+    for _ in range(2):
+        run = model(f"{lake}.t", sql, columns=columns, options={"on_schema_change": "fail"})
+        assert guard.publish(run).outcome == "published"
+
+
+def test_overwrite(lake: str, guard: Guard, rows: Any, iceberg: Any) -> None:
+    name = f"{lake}.t"
+    first = model(name, _FIRST, "insert_overwrite", partition_by=["day"])
+    assert guard.publish(first).outcome == "published"
+    report = guard.publish(
+        model(name, "select 7L as id, 'd1' as day, 7 as amount", "insert_overwrite", partition_by=["day"])
+    )
+    assert report.outcome == "published", report.findings
+    assert [r[:2] for r in rows(name)] == [(0, "d0"), (2, "d0"), (7, "d1")]
+    assert iceberg.conf.get("spark.sql.sources.partitionOverwriteMode").upper() == "STATIC"
+    # Where the model names no partitions, the session says what is replaced.
+    assert (
+        guard.publish(model(name, "select 8L as id, 'd1' as day, 8 as amount", "insert_overwrite")).outcome
+        == "published"
+    )
+    assert [r[0] for r in rows(name)] == [8]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_merge(lake: str, guard: Guard, rows: Any, iceberg: Any, mode: str) -> None:
+    name = f"{lake}.t"
+    properties = {f"write.{verb}.mode": mode for verb in ("merge", "update", "delete")}
+    first = model(name, _FIRST, "merge", options={"unique_key": "id", "tblproperties": properties})
+    assert guard.publish(first).outcome == "published"
+    delta = "select id, 'new' as day, cast(id * 10 as int) as amount from range(3, 6)"
+    report = guard.publish(model(name, delta, "merge", options={"unique_key": ["id"]}))
+    assert report.outcome == "published", report.findings
+    assert rows(name)[3:] == [(3, "new", 30), (4, "new", 40), (5, "new", 50)]
+    before = snapshot(guard, name)
+    broken = "select if(id > 3, id, null) as id, 'new' as day, 1 as amount from range(3, 6)"
+    report = guard.publish(model(name, broken, "merge", options={"unique_key": "id"}))
+    assert (report.outcome, violated(report)) == ("rejected", {"PP505"}), report.findings
+    assert snapshot(guard, name) == before
+    # An old row that breaks a newer contract is none of the delta's.
+    iceberg.sql(f"insert into {name} values (null, 'old', 0)")
+    report = guard.publish(model(name, delta, "merge", options={"unique_key": "id"}))
+    assert report.outcome == "published", report.findings
+    clauses = "ON DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id WHEN MATCHED THEN DELETE"
+    assert guard.publish(model(name, delta, "merge", options={"merge": clauses})).outcome == "published"
+    assert len(rows(name)) == 4
+    with pytest.raises(ContractError, match="cannot be merged into"):
+        Model(name, delta, materialized="incremental", incremental_strategy="merge")
+
+
+def test_new_columns_come_with_the_rows(lake: str, guard: Guard, iceberg: Any) -> None:
+    name = f"{lake}.t"
+    options = {"on_schema_change": "append_new_columns"}
+    assert guard.publish(model(name, _FIRST, options=options)).outcome == "published"
+    wide = "select 5L as id, 'd' as day, 5 as amount, named_struct('x', {x}) as extra"
+    columns = [*_COLUMNS, ("extra", "struct<x:int>", False)]
+    before = snapshot(guard, name)
+    failing = guard.publish(
+        model(name, wide.format(x="cast(raise_error('no') as int)"), columns=columns, options=options)
+    )
+    assert failing.outcome == "failed"
+    null = "select 5L as id, 'd' as day, 5 as amount, if(rand() < 2, null, named_struct('x', 1)) as extra"
+    assert guard.publish(model(name, null, columns=columns, options=options)).outcome == "rejected"
+    assert (iceberg.table(name).columns, snapshot(guard, name)) == (["id", "day", "amount"], before)
+    report = guard.publish(model(name, wide.format(x=1), columns=columns, options=options))
+    assert report.outcome == "published", report.findings
+    assert iceberg.table(name).columns == ["id", "day", "amount", "extra"]
+    assert iceberg.table(name).where("extra is not null").count() == 1
+    refused = guard.publish(model(name, "select 'x' as id", columns=None, options={"on_schema_change": "fail"}))
+    assert (refused.outcome, "PP606" in violated(refused)) == ("rejected", True)
+
+
+_OTHERS = {
+    "append": "insert into {t} values (100, 'd', 1)",
+    "update": "update {t} set amount = 9 where id = 1",
+    "delete": "delete from {t} where id = 0",
+    "column": "alter table {t} add column more int",
+}
+
+
+@pytest.mark.parametrize(("other", "expected"), [("append", 6), ("update", 5), ("delete", 4), ("column", 5)])
+def test_another_writer_while_rows_are_staged(
+    lake: str, guard: Guard, rows: Any, iceberg: Any, other: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both writers' rows are there: the delta is staged anew on the table that the other one left."""
+    name = f"{lake}.t"
+    assert guard.publish(model(name, _FIRST)).outcome == "published"
+    elsewhere, staged = iceberg.newSession(), []
+    write = guard.session.write
+
+    def interrupted(sql: str) -> Any:
+        done = write(sql)
+        staged.append(sql)
+        if len(staged) == 1:
+            elsewhere.sql(_OTHERS[other].format(t=name))
+        return done
+
+    monkeypatch.setattr(guard.session, "write", interrupted)
+    report = guard.publish(model(name, "select 9L as id, 'd9' as day, 9 as amount", columns=None))
+    held = iceberg.newSession().table(name)
+    if other == "column":  # The model does not know the new column: its rows would hold NULL there.
+        assert (report.outcome, held.count()) == ("rejected", 4), report.findings
+        return
+    assert (report.outcome, len(staged)) == ("published", 2), report
+    assert held.count() == expected
+    assert held.where("id = 9").count() == 1
+    if other == "update":
+        assert held.where("id = 1").collect()[0]["amount"] == 9

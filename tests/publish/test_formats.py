@@ -1,0 +1,62 @@
+"""Which room a model's format has, and who is refused at its door."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from planproof import Model
+from planproof.publish.formats import Parquet, format_of
+from planproof.publish.iceberg import Iceberg
+from planproof.publish.iceberg.facts import as_filed, as_kept, filed
+from planproof.publish.names import Refused
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.types import parse_type
+
+
+def session(tables: Any = None, kind: str = "classic") -> Any:
+    return SimpleNamespace(transactions=lambda: tables, capabilities=SimpleNamespace(kind=kind))
+
+
+def tables(holds: bool = True, refusal: str | None = None) -> Any:
+    return SimpleNamespace(holds=lambda name: holds, refusal=lambda: refusal, complete=lambda name: ("lake", "db", "t"))
+
+
+def test_each_format_has_its_room() -> None:
+    assert isinstance(format_of(session(tables()), Model("lake.db.t", "select 1", file_format="iceberg")), Iceberg)
+    assert isinstance(format_of(session(), Model("db.t", "select 1")), Parquet)
+    view = Model("db.v", "select 1", file_format="iceberg", materialized="view")
+    assert isinstance(format_of(session(), view), Parquet), "a view has no format"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (session(None, "connect"), "this session is of kind connect"),
+        (session(None, "thrift"), "this session is of kind thrift"),
+        (session(tables(refusal="the session sets spark.wap.id")), "spark.wap.id"),
+        (session(tables(holds=False)), "the catalog lake makes no such tables"),
+    ],
+)
+def test_a_session_that_opens_no_transaction_is_refused_by_name(given: Any, why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        format_of(given, Model("lake.db.t", "select 1", file_format="iceberg"))
+
+
+def test_names_and_types_as_iceberg_has_them() -> None:
+    assert [filed(name) for name in ("net_amount", "order id", "2nd", "é", "a-b", "-")] == [
+        "net_amount",
+        "order_x20id",
+        "_2nd",
+        "é",
+        "a_x2Db",
+        "_x2D",
+    ]
+    columns = PhysicalSchema(
+        (PhysicalField("a b", parse_type("map<string,array<struct<`c d`:tinyint,e:smallint>>>"), True),)
+    )
+    assert as_filed(columns).names == ("a_x20b",)
+    assert as_filed(columns)[0].type == parse_type("map<string,array<struct<c_x20d:tinyint,e:smallint>>>")
+    assert as_kept(columns)[0].type == parse_type("map<string,array<struct<`c d`:int,e:int>>>")
