@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from planproof.report.model import Finding, Report, Verdict
     from planproof.settings import Settings
 
+    __version__: str
+
 _HOMES = {
     "AnalysisError": "origin",
     "Catalog": "catalog",
@@ -48,19 +50,27 @@ __all__ = [
     "Settings",
     "Unknown",
     "Verdict",
+    "__version__",
     "optimize",
     "plan",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def _found(name: str) -> Any:
     """Imports a public name when it is first asked for: `import planproof` alone loads nothing."""
     home = _HOMES.get(name)
-    if home is None:
+    if name == "__version__":
+        found: Any = importlib.import_module("importlib.metadata").version("planproof")
+    elif home is not None:
+        found = getattr(importlib.import_module(f"planproof.{home}"), name)
+    else:
         raise AttributeError(f"module 'planproof' has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"planproof.{home}"), name)
     globals()[name] = found
     return found
+
+
+if not TYPE_CHECKING:  # A type checker is to find a name that is not there.
+    __getattr__ = _found
 
 
 def __dir__() -> list[str]:

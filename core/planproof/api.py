@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,10 @@ class LogicalPlan:
 
         return show(self.root)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text."""
+        return f"<pre>{escape(str(self))}</pre>"
+
 
 def plan(
     sql: str,
@@ -119,6 +124,8 @@ def plan(
     creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError`
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
+    if catalog is not None and not isinstance(catalog, Catalog):
+        raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
     env = evolve(environment or make_environment(sql, catalog, conf, registry), widths={})
     try:
         env, tree = parsed(sql, env)

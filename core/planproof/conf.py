@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any
 
 _TRUE = {"true": True, "false": False}
@@ -53,12 +54,25 @@ def _older(version: str, than: str) -> bool:
     return SPARKS.index(version) < SPARKS.index(than)
 
 
+@cache
+def _is_zone(name: str) -> bool:
+    """Whether a region's name is a zone; of what is no such name, Spark says."""
+    if "/" not in name:
+        return bool(name.strip())
+    from zoneinfo import available_timezones
+
+    known = available_timezones()
+    # Where Python has no list of zones, nothing is refused.
+    return not known or name in known or name.startswith("SystemV/")
+
+
 @dataclass(frozen=True, slots=True)
 class Conf:
     """Settings of one Spark session, with Spark 4.3's defaults. `ansi=False` is how dbt-spark runs.
 
     `spark` is the version that runs, whose patch number is dropped (`3.5.9` is `3.5`). It says what a query means, and
-    what of the settings that it has not; the defaults of an older version are `Conf.of("3.5")`. Raises `UnknownSpark`.
+    what of the settings that it has not; the defaults of an older version are `Conf.of("3.5")`. Raises
+    `UnknownSpark`, and ValueError for a region that is no time zone.
     """
 
     ansi: bool = True
@@ -98,6 +112,12 @@ class Conf:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spark", spark_version(self.spark))
+        # What a session has set is Spark's to say: it knows zones that Python does not.
+        if "time_zone" not in self.stated and not _is_zone(self.time_zone):
+            raise ValueError(
+                f"time_zone: {self.time_zone!r} is no time zone; give a region such as 'Europe/Berlin', an offset such "
+                "as '+01:00', or 'UTC'"
+            )
         for name, (since, value) in _ABSENT.items():
             if _older(self.spark, since):
                 object.__setattr__(self, name, value)

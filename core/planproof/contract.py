@@ -102,7 +102,13 @@ def _type(name: str, given: Any) -> DataType:
         raise ContractError(f"column {name!r}: {error}") from error
 
 
-def _constraint(given: Mapping[str, Any]) -> Constraint:
+def _constraint(given: Any) -> Constraint:
+    if not isinstance(given, Mapping):
+        kind = given if given in CONSTRAINTS else CONSTRAINTS[0]
+        raise ContractError(
+            f"a constraint is {given!r}: give a mapping with its kind and columns, such as "
+            f"{{'kind': {kind!r}, 'columns': ['id']}}"
+        )
     kind = str(given.get("kind") or given.get("type") or "")
     columns: Sequence[str] = given.get("columns") or ()
     return Constraint(kind, tuple(columns), given.get("expression"), given.get("name"))

@@ -6,6 +6,7 @@ import enum
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from html import escape
 from typing import Any
 
 from planproof.codes import CODES
@@ -216,6 +217,13 @@ class Report:
 
         page: str = render([self])
         return page
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text."""
+        return f"<pre>{escape(self.to_text())}</pre>"
 
     def to_text(self) -> str:
         """What the terminal shows, without colour."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cache
+from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any
@@ -49,6 +50,16 @@ class RunReport:
         if self.failing(fail_on):
             return 1
         return 2 if any(r.outcome == "failed" for r in self.reports) else 0
+
+    def __str__(self) -> str:
+        from planproof.report.text import plain
+
+        text: str = plain(self.reports)
+        return text
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         return {
