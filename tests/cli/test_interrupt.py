@@ -1,0 +1,92 @@
+"""Ctrl-C in a real `planproof run`: one sentence, exit code 130, and no publish left half way."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+SLOW = "select sum(a.id * b.id) as total from range(10000000) a cross join range(100000) b"
+
+
+def listened(stream, lines: queue.Queue[str]) -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put("")
+
+
+def until(lines: queue.Queue[str], wanted: str, seconds: float) -> list[str]:
+    """The lines up to the first one with `wanted`, or to the end."""
+    seen, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            line = lines.get(timeout=1)
+        except queue.Empty:
+            continue
+        seen.append(line)
+        if not line or wanted in line:
+            break
+    return seen
+
+
+def test_an_interrupted_run_says_one_sentence_and_keeps_what_was_published(tmp_path: Path, dbt_manifest) -> None:
+    models = {"quick": {"sql": "select 1 as id"}, "slow": {"sql": SLOW, "parents": ["quick"]}}
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "manifest.json").write_text(json.dumps(dbt_manifest(models)))
+    warehouse = tmp_path / "warehouse"
+    (warehouse / "shop.db").mkdir(parents=True)
+    settings = {
+        "spark.sql.warehouse.dir": str(warehouse),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.master": "local[1]",
+    }
+    command = [sys.executable, "-c", STARTED, "run", "--project-dir", str(tmp_path), "--threads", "1"]
+    command += ["--manifest", str(tmp_path / "manifest.json")]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True
+    )
+    try:
+        lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=listened, args=(process.stderr, lines), daemon=True).start()
+        seen = until(lines, "START table shop.slow", 180)
+        assert "START table shop.slow" in seen[-1], seen
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        after = until(lines, "planproof recover", 90)
+        assert process.wait(timeout=60) == 130, (seen, after)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    said = "".join(after)
+    assert said.count("interrupted") == 1
+    assert "Traceback" not in said
+    left = [path.relative_to(warehouse).as_posix() for path in warehouse.rglob("*") if path.is_file()]
+    assert not [path for path in left if ".planproof/" in path], "a journal or a lock"
+    # A task that still writes when its job is cancelled may leave files in the staged folder; no table has them.
+    assert not [path for path in left if "slow" in path and "/_temporary/" not in path], "staged files"
+    assert [path for path in left if "quick" in path and path.endswith(".parquet")], "what was published stays"
+
+
+STARTED = """
+import sys
+from pyspark.sql import SparkSession
+settings = dict(one.split("=", 1) for flag, one in zip(sys.argv, sys.argv[1:]) if flag == "--conf")
+builder = SparkSession.builder
+for key, value in {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", **settings}.items():
+    builder = builder.config(key, value)
+builder.getOrCreate().sql("create database if not exists shop")
+from planproof.cli import main
+main()
+"""
