@@ -185,7 +185,7 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
         if is_star(argument, ctx):
             arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
-            if function.name == "struct" and ctx.env.lacks("named arguments told apart by struct"):
+            if function.name == "struct":
                 raise ctx.env.unknown("a named argument of struct", node)
             name = argument.args["this"].args["this"].lower()
             if name in named:

@@ -29,7 +29,7 @@ from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
 from planproof.types import DataType, same_type
-from planproof.types.coercion import common, wider_without_strings
+from planproof.types.coercion import wider_without_strings
 
 From = tuple[Plan, Scope]
 
@@ -283,12 +283,8 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
     first = values[0].type
     if all(v.type == first for v in values):
         return first
-    types, fraction = [v.type for v in values], env.conf.keep_fraction
-    if env.lacks("strings beside others in VALUES"):
-        # Spark 3.5's ResolveInlineTables asks the rules of ANSI off, whatever the mode is.
-        found = wider_without_strings(types, ansi=False, fraction=fraction)
-    else:
-        found = common(types, ansi=env.conf.ansi, fraction=fraction)
+    # Inline tables ask the rules of ANSI off, whatever the mode is.
+    found = wider_without_strings([v.type for v in values], ansi=False, fraction=env.conf.keep_fraction)
     if found is None:
         raise env.rejected(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",

@@ -20,11 +20,9 @@ _SINCE = {
     "correlation below LIMIT and set operations": "4.0",
     "correlation in windows": "4.0",
     "unequal correlation below aggregates": "4.0",  # of EXISTS and IN; scalar and lateral subqueries have it
-    "strings beside others in VALUES": "4.1",
     "sorting over HAVING": "4.0",  # ORDER BY count(*) after a HAVING
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
     "timestamps plus NULL": "4.1",
-    "named arguments told apart by struct": "4.1",  # an older one packs them under names of its own
     "computed keys by name": "4.1",  # ORDER BY `(a + 1)` after GROUP BY CUBE (a + 1)
     "session_user without parentheses": "4.0",
     "current_time without parentheses": "4.1",
