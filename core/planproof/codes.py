@@ -288,6 +288,24 @@ _TABLE = (
         "The contract names a type or constraint that Spark does not know, or a check that raises on a row.",
         "Correct the contract at the column named, or let the check guard itself.",
     ),
+    Code(
+        "PP510",
+        "rows outside a limit",
+        "The publish would leave the table with fewer or more rows than `limits.rows` allows.",
+        "Look at what the sources hold; run once with other limits where the change is meant.",
+    ),
+    Code(
+        "PP511",
+        "too many nulls",
+        "The publish would leave a column with more nulls than `limits.nulls` allows.",
+        "Look at where the nulls come from; run once with other limits where they are meant.",
+    ),
+    Code(
+        "PP512",
+        "not fresh",
+        "The latest value of a column is older than `limits.fresh` allows.",
+        "Look at whether the source was loaded.",
+    ),
     Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
     Code(
         "PP602",

@@ -8,6 +8,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import planproof.session
@@ -18,13 +19,15 @@ from planproof.judge.draft import Draft
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
 from planproof.publish import lock
-from planproof.publish.audit import look
+from planproof.publish.audit import look, rows_after
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
+from planproof.publish.comparing import compare, refuse_keys
 from planproof.publish.entered import breaks_its_claims, watching
 from planproof.publish.formats import Format, format_of
 from planproof.publish.functions import Functions, broken, fed_by_rows
 from planproof.publish.incremental import overflowed
 from planproof.publish.journal import publishes
+from planproof.publish.limits import refuse_unknown
 from planproof.publish.materialization import Job, Materialization, Publishing
 from planproof.publish.memory import Memory
 from planproof.publish.names import Names, Refused
@@ -98,6 +101,20 @@ class Guard:
             analyzed = None
         return self._reported(model, self._give_way)
 
+    def compare(self, model: Model, keys: Sequence[str], full_refresh: bool = False) -> Report:
+        """Stages and audits the model, compares what the table would hold with what it holds, row by row by `keys`, and
+        publishes nothing: `details.comparison`. Its outcome is `checked`, or `rejected` where a publish would be."""
+
+        def work(again: FitsByPlace | None, draft: Draft) -> Report:
+            report = self._publish(model, full_refresh, None, None, again, draft, tuple(keys))
+            stopped = report.outcome != "rejected" or draft.fails
+            return report if stopped else replace(report, outcome="checked")
+
+        try:
+            return self._reported(model, functools.partial(work, None))
+        except FitsByPlace as found:
+            return self._reported(model, functools.partial(work, found))
+
     def audit(
         self, name_or_path: str, contract: Contract, settings: Settings | None = None, at: str | None = None
     ) -> Report:
@@ -134,8 +151,10 @@ class Guard:
         analyzed: SparkPlanes | None,
         again: FitsByPlace | None,
         draft: Draft,
+        keys: tuple[str, ...] = (),
     ) -> Report:
-        """`again` says of a first attempt why batches are not compared with their schemas in this one."""
+        """`again` says of a first attempt why batches are not compared with their schemas in this one. With `keys` what
+        was staged is compared, and not published."""
         draft.add(again.remarks if again else [])
         # Of a table that is staged from its analyzed plan, Spark plans what it writes.
         examined = self._examined(draft, model.materialized != "table", analyzed)
@@ -151,8 +170,10 @@ class Guard:
             if appeared is not None:
                 # Its own target is what a query may read.
                 examined = examined._replace(runs=self.session.analyzed(examined.sql))
+            refuse_unknown(model, draft.settings.limits, examined.promised, target)
+            refuse_keys(model, keys, examined.promised, target)
             before = self.memory.evidence(quoted(names.target), target)
-            job = Job(self.session, names, model, draft, examined, target, root, home, again is None)
+            job = Job(self.session, names, model, draft, examined, target, root, home, again is None, keys)
             way = room.way(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
@@ -249,6 +270,11 @@ class Guard:
         way.audit(job, publication)
         if draft.fails:
             self._reject(draft, publication, draft.settings.keep_rejected)
+            return False
+        if job.keys:
+            if job.target is not None:
+                draft.tell(comparison=compare(job, job.keys, rows_after(job, publication)))
+            self._reject(draft, publication, keep=False)
             return False
         room.commit(publication)
         publication.close()

@@ -9,7 +9,9 @@ from typing import Any
 
 from planproof.codes import CODES
 from planproof.conf import SPARKS, UnknownSpark, spark_version
+from planproof.limits import LimitError, Limits
 
+NO_LIMITS = Limits()
 ENFORCEABLE = ("types", "nullability", "order", "extra_columns")
 
 
@@ -22,12 +24,13 @@ class Setting:
     """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
 
     `form` is `choice` (one of `choices`), `names` (any number of `choices`, or of planproof's codes where there are
-    none), `flag` (true or false), or `spark` (a version of Spark). The sentence does not end with a full stop.
+    none), `flag` (true or false), `limits` (a mapping),
+    or `spark` (a version of Spark). The sentence does not end with a full stop.
     """
 
     name: str
     form: str
-    default: str | bool | tuple[str, ...]
+    default: str | bool | tuple[str, ...] | Limits
     sentence: str
     choices: tuple[str, ...] = ()
 
@@ -41,6 +44,8 @@ class Setting:
             return self._names(value, where)
         if self.form == "spark":
             return _spark(value, where)
+        if self.form == "limits":
+            return _limits(value, where)
         # YAML 1.1 reads a bare `on` and `off` as booleans.
         text = ("on" if value else "off") if isinstance(value, bool) else value
         if text not in self.choices:
@@ -102,6 +107,21 @@ SETTINGS = (
         "how many of the written row groups are decoded and validated",
         ("off", "sample", "all"),
     ),
+    Setting(
+        "changes",
+        "choice",
+        "values",
+        "what a publish says of how it changes the table, by the files' footers: rows, nulls and each column's least "
+        "and greatest value (values), the same without those, which are data (counts), or nothing (off)",
+        ("off", "counts", "values"),
+    ),
+    Setting(
+        "limits",
+        "limits",
+        NO_LIMITS,
+        "what a publish may make of the table, such as {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, "
+        "fresh: {column: loaded_at, within: 26h}}; one that is broken stops it",
+    ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
     Setting(
         "on_internal_error",
@@ -134,6 +154,8 @@ class Settings:
     unproved: str = "count"
     rewrite: str = "on"
     batches: str = "sample"
+    changes: str = "values"
+    limits: Limits = NO_LIMITS
     keep_rejected: bool = False
     on_internal_error: str = "fail"
     spark: str = ""
@@ -165,6 +187,13 @@ def _spark(value: Any, where: str) -> str:
         raise SettingsError(
             f"{where}: {value!r} is no version of Spark that planproof knows: {', '.join(SPARKS)}"
         ) from error
+
+
+def _limits(value: Any, where: str) -> Limits:
+    try:
+        return value if isinstance(value, Limits) else Limits.of(value, where)
+    except LimitError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

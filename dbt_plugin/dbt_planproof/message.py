@@ -44,8 +44,10 @@ def remarks(report: Report) -> list[str]:
 
 
 def changes(report: Report) -> list[str]:
-    """One line per schema change that was applied to a published node."""
-    return [f"planproof: {one_line(f.message)}" for f in report.findings if f.code == "PP607"]
+    """What a publish did to the table on one line, and a line per schema change that was applied to it."""
+    change = report.details.change
+    told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {one_line(change.line())}"]
+    return told + [f"planproof: {one_line(f.message)}" for f in report.findings if f.code == "PP607"]
 
 
 def suggestions(report: Report) -> list[str]:

@@ -46,12 +46,35 @@ def lineage_of(run: RunReport | None) -> Any:
             quality.Assertion(assertion=title, success=success, column=column)
             for title, success, column in _assertions(report)
         ]
+        judged: dict[str, Any] = dict(_metrics(report))
         if assertions:
-            judged = quality.DataQualityAssertionsDatasetFacet(assertions=assertions)
-            inputs[name] = InputDataset(NAMESPACE, name, inputFacets={"dataQualityAssertions": judged})
+            judged["dataQualityAssertions"] = quality.DataQualityAssertionsDatasetFacet(assertions=assertions)
+        if judged:
+            inputs[name] = InputDataset(NAMESPACE, name, inputFacets=judged)
         if report.outcome == "published":
             outputs.append(OutputDataset(NAMESPACE, name, facets=dict(_facets(report))))
     return OperatorLineage(inputs=list(inputs.values()), outputs=outputs)
+
+
+def _metrics(report: Report) -> Iterator[tuple[str, Any]]:
+    """The table after its publish, as footers tell; bounds are OpenLineage's only where they are numbers."""
+    from openlineage.client.facet_v2 import data_quality_metrics_input_dataset as metrics
+
+    change = report.details.change
+    if change is None or report.outcome != "published" or change.after.unread:
+        return
+    columns = {
+        c.name: metrics.ColumnMetrics(
+            nullCount=c.nulls, distinctCount=c.distinct, min=_number(c.type, c.low), max=_number(c.type, c.high)
+        )
+        for c in change.after.columns
+    }
+    yield "dataQualityMetrics", metrics.DataQualityMetricsInputDatasetFacet(columns, rowCount=change.after.rows)
+
+
+def _number(kind: str, bound: str | None) -> float | None:
+    numeric = kind.partition("(")[0] in ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+    return float(bound) if numeric and bound is not None else None
 
 
 def _facets(report: Report) -> Iterator[tuple[str, Any]]:

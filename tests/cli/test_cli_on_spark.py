@@ -328,3 +328,24 @@ def test_a_project_compiled_by_dbt_2_is_run_without_dbt(compiled_by_dbt_2, spark
     missing = invoke(project, "run", "--select", "log")
     assert missing.exit_code == 2
     assert "log: incremental: it was compiled for a table that is not there" in missing.stderr
+
+
+def test_staged_rows_beside_the_published_ones(project, spark, database):
+    assert invoke(project, "run", "--select", "+mart").exit_code == 0
+    staged = ("diff", "--staged", "mart", "--key", "id")
+    (project / "models" / "stg.sql").write_text(MODELS["stg.sql"].replace("(2L, 20)", "(2L, 21), (3L, 30)"))
+    assert invoke(project, "run", "--select", "stg").exit_code == 0
+    found = invoke(project, *staged)
+    assert found.exit_code == 0, found.output
+    assert f"{database}.mart: 2 -> 3 rows; id: max 2 -> 3; total: max 20 -> 30" in found.stdout
+    assert "1 rows added, 0 removed, 1 changed, by id\n  total: 1 changed\n    id=2: 20 -> 21\n" in found.stdout
+    assert "Nothing was published." in found.stdout
+    assert spark.table(f"{database}.mart").count() == 2
+    broken = invoke(project, *staged, "--vars", "{broken: true}")
+    assert broken.exit_code == 0, broken.output  # 20 stands in no row any more.
+    wrong = invoke(project, "diff", "--staged", "mart")
+    assert (wrong.exit_code, "--staged takes --key" in wrong.stderr) == (2, True)
+    wrong = invoke(project, "diff", "old.json", "--key", "id")
+    assert wrong.exit_code == 2
+    form = json.loads(invoke(project, *staged, "--json").stdout)
+    assert form["reports"][0]["details"]["comparison"]["added"] == 1

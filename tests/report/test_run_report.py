@@ -11,6 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from planproof.origin import Origin
+from planproof.report.changes import Change, Profile, Values
+from planproof.report.comparison import Comparison, Example
 from planproof.report.details import Details, Files
 from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
@@ -95,7 +97,10 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
     kinds = {"str": "x", "bool": True, "int": 1}
     known = {f.name: kinds.get(str(f.type).split(" ")[0], {"a": "b"}) for f in fields(Details)}
     files = Files(2, 1, 10, ("SNAPPY",), ("parquet-mr",), 0)
-    details = Details(**{**known, "fail_on": "never", "files": files})
+    column = Values("id", "int", 0, "1", "2", 2, "why")
+    change = Change(Profile(1, (column,), "why"), Profile(None, (Values("id", "int"),)))
+    compared = Comparison(("id",), 1, 2, 3, {"v": 3}, {"m": "why"}, (Example("id=1", "v", None, "2"),))
+    details = Details(**{**known, "fail_on": "never", "files": files, "change": change, "comparison": compared})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),
         PlaneReading("batches", "read", None, (("id", "bigint", True),), "sample", "1 of 2 rows"),

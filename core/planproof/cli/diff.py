@@ -1,14 +1,16 @@
-"""`planproof diff`: two compiled projects side by side."""
+"""`planproof diff`: two compiled projects side by side, or one model's staged rows beside the published ones."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from planproof.cli import comparing, options, output
+from planproof.cli import comparing, options, output, staged
 from planproof.project.changed import reports_of
 from planproof.project.diff import compare_projects
 from planproof.project.manifest import read_project
@@ -18,17 +20,46 @@ _PROJECT = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("old", type=_PROJECT)
+@click.argument("old", type=_PROJECT, required=False)
 @click.argument("new", type=_PROJECT, default=Path())
 @comparing.fail_on
 @options.report
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
-def diff(old: Path, new: Path, fail_on: str, wanted: output.Wanted, sources: Path | None) -> None:
+@click.option("--staged", "model", metavar="MODEL", help="Compares this model's rows, staged, with the published ones.")
+@click.option("--key", "keys", multiple=True, metavar="COLUMNS", help="With --staged: what makes a row unique.")
+@click.option("--vars", "given_vars", metavar="YAML", help="With --staged: variables for dbt.")
+@click.option("--full-refresh", is_flag=True, help="With --staged: an incremental model is built anew.")
+@options.place
+@options.python_functions
+@options.spark
+def diff(
+    old: Path | None,
+    new: Path,
+    fail_on: str,
+    wanted: output.Wanted,
+    sources: Path | None,
+    model: str | None,
+    keys: tuple[str, ...],
+    **given: Any,
+) -> None:
     """Shows what readers of each model lose or gain between two manifests, OLD and NEW (default: the project here).
 
     OLD and NEW are manifest.json files or project directories. Exit codes: 0 nothing breaking, 1 breaking changes,
     2 could not run. Needs neither Java nor Spark.
+
+    With --staged MODEL --key COLUMNS: builds the model beside its table, on Spark, shows which rows a publish would
+    add, remove and change, with examples of both values, and publishes nothing; no hook runs. Exit codes: 0 the model
+    would be published, 1 it would be stopped, 2 could not run.
     """
+    if model is not None:
+        if old is not None or not keys:
+            raise click.UsageError("--staged takes --key COLUMNS, and neither OLD nor NEW")
+        staged.run(model, [name.strip() for text in keys for name in text.split(",") if name.strip()], wanted, given)
+        return
+    named = click.get_current_context().get_parameter_source
+    wrong = [name for name in (*given, "keys") if named(name) is not ParameterSource.DEFAULT]
+    if wrong or old is None:
+        raise click.UsageError(f"{wrong[0]!r} goes with --staged" if wrong else "give OLD, or --staged MODEL")
     started, after = datetime.now(timezone.utc), read_project(new)
     found = compare_projects(read_project(old), after, frozen=sources)
     # `--json` is older than the report's one schema, and keeps its own form.

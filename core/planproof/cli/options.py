@@ -124,7 +124,7 @@ def option_of(setting: Setting) -> str:
 
 def _setting_option(setting: Setting) -> Callable[[F], F]:
     name = option_of(setting)
-    default = ", ".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default).lower()
+    default = ", ".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default or "").lower()
     said = f"{setting.sentence[0].upper()}{setting.sentence[1:]}. Default: each model's own"
     said += f", else {default}." if default else "."
     if setting.form == "flag":
@@ -134,23 +134,28 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
         return click.option(
             name, setting.name, multiple=True, metavar=metavar, help=f"{said} With commas, or repeated."
         )
-    if setting.form == "spark":
-        return click.option(name, setting.name, metavar="VERSION", help=said)
+    if setting.form in ("spark", "limits"):
+        metavar = "VERSION" if setting.form == "spark" else "YAML"
+        return click.option(name, setting.name, metavar=metavar, help=said)
     return click.option(name, setting.name, type=click.Choice(setting.choices), help=said)
 
 
 def _given(setting: Setting, value: Any) -> Any:
     """What the command line says of a setting, None where it says nothing."""
-    if setting.form not in ("names", "spark"):
+    if setting.form not in ("names", "spark", "limits"):
         return value
     if not value:
         return None
+    if setting.form == "limits":
+        value = _yaml(value, option_of(setting))
     if setting.form == "names":
         value = [name.strip() for text in value for name in text.split(",") if name.strip()]
     try:
-        return setting.checked(value, option_of(setting))
+        found = setting.checked(value, option_of(setting))
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
+    # A request is written as JSON: a mapping stays one.
+    return value if setting.form == "limits" else found
 
 
 def spark(function: F) -> F:
@@ -194,13 +199,17 @@ def plain(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def variables(given: str | None) -> Mapping[str, Any]:
     """The mapping in `--vars`, YAML or JSON as in dbt."""
-    try:
-        found = yaml.safe_load(given) if given else {}
-    except yaml.YAMLError as error:
-        raise click.BadParameter(f"is no YAML: {error}", param_hint="--vars") from error
+    found = _yaml(given, "--vars") if given else {}
     if not isinstance(found, Mapping):
         raise click.BadParameter("is not a mapping such as '{key: value}'", param_hint="--vars")
     return {str(key): value for key, value in found.items()}
+
+
+def _yaml(given: str, option: str) -> Any:
+    try:
+        return yaml.safe_load(given)
+    except yaml.YAMLError as error:
+        raise click.BadParameter(f"is no YAML: {error}", param_hint=option) from error
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
 from planproof.report.run import run_report
-from planproof.report.text import line
+from planproof.report.text import change_line, line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,6 +118,9 @@ class _Shown(Progress):
         if self.out is not None:
             counter = self._counted(self.done)
             self.out.print(line(report, self.width, counter), soft_wrap=True)
+            changed = change_line(report)
+            if changed is not None:
+                self.out.print(changed, soft_wrap=True)
 
     def noted(self, remark: str) -> None:
         self.remarks.append(remark)

@@ -23,7 +23,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.functions import Loaded
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.place import Place
-from planproof.project.run import Older, remarks, run_project, runnable
+from planproof.project.run import Comparing, Older, remarks, run_project, runnable
 from planproof.project.selection import chosen, default_selector
 from planproof.project.stale import Files
 from planproof.project.statements import Around
@@ -34,7 +34,7 @@ from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
 
 PURPOSES = ("check", "run", "audit", "publish")
-_LISTS = ("select", "exclude", "functions", "names")
+_LISTS = ("select", "exclude", "functions", "names", "keys")
 
 
 class Progress:
@@ -70,7 +70,8 @@ class Request:
     settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
     file, `compiles`, whether dbt compiles the project first, `cache`, whether what earlier checks found out is used,
     and `jobs`, how many processes judge beside each other (None: one per core). For a run: `full_refresh`, `threads`
-    (None: as the profile says), `functions` (`module:name`). For both, where dbt compiles: `vars`. For an audit:
+    (None: as the profile says), `functions` (`module:name`), `keys` (what was staged is compared by them, and not
+    published; no hook runs). For both, where dbt compiles: `vars`. For an audit:
     `names` (tables, paths, or models of the project) and `contract`, as in a contract file, or `contract_file`; without
     either the project's contracts count; `at` names a snapshot, tag or branch of Iceberg tables. Raises ValueError and
     `SettingsError`.
@@ -101,6 +102,7 @@ class Request:
     compiles: bool = False
     cache: bool = True
     jobs: int | None = None
+    keys: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.purpose not in PURPOSES:
@@ -249,14 +251,14 @@ class Request:
             return run_project(
                 project,
                 nodes,
-                guard,
+                Comparing(guard, self.keys) if self.keys else guard,
                 session=session,
                 overrides=self.settings,
                 full_refresh=self.full_refresh,
                 threads=self.threads or place.threads(),
                 starting=told.begins,
                 finished=told.ended,
-                around=Around(session, guard.memory.forget),
+                around=None if self.keys else Around(session, guard.memory.forget),
             )
 
     def _compiled(self, told: Progress) -> Project:

@@ -35,6 +35,12 @@ class Publisher(Protocol):
     def columns(self, model: Model) -> Sequence[str]: ...
 
 
+class Comparer(Publisher, Protocol):
+    """The part of `Guard` that compares."""
+
+    def compare(self, model: Model, keys: Sequence[str], full_refresh: bool = False) -> Report: ...
+
+
 def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None = None) -> list[tuple[ProjectNode, str]]:
     """The models that cannot be run, each with its reason. `fresh`: the manifest was compiled for this run; else
     `older` says what of incremental models is known."""
@@ -88,6 +94,20 @@ def runnable(nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None =
     if nodes and not found:
         raise ProjectError("only ephemeral models are selected; they run as part of the models that read them")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """A guard that compares in place of publishing."""
+
+    guard: Comparer
+    keys: tuple[str, ...]
+
+    def publish(self, model: Model, full_refresh: bool = False) -> Report:
+        return self.guard.compare(model, self.keys, full_refresh)
+
+    def columns(self, model: Model) -> Sequence[str]:
+        return self.guard.columns(model)
 
 
 def run_project(

@@ -17,12 +17,15 @@ from planproof.invariants.contract import COUNTABLE, settle
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.origin import AnalysisError
+from planproof.publish import limits
+from planproof.publish.changes import change
 from planproof.publish.constraints import broken, checks
 from planproof.publish.entered import trusted
-from planproof.publish.materialization import Job
+from planproof.publish.materialization import Job, Publishing
 from planproof.publish.publication import Publication
 from planproof.publish.stage import describe, query
 from planproof.quoting import quoted
+from planproof.report.changes import Change
 from planproof.report.details import Files
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
@@ -61,16 +64,27 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
         publication.register()
         return entry.staging
 
-    decide(job, facts, _as_stored(job.examined, partition_by), staged, lambda: _constrained(job, entry.staging))
+    def whole() -> str:
+        publication.register()
+        return _constrained(job, entry.staging)
+
+    if facts is not None:
+        draft.rows = facts.rows
+    decide(job, facts, _as_stored(job.examined, partition_by), staged, whole, _told(job, publication))
 
 
 def decide(
-    job: Job, facts: Facts | None, judged: Examined, staged: Callable[[], str], whole: Callable[[], str]
+    job: Job,
+    facts: Facts | None,
+    judged: Examined,
+    staged: Callable[[], str],
+    whole: Callable[[], str],
+    changed: Change | None = None,
 ) -> None:
     """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
 
     `staged` gives the new rows, `whole` all that the table will hold, as they stand in a FROM clause; each is asked for
-    only where something is counted.
+    only where something is counted. `changed` is what footers tell of the publish, where the format has them.
     """
     draft = job.draft
     if facts is not None:
@@ -82,9 +96,25 @@ def decide(
             rows = staged()
             failing = count(draft, job.session, rows)
             draft.add(broken(job.session, job.model, whole(), rows, failing))
+        draft.add(limits.judged(job, draft.settings.limits, changed, whole))
         decide_hazards(draft, job.session, job.examined)
     settled = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
+
+
+def _told(job: Job, publication: Publication) -> Change | None:
+    """What the publish changes, for the report, and for those limits that footers decide."""
+    draft = job.draft
+    if draft.settings.changes == "off" and not draft.settings.limits:
+        return None
+    try:
+        found = change(job, publication)
+    except Exception as error:  # A report of what changes stops no publish.
+        draft.ours("files", error)
+        return None
+    if draft.settings.changes != "off":
+        draft.tell(change=found if draft.settings.changes == "values" else found.without_values())
+    return found
 
 
 def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
@@ -109,6 +139,7 @@ def audit_query(job: Job) -> None:
     if not draft.violated():
         failing = count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation, failing))
+        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
     draft.findings = settle(draft.findings, draft.settings)
 
@@ -356,6 +387,16 @@ def _constrained(job: Job, staging: str) -> str:
         same = " AND ".join(f"old.{quoted((c,))} <=> new.{quoted((c,))}" for c in target.partition_by)
         kept = f"SELECT {columns} FROM {names} AS old LEFT ANTI JOIN {staging} AS new ON {same}"
     return f"({kept} UNION ALL SELECT {columns} FROM {staging})"
+
+
+def rows_after(job: Job, publication: Publishing) -> str:
+    """A relation of the rows that the target will hold."""
+    if not isinstance(publication, Publication):
+        return publication.entry.staging  # A version of the whole table.
+    if publication.entry.strategy == "view":
+        return f"(\n{query(job.model.sql)}\n)"
+    publication.register()
+    return _constrained(job, publication.entry.staging)
 
 
 def look(job: Job, written: PhysicalSchema) -> StoredTable | None:

@@ -18,7 +18,8 @@ class Job:
     """One model on its way to one target; `target` is None where it does not exist yet.
 
     `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark holds
-    the batches of Python functions against their declared schemas.
+    the batches of Python functions against their declared schemas. `keys`: what is staged is compared by them, and not
+    published.
     """
 
     session: Session
@@ -30,6 +31,7 @@ class Job:
     root: str
     home: str
     compare_batches: bool = True
+    keys: tuple[str, ...] = ()
 
 
 class Standing(Protocol):

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from planproof.report.changes import Change
+from planproof.report.comparison import Comparison
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
@@ -30,7 +33,9 @@ class Details:
     `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
     rows; `altered`: dbt changed its schema before it was stopped; `absent`: it is not there; `drift` is what changed
-    since the last audit; `published`: it holds the new rows, though what was to follow failed.
+    since the last audit; `change` is what this publish does to it, or would have done, `comparison` its
+    rows beside the staged ones;
+    `published`: it holds the new rows, though what was to follow failed.
     What went wrong: `transient` may pass by itself; `unsettled`: the target is half way; `exception` is its class;
     `reproducer` is a case of `planproof derive` in which our plan and Spark's differ.
     """
@@ -54,6 +59,8 @@ class Details:
     published: bool | None = None
     absent: bool | None = None
     drift: Mapping[str, Any] | None = None
+    change: Change | None = None
+    comparison: Comparison | None = None
     transient: bool | None = None
     unsettled: bool | None = None
     reproducer: str | None = None
@@ -66,17 +73,25 @@ class Details:
         known |= {name: dict(value) for name, value in known.items() if isinstance(value, Mapping)}
         if self.files is not None:
             known["files"] = {f.name: _plain(getattr(self.files, f.name)) for f in fields(self.files)}
+        if self.change is not None:
+            known["change"] = self.change.to_dict()
+        if self.comparison is not None:
+            known["comparison"] = self.comparison.to_dict()
         return known
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Details:
         """What `to_dict` wrote. Raises TypeError for a field that no report has."""
-        files = form.get("files")
-        if files is None:
-            return cls(**form)
-        listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in files.items()}
-        written = Files(**listed)
-        return cls(**{**form, "files": written})
+        typed: dict[str, Any] = {}
+        files, change = form.get("files"), form.get("change")
+        if files is not None:
+            listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in files.items()}
+            typed["files"] = Files(**listed)
+        if change is not None:
+            typed["change"] = Change.from_dict(change)
+        if form.get("comparison") is not None:
+            typed["comparison"] = Comparison.from_dict(form["comparison"])
+        return cls(**{**form, **typed})
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,11 @@ def render(reports: Sequence[Report]) -> str:
             lines += [*_stopped(report), ""]
     for reason, names in skipped(reports).items():
         lines += [f"Skipped, because {escaped(reason)}: {', '.join(map(escaped, names))}", ""]
+    changed = [(r, r.details.change) for r in reports if r.outcome == "published" and r.details.change is not None]
+    if changed:
+        lines += ["<details><summary>What was published</summary>", ""]
+        lines += [f"- {escaped(r.model)}: {escaped(change.line())}" for r, change in changed]
+        lines += ["", "</details>", ""]
     open_ones = [(r, f) for r in reports if not stopped(r) for f in r.of(Verdict.UNPROVED, Verdict.WARNING)]
     if open_ones:
         lines += ["<details><summary>Unproved, and warnings</summary>", ""]

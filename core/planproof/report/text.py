@@ -47,6 +47,9 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     if lines:
         for report in reports:
             console.print(line(report, width), soft_wrap=True)
+            changed = change_line(report)
+            if changed is not None:
+                console.print(changed, soft_wrap=True)
     for report, *others in groups([report for report in reports if stopped(report)]):
         console.print()
         console.print(panel(report, others))
@@ -77,6 +80,14 @@ def line(report: Report, width: int = 0, counter: str = "") -> Text:
     text.append(f"{f'{report.rows:,} rows' if report.rows is not None else '':>15}")
     text.append(f"{f'{report.seconds:.1f} s' if report.seconds is not None else '':>9}  ", "dim")
     return text.append_text(_said(report))
+
+
+def change_line(report: Report) -> Text | None:
+    """What the model's publish changed in the table that was there before; None where that is nothing."""
+    change = report.details.change
+    if change is None or report.outcome != "published" or not change.is_any:
+        return None
+    return Text(clean(f"     {change.line()}"), "dim")
 
 
 def _state(report: Report) -> str:

@@ -37,6 +37,8 @@ class PlanproofOperator(BaseOperator):
     :param unproved: `count` or `allow`: what a declared term is that the audit could not decide.
     :param rewrite: `off`, `suggest` or `on`.
     :param batches: `off`, `sample` or `all`.
+    :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
+    :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
     :param keep_rejected: keeps the staged data of a model that was rejected.
     :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
     :param spark: the version of Spark for which an offline check answers, such as `3.5`.
@@ -62,6 +64,8 @@ class PlanproofOperator(BaseOperator):
         unproved: str | None = None,
         rewrite: str | None = None,
         batches: str | None = None,
+        changes: str | None = None,
+        limits: Mapping[str, Any] | None = None,
         keep_rejected: bool | None = None,
         on_internal_error: str | None = None,
         spark: str | None = None,
@@ -77,6 +81,8 @@ class PlanproofOperator(BaseOperator):
             "unproved": unproved,
             "rewrite": rewrite,
             "batches": batches,
+            "changes": changes,
+            "limits": limits,
             "keep_rejected": keep_rejected,
             "on_internal_error": on_internal_error,
             "spark": spark,

@@ -1,0 +1,94 @@
+"""What footers say of the values of top-level columns: nulls, the least, the greatest; and of what they do not tell.
+
+Bounds are those of Parquet's statistics. A text of `CUT` bytes or more may have been cut by its writer, and counts as
+unknown; NaN is outside of every bound, and a bound that is NaN is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planproof.arrow.footers import metadata_of
+from planproof.arrow.leaves import logical_form
+
+CUT = 64
+"""Bytes from which on writers cut texts in statistics (parquet-rs; others do where they are told to)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A column's values in some rows: None for what is not known; `unknown` says why the bounds are not, where there
+    are values that have some."""
+
+    nulls: int | None
+    low: Any = None
+    high: Any = None
+    unknown: str | None = None
+
+    def joined(self, other: Span) -> Span:
+        """The values of both."""
+        nulls = None if self.nulls is None or other.nulls is None else self.nulls + other.nulls
+        unknown = self.unknown or other.unknown
+        if unknown:
+            return Span(nulls, unknown=unknown)
+        if self.low is None or other.low is None:
+            known = other if self.low is None else self
+            return Span(nulls, known.low, known.high)
+        try:
+            return Span(nulls, min(self.low, other.low), max(self.high, other.high))
+        except TypeError:
+            return Span(nulls, unknown="files hold it in types that do not compare")
+
+
+def spans(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Span]]:
+    """The rows of one file, and its top-level columns by name in lower case. Raises `FooterError`, `Undecodable`."""
+    metadata = metadata_of(path, tail)
+    found: dict[str, Span] = {}
+    for at in range(metadata.num_columns):
+        leaf = metadata.schema.column(at)
+        name = str(leaf.path).split(".")[0].lower()
+        nested = leaf.path != leaf.name or leaf.max_repetition_level
+        found[name] = Span(None, unknown="nested values have no bounds") if nested else _leaf(metadata, at, leaf)
+    return metadata.num_rows, found
+
+
+def _leaf(metadata: Any, at: int, leaf: Any) -> Span:
+    found = Span(0)
+    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
+        if group.num_rows:
+            found = found.joined(_chunk(group.column(at), group.num_rows, leaf))
+    return found
+
+
+def _chunk(chunk: Any, rows: int, leaf: Any) -> Span:
+    statistics = chunk.statistics if chunk.is_stats_set else None
+    if leaf.max_definition_level == 0:
+        nulls: int | None = 0
+    else:
+        nulls = statistics.null_count if statistics is not None and statistics.has_null_count else None
+    if nulls == rows:
+        return Span(nulls)
+    if leaf.physical_type == "INT96":
+        return Span(nulls, unknown="INT96 has no bounds")
+    if statistics is None or not statistics.has_min_max:
+        return Span(nulls, unknown="the file has no bounds of it")
+    if logical_form(leaf.logical_type)["Type"] in ("None", "Undefined") and "BYTE_ARRAY" in leaf.physical_type:
+        return Span(nulls, unknown="binary values have no text")
+    return _bounded(nulls, statistics)
+
+
+def _bounded(nulls: int | None, statistics: Any) -> Span:
+    try:
+        low, high = statistics.min, statistics.max
+    except (ValueError, NotImplementedError, OverflowError) as error:  # A date beyond Python's years, for one.
+        return Span(nulls, unknown=f"its bounds cannot be read: {error}")
+    if any(isinstance(bound, float) and math.isnan(bound) for bound in (low, high)):
+        return Span(nulls, unknown="NaN stands in its bounds")
+    if any(isinstance(bound, str) and len(bound.encode()) >= CUT for bound in (low, high)):
+        return Span(nulls, unknown=f"texts of {CUT} bytes or more may be cut")
+    if isinstance(low, (bytes, bytearray)) or isinstance(high, (bytes, bytearray)):
+        return Span(nulls, unknown="binary values have no text")
+    return Span(nulls, low, high)

@@ -1,0 +1,51 @@
+"""`planproof diff --staged`: what a publish of one model would change, row by row."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from datetime import datetime, timezone
+from typing import Any
+
+from planproof.cli import options, output
+from planproof.project.errors import ProjectError
+from planproof.project.request import Progress, Request
+from planproof.report.model import Report
+from planproof.report.run import run_report
+from planproof.report.text import clean
+
+
+def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[str, Any]) -> None:
+    """Compares one model, shows what was found, and exits with the report's code."""
+    started = datetime.now(timezone.utc)
+    place = {key: value for key, value in given.items() if key not in ("conf", "given_vars", "full_refresh")}
+    request = Request(
+        "run",
+        **options.plain(place),
+        select=(model,),
+        keys=tuple(keys),
+        spark=options.spark_settings(given["conf"]),
+        vars=options.variables(given["given_vars"]),
+        full_refresh=given["full_refresh"],
+        threads=1,
+    )
+    told = Progress()
+    with output.console(stderr=True).status("staging the model"), redirect_stdout(sys.stderr):
+        reports = request.reports(request.open_session(told), told)
+    if len(reports) != 1:
+        raise ProjectError(f"--staged: {model!r} selects {len(reports)} models; name one")
+    run = run_report("diff", reports, started)
+    if wanted.is_text:
+        out = output.console()
+        for line in _lines(reports[0]):
+            out.print(clean(line), markup=False, soft_wrap=True)
+    output.finish(run, wanted, fail_on=None, project_dir=request.project_dir)
+
+
+def _lines(report: Report) -> list[str]:
+    change, found = report.details.change, report.details.comparison
+    lines = [f"{report.model}: {change.line(20)}"] if change is not None else []
+    if found is not None:
+        lines += found.lines()
+    return [*lines, "Nothing was published."] if lines else []

@@ -1,0 +1,148 @@
+"""Limits that an author declares for what a publish may make of a table: never a default, never learned.
+
+limits: {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, fresh: {column: loaded_at, within: 26h}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_PERCENT = r"([+-]?\d+(?:\.\d+)?)\s*%"
+_CHANGE = re.compile(rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?")
+_SHARE = re.compile(_PERCENT)
+_WITHIN = re.compile(r"(\d+)\s*(m|h|d)")
+_SECONDS = {"m": 60, "h": 3600, "d": 86400}
+
+
+class LimitError(ValueError):
+    """What cannot be read as limits; the message names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nulls:
+    """How many nulls a column may hold: a `count`, or else a `share` of the rows, in percent."""
+
+    column: str
+    count: int | None
+    share: float | None
+
+    def __str__(self) -> str:
+        return f"at most {self.count:,}" if self.count is not None else f"at most {self.share:g} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """How old the latest value of a column may be, in seconds; `said` is that as it was written."""
+
+    column: str
+    seconds: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rows of the table after a publish, and by how many percent (down, up) they may differ from those before."""
+
+    least: int | None = None
+    most: int | None = None
+    change: tuple[float | None, float | None] | None = None
+    nulls: tuple[Nulls, ...] = ()
+    fresh: tuple[Fresh, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Limits()
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Each column that is named, with the place where it is."""
+        return [(n.column, "nulls") for n in self.nulls] + [(f.column, "fresh") for f in self.fresh]
+
+    @property
+    def change_text(self) -> str:
+        """The permitted change, as it is written.
+
+        >>> Limits.of({"rows": {"change": "-20%..+50%"}}, "limits").change_text
+        '-20%..+50%'
+        """
+        low, high = self.change or (None, None)
+        return f"{'' if low is None else f'{low:+g}%'}..{'' if high is None else f'{high:+g}%'}"
+
+    @classmethod
+    def of(cls, given: Any, where: str) -> Limits:
+        """Limits of untrusted YAML. Raises `LimitError`, which begins with `where`."""
+        form = _mapping(given, where, ("rows", "nulls", "fresh"))
+        rows = _mapping(form.get("rows"), f"{where}.rows", ("min", "max", "change"))
+        least, most = (_rows(rows.get(key), f"{where}.rows.{key}") for key in ("min", "max"))
+        if least is not None and most is not None and least > most:
+            raise LimitError(f"{where}.rows: min {least} is above max {most}")
+        nulls = form.get("nulls") or {}
+        if not isinstance(nulls, Mapping):
+            raise LimitError(f"{where}.nulls: {nulls!r} is not a mapping of columns to limits")
+        return cls(
+            least,
+            most,
+            _change(rows.get("change"), f"{where}.rows.change"),
+            tuple(_nulls(str(column), limit, f"{where}.nulls.{column}") for column, limit in nulls.items()),
+            tuple(_fresh(one, f"{where}.fresh") for one in _listed(form.get("fresh"))),
+        )
+
+
+def _mapping(given: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise LimitError(f"{where}: {given!r} is not a mapping of {', '.join(keys)}")
+    unknown = [str(key) for key in given if key not in keys]
+    if unknown:
+        raise LimitError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(keys)}")
+    return given
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list) else [given]
+
+
+def _rows(given: Any, where: str) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise LimitError(f"{where}: {given!r} is not a number of rows")
+    return int(given)
+
+
+def _change(given: Any, where: str) -> tuple[float | None, float | None] | None:
+    if given is None:
+        return None
+    found = _CHANGE.fullmatch(str(given).strip())
+    if found is None or found.groups() == (None, None):
+        raise LimitError(f"{where}: {given!r} is not a range such as -20%..+50%, -20%.. or ..+50%")
+    low, high = (None if bound is None else float(bound) for bound in found.groups())
+    if low is not None and high is not None and low > high:
+        raise LimitError(f"{where}: {given!r} begins above its end")
+    return low, high
+
+
+def _nulls(column: str, given: Any, where: str) -> Nulls:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return Nulls(column, given, None)
+    found = _SHARE.fullmatch(str(given).strip())
+    share = float(found[1]) if found else -1
+    if not 0 <= share <= 100:
+        raise LimitError(f"{where}: {given!r} is neither a share such as 1% nor a number of rows")
+    return Nulls(column, None, share)
+
+
+def _fresh(given: Any, where: str) -> Fresh:
+    form = _mapping(given, where, ("column", "within"))
+    column, said = form.get("column"), form.get("within")
+    if not isinstance(column, str) or not column:
+        raise LimitError(f"{where}.column: {column!r} is not the name of a column")
+    found = _WITHIN.fullmatch(str(said).strip())
+    if found is None:
+        raise LimitError(f"{where}.within: {said!r} is not an age such as 90m, 26h or 2d")
+    return Fresh(column, int(found[1]) * _SECONDS[found[2]], str(said).strip())

@@ -1,0 +1,134 @@
+"""What a publish changes: the table before and after it, column by column, as the files' footers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A column's values: how many are null, the least and the greatest as text, how many differ.
+
+    None is what is not known. `unknown` says why `low` and `high` are not; where it is None and they are, there is no
+    value.
+    """
+
+    name: str
+    type: str
+    nulls: int | None = None
+    low: str | None = None
+    high: str | None = None
+    distinct: int | None = None
+    unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A version of a table; `unread` says why its files were not read. `rows` may be known all the same."""
+
+    rows: int | None
+    columns: tuple[Values, ...] = ()
+    unread: str | None = None
+
+    @property
+    def by_name(self) -> dict[str, Values]:
+        return {column.name.lower(): column for column in self.columns}
+
+    def without_values(self) -> Profile:
+        """The same, without what rows hold."""
+        why = "left out: changes: counts"
+        return replace(self, columns=tuple(replace(c, low=None, high=None, unknown=why) for c in self.columns))
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Profile:
+        return cls(form["rows"], tuple(Values(**column) for column in form["columns"]), form["unread"])
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`before` is None where there was no table."""
+
+    before: Profile | None
+    after: Profile
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"before": _form(self.before) if self.before else None, "after": _form(self.after)}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Change:
+        before = form["before"]
+        return cls(None if before is None else Profile.from_dict(before), Profile.from_dict(form["after"]))
+
+    def without_values(self) -> Change:
+        """The same, without what rows hold."""
+        before = None if self.before is None else self.before.without_values()
+        return Change(before, self.after.without_values())
+
+    def pairs(self) -> Iterator[tuple[Values | None, Values | None]]:
+        """Each column before and after, in the new order; those that are gone come last."""
+        old = self.before.by_name if self.before else {}
+        for new in self.after.columns:
+            yield old.pop(new.name.lower(), None), new
+        for gone in old.values():
+            yield gone, None
+
+    def parts(self) -> list[str]:
+        """`12,034 -> 11,871 rows`, `amount: nulls 0 -> 214`: the rows, and what differs."""
+        if self.before is None:
+            return [f"{_number(self.after.rows)} rows, a new table"]
+        was, now = _number(self.before.rows), _number(self.after.rows)
+        parts = [f"{was} -> {now} rows"]
+        unread = [f"{side} not read: {p.unread}" for side, p in self._sides() if p.unread]
+        return parts + (unread or [part for old, new in self.pairs() if (part := _differs(old, new))])
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a table that was there before is known to change, or it is not known."""
+        if self.before is None:
+            return False
+        return self.before.rows is None or self.before.rows != self.after.rows or len(self.parts()) > 1
+
+    def _sides(self) -> Iterator[tuple[str, Profile]]:
+        if self.before is not None:
+            yield "before", self.before
+        yield "after", self.after
+
+    def line(self, most: int = 6) -> str:
+        """All parts on one line; of many the first `most`, and how many more there are."""
+        parts = self.parts()
+        more = [f"{len(parts) - most} more columns change"] if len(parts) > most else []
+        return "; ".join(parts[:most] + more)
+
+
+def _differs(old: Values | None, new: Values | None) -> str | None:
+    if old is None or new is None:
+        column = old or new
+        assert column is not None
+        return f"{column.name}: {'new' if old is None else 'gone'}, {column.type}"
+    told = [f"type {old.type} -> {new.type}"] if old.type != new.type else []
+    for word, was, now in (("nulls", old.nulls, new.nulls), ("distinct", old.distinct, new.distinct)):
+        if was != now and was is not None and now is not None:
+            told.append(f"{word} {was:,} -> {now:,}")
+    if not (old.unknown or new.unknown):
+        for word, least, most in (("min", old.low, new.low), ("max", old.high, new.high)):
+            if least != most:
+                told.append(f"{word} {_shown(least)} -> {_shown(most)}")
+    return f"{new.name}: {', '.join(told)}" if told else None
+
+
+def _shown(value: str | None) -> str:
+    return "none" if value is None else value
+
+
+def _number(rows: int | None) -> str:
+    return "unknown" if rows is None else f"{rows:,}"
+
+
+def _form(profile: Profile) -> dict[str, Any]:
+    return {
+        "rows": profile.rows,
+        "columns": [asdict(column) for column in profile.columns],
+        "unread": profile.unread,
+    }
