@@ -83,9 +83,14 @@ class _Tables:
 
     def snapshot(self, session: Session, name: str, at: str | None, counted: bool) -> Snapshot | None:
         from planproof.session.failures import translated
+        from planproof.session.versions import class_named
 
-        parts = self._complete(name)
-        found = self._loaded(parts)
+        catalogs = class_named(self._jvm, _CATALOG)
+        if catalogs is None:
+            return None
+        with translated():
+            parts = self._complete(name)
+        found = self._loaded(catalogs, parts)
         if found is None:
             return None
         with translated():
@@ -110,19 +115,17 @@ class _Tables:
         current = str(catalogs.currentCatalog().name())
         return (current, *parts) if len(parts) > 1 else (current, *map(str, catalogs.currentNamespace()), *parts)
 
-    def _loaded(self, parts: Sequence[str]) -> Any | None:
+    def _loaded(self, catalogs: Any, parts: Sequence[str]) -> Any | None:
         """Spark's view of an Iceberg table; None for any other relation. A catalog may show other kinds too."""
         from planproof.session.failures import translated
         from planproof.session.versions import class_named
 
-        catalogs, tables = class_named(self._jvm, _CATALOG), class_named(self._jvm, _TABLE)
-        if catalogs is None or tables is None:
-            return None
+        tables = class_named(self._jvm, _TABLE)
         with suppress(SparkFailure, AnalysisError), translated():
             catalog = self._java.sessionState().catalogManager().catalog(parts[0])
             if catalogs.isInstance(catalog):
                 found = catalog.loadTable(self._identifier(parts))
-                return found if tables.isInstance(found) else None
+                return found if tables is not None and tables.isInstance(found) else None
         return None
 
     def _identifier(self, parts: Sequence[str]) -> Any:
