@@ -364,6 +364,12 @@ _TABLE = (
         "Nothing to do.",
     ),
     Code(
+        "PP611",
+        "rejected rows not kept",
+        "`keep_rejected` is set, and the table's format keeps nothing of a publish that was not committed (Iceberg).",
+        "Run the model's query for a look at its rows, or publish it under another name without the contract.",
+    ),
+    Code(
         "PP901",
         "internal error in planproof",
         "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "

@@ -287,6 +287,10 @@ class Guard:
             draft.tell(rejected=publication.entry.staging)
         else:
             publication.discard()
+            # Of a view nothing was staged that could have been kept.
+            if keep and publication.entry.strategy != "view":
+                message = "keep_rejected keeps nothing here: what is not committed does not outlive its transaction"
+                draft.add([Finding(Verdict.WARNING, "PP611", "catalog", message=message)])
         publication.close()
 
     @contextmanager

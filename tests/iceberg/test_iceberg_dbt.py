@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 _MODELS = """
     version: 2
     models:
@@ -39,8 +37,6 @@ def _snapshots(dbt: Any, name: str) -> list[int]:
 
 
 def test_a_project_through_its_life(dbt: Any) -> None:
-    if dbt.catalog == "spark_catalog":
-        pytest.skip("dbt's threads do not see Iceberg's session catalog yet: its tables are left to dbt, which is said")
     name = "orders"
     narrow = _MODELS.replace("          - {name: extra, data_type: int}\n", "")
     first = _MERGED.replace(", cast(null as int) as extra", "").replace("{ID}", "id")

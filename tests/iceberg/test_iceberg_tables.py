@@ -138,7 +138,8 @@ def test_refused_by_name(lake: str, guard: Guard, iceberg: Any, database: str) -
         assert "spark.wap.branch" in (report.error or "")
     finally:
         iceberg.conf.unset("spark.wap.branch")
-    assert "makes no such tables" in (guard.publish(model("nowhere.db.t", "select 1 as id")).error or "")
+    report = guard.publish(model("nowhere.db.t", "select 1 as id"))
+    assert "catalog nowhere makes no such tables" in (report.error or "")
 
 
 _OTHERS = {
@@ -230,6 +231,8 @@ def test_evidence_of_a_published_table(lake: str, guard: Guard, iceberg: Any) ->
     kept = model(f"{lake}.u", f"select id from {name}", ("id", "bigint", False), settings=Settings(keep_rejected=True))
     report = guard.publish(kept)
     assert (report.outcome, report.details.rejected) == ("rejected", None)
+    assert "PP611" in {f.code for f in report.of(Verdict.WARNING)}, "keep_rejected is not silently nothing"
+    assert guard.publish(model(f"{lake}.u", "select 1L as id", ("id", "bigint", False))).outcome == "published"
 
 
 class Killed(BaseException):

@@ -75,8 +75,15 @@ class ClassicSession(FrameSession):
     def _catalog(self) -> Any:
         return self._state.catalog()
 
-    @cached_property
+    @property
     def _manager(self) -> Any:
+        """Spark's register of catalogs. It reads which there are from the thread's active session: dbt's threads have
+        none."""
+        self._activate(self._java)
+        return self._registered_catalogs
+
+    @cached_property
+    def _registered_catalogs(self) -> Any:
         return self._state.catalogManager()
 
     @cached_property

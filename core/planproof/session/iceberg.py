@@ -30,6 +30,7 @@ from planproof.session.schemas import physical_schema
 
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand; it holds nothing else."""
+_SESSION_CATALOG = "spark_catalog"
 _CATALOG = "org.apache.iceberg.spark.source.HasIcebergCatalog"
 _TABLE = "org.apache.iceberg.spark.source.SparkTable"
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
@@ -50,11 +51,13 @@ class Iceberg:
     def complete(self, name: str) -> tuple[str, ...]:
         """Catalog, namespace and table of a name, as the session resolves it."""
         parts = split_name(name)
-        catalogs = self._java.sessionState().catalogManager()
         with translated():
+            catalogs = self._catalogs()
             if len(parts) > 1 and bool(catalogs.isCatalogRegistered(parts[0])):
                 return parts
             current = str(catalogs.currentCatalog().name())
+            if len(parts) > 2 and current == _SESSION_CATALOG:
+                return parts  # It has no namespaces in others: the first part was meant as a catalog.
             return (current, *parts) if len(parts) > 1 else (current, *map(str, catalogs.currentNamespace()), *parts)
 
     @property
@@ -153,7 +156,6 @@ class Iceberg:
             transaction = outer.get(operations)
             key = uuid.uuid4().hex
             table = self._class("org.apache.iceberg.BaseTable")(operations, quoted(parts))
-            self._session_class.setActiveSession(self._java)
             self._staged_catalog()
             self._cache.add(key, table)
 
@@ -179,9 +181,11 @@ class Iceberg:
     def _loaded(self) -> Any:
         return versions.class_named(self._jvm, _TABLE)
 
-    @cached_property
-    def _session_class(self) -> Any:
-        return versions.session_class(SparkSession, self._jvm)
+    def _catalogs(self) -> Any:
+        """Spark's register of catalogs. It reads which there are, and what the session's own one is, from the thread's
+        active session: dbt's threads have none."""
+        versions.session_class(SparkSession, self._jvm).setActiveSession(self._java)
+        return self._java.sessionState().catalogManager()
 
     @cached_property
     def _cache(self) -> Any:
@@ -195,11 +199,11 @@ class Iceberg:
 
     def _catalog(self, name: str) -> Any:
         with translated():
-            return self._java.sessionState().catalogManager().catalog(name)
+            return self._catalogs().catalog(name)
 
     def _staged_catalog(self) -> None:
         """Makes the staging names' catalog known to this session: a catalog is loaded at its first use, and stays."""
-        catalogs, key = self._java.sessionState().catalogManager(), f"spark.sql.catalog.{_STAGED}"
+        catalogs, key = self._catalogs(), f"spark.sql.catalog.{_STAGED}"
         if not catalogs.isCatalogRegistered(_STAGED):
             self._spark.conf.set(key, "org.apache.iceberg.spark.SparkCachedTableCatalog")
             try:

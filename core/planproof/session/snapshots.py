@@ -107,9 +107,16 @@ class _Tables:
         counts = _counts(session, parts, number) if counted and number is not None else Counts()
         return Snapshot(relation, number, _physical(form), places, partitions, sorting and str(sorting), counts)
 
+    def _catalogs(self) -> Any:
+        """Spark's register of catalogs, which reads the thread's active session: dbt's threads have none."""
+        from planproof.session.versions import session_class
+
+        session_class(type(self._spark), self._jvm).setActiveSession(self._java)
+        return self._java.sessionState().catalogManager()
+
     def _complete(self, name: str) -> tuple[str, ...]:
         """Catalog, namespace and table, as the session resolves the name."""
-        parts, catalogs = split_name(name), self._java.sessionState().catalogManager()
+        parts, catalogs = split_name(name), self._catalogs()
         if len(parts) > 1 and bool(catalogs.isCatalogRegistered(parts[0])):
             return parts
         current = str(catalogs.currentCatalog().name())
@@ -122,7 +129,7 @@ class _Tables:
 
         tables = class_named(self._jvm, _TABLE)
         with suppress(SparkFailure, AnalysisError), translated():
-            catalog = self._java.sessionState().catalogManager().catalog(parts[0])
+            catalog = self._catalogs().catalog(parts[0])
             if catalogs.isInstance(catalog):
                 found = catalog.loadTable(self._identifier(parts))
                 return found if tables is not None and tables.isInstance(found) else None
