@@ -306,6 +306,12 @@ _TABLE = (
         "The latest value of a column is older than `limits.fresh` allows.",
         "Look at whether the source was loaded.",
     ),
+    Code(
+        "PP513",
+        "data test failed",
+        "A data test of dbt's was asked of the staged rows before they were published, and found some.",
+        "Run the query in the report to see the rows, and correct the model or its test.",
+    ),
     Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
     Code(
         "PP602",

@@ -8,7 +8,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import planproof.session
@@ -19,7 +19,7 @@ from planproof.judge.draft import Draft
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
 from planproof.publish import lock
-from planproof.publish.audit import look, rows_after
+from planproof.publish.audit import look
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
 from planproof.publish.comparing import compare, refuse_keys
 from planproof.publish.entered import breaks_its_claims, watching
@@ -33,7 +33,9 @@ from planproof.publish.memory import Memory
 from planproof.publish.names import Names, Refused
 from planproof.publish.publication import database_root
 from planproof.publish.recover import locked, recover, recover_table, roots
+from planproof.publish.rows import rows_after
 from planproof.publish.stored import audit_stored
+from planproof.publish.trial import Tests, tried
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
@@ -43,6 +45,17 @@ from planproof.settings import Settings
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What `Guard.publish` was asked for; with `keys` what was staged is compared by them, and not published."""
+
+    model: Model
+    full_refresh: bool
+    over: Sequence[str] | None = None
+    tests: Tests | None = None
+    keys: tuple[str, ...] = ()
 
 
 class Unsettled(Exception):
@@ -83,15 +96,18 @@ class Guard:
         full_refresh: bool = False,
         over: Sequence[str] | None = None,
         analyzed: SparkPlanes | None = None,
+        tests: Tests | None = None,
     ) -> Report:
         """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds.
 
         `over` names the kinds of relation (`table`, `view`) that may stand there already; by default any may.
-        `analyzed` is the model's query as this guard's session has just analyzed it.
+        `analyzed` is the model's query as this guard's session has just analyzed it. `tests` run over what was staged,
+        as `publish.trial` says; one that fails is a violation.
         """
+        asked = _Asked(model, full_refresh, over, tests)
         again: FitsByPlace | None = None
         for _ in range(STAGINGS):
-            work = functools.partial(self._publish, model, full_refresh, over, analyzed, again)
+            work = functools.partial(self._publish, asked, analyzed, again)
             try:
                 return self._reported(model, work)
             except FitsByPlace as found:
@@ -104,9 +120,10 @@ class Guard:
     def compare(self, model: Model, keys: Sequence[str], full_refresh: bool = False) -> Report:
         """Stages and audits the model, compares what the table would hold with what it holds, row by row by `keys`, and
         publishes nothing: `details.comparison`. Its outcome is `checked`, or `rejected` where a publish would be."""
+        asked = _Asked(model, full_refresh, keys=tuple(keys))
 
         def work(again: FitsByPlace | None, draft: Draft) -> Report:
-            report = self._publish(model, full_refresh, None, None, again, draft, tuple(keys))
+            report = self._publish(asked, None, again, draft)
             stopped = report.outcome != "rejected" or draft.fails
             return report if stopped else replace(report, outcome="checked")
 
@@ -145,16 +162,13 @@ class Guard:
 
     def _publish(
         self,
-        model: Model,
-        full_refresh: bool,
-        over: Sequence[str] | None,
+        asked: _Asked,
         analyzed: SparkPlanes | None,
         again: FitsByPlace | None,
         draft: Draft,
-        keys: tuple[str, ...] = (),
     ) -> Report:
-        """`again` says of a first attempt why batches are not compared with their schemas in this one. With `keys` what
-        was staged is compared, and not published."""
+        """`again` says of a first attempt why batches are not compared with their schemas in this one."""
+        model, full_refresh = asked.model, asked.full_refresh
         draft.add(again.remarks if again else [])
         # Of a table that is staged from its analyzed plan, Spark plans what it writes.
         examined = self._examined(draft, model.materialized != "table", analyzed)
@@ -166,14 +180,15 @@ class Guard:
         root = self.root or home
         with self._lock(draft, names, root) if room.is_journaled else nullcontext() as appeared:
             target = room.target(names)
-            _refuse_unknown(model, target, over, full_refresh, bool(appeared))
+            _refuse_unknown(model, target, asked.over, full_refresh, bool(appeared))
             if appeared is not None:
                 # Its own target is what a query may read.
                 examined = examined._replace(runs=self.session.analyzed(examined.sql))
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
-            refuse_keys(model, keys, examined.promised, target)
+            refuse_keys(model, asked.keys, examined.promised, target)
             before = self.memory.evidence(quoted(names.target), target)
-            job = Job(self.session, names, model, draft, examined, target, root, home, again is None, keys)
+            placed = (target, root, home, again is None)
+            job = Job(self.session, names, model, draft, examined, *placed, asked.keys, asked.tests)
             way = room.way(job, full_refresh)
             publication = way.begin(job)
             if publication is None:
@@ -268,6 +283,8 @@ class Guard:
             return False
         publication.note("audit")
         way.audit(job, publication)
+        if job.tests is not None and not draft.fails:
+            tried(job, publication, job.tests)
         if draft.fails:
             self._reject(draft, publication, draft.settings.keep_rejected)
             return False

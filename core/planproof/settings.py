@@ -124,6 +124,14 @@ SETTINGS = (
     ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
     Setting(
+        "tests",
+        "choice",
+        "after",
+        "when the data tests of a model run: where dbt runs them (after); there, but what its files tell is counted "
+        "without a query (answered); or over the staged rows, where a failure stops the publish (before)",
+        ("after", "answered", "before"),
+    ),
+    Setting(
         "on_internal_error",
         "choice",
         "fail",
@@ -157,6 +165,7 @@ class Settings:
     changes: str = "values"
     limits: Limits = NO_LIMITS
     keep_rejected: bool = False
+    tests: str = "after"
     on_internal_error: str = "fail"
     spark: str = ""
 

@@ -63,6 +63,9 @@ class Gated:
         return columns
 
     def get_columns_in_relation(self, relation: Any) -> Any:
+        staged = self.planproof.trials.columns(relation)
+        if staged is not None:
+            return staged
         return self.planproof.with_held(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]
 
     def drop_relation(self, relation: Any) -> Any:

@@ -59,6 +59,7 @@ class Node(Protocol):
     """A node that runs."""
 
     name: str
+    unique_id: str
     resource_type: Any
     language: str
     schema: str
@@ -85,6 +86,27 @@ class Adapter(Protocol):
 
     def execute_now(self, sql: str) -> None:
         """dbt's own way to run a statement, for one that was held."""
+
+
+def compile_test(adapter: Adapter, test: Any, manifest: Any) -> None:
+    """Gives a copy of a test's node its compiled SQL, and writes no file."""
+    from dbt.compilation import Compiler
+
+    Compiler(adapter.config).compile_node(test, manifest, {}, write=False)
+
+
+def run_test(adapter: Adapter, test: Any, manifest: Any) -> Any:
+    """dbt's result (`failures`, `should_warn`, `should_error`) of a test by its compiled SQL, as dbt asks it."""
+    from dbt.task.test import TestRunner
+
+    return TestRunner(adapter.config, adapter, test, 0, 0).execute_data_test(test, manifest)
+
+
+def test_result(failures: int, warns: bool, fails: bool) -> Any:
+    """What dbt makes of a test's one row, as dbt-spark answers its query."""
+    from dbt.task.test import TestResultData
+
+    return TestResultData(failures, warns, fails, {"_message": "OK"})
 
 
 def flags() -> Any:

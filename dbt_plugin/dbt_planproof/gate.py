@@ -23,6 +23,7 @@ from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
 from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.states import Event, Run, Seen, State
+from dbt_planproof.trials import Trials
 from dbt_planproof.written import delta_model, merge_model, plain_form, table_model, unterminated, view_model
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
@@ -46,7 +47,8 @@ class Gate:
         self.local = threading.local()
         self.said: set[str] = set()
         self.reach = Reach(adapter)
-        self.questions = Questions(adapter, self.reach)
+        self.trials = Trials(adapter, self.local)
+        self.questions = Questions(adapter, self.reach, self.trials)
         self.record = self.questions.record
         self.ends_with_command = at_the_end(self._close)
 
@@ -56,6 +58,7 @@ class Gate:
         """A node begins on this thread. Raises `Stopped` where its planproof settings or contract cannot be read."""
         self.local.run = None
         node: Node | None = getattr(config, "model", None)
+        self.local.node = node
         try:
             self.local.run = self._run(node)
         except ProjectError as error:
@@ -73,6 +76,7 @@ class Gate:
         if ended_well:
             # A materialization of the project's own may drop a table and make none.
             self.let_through()
+            self._is_built()
         run, self.local.run = self._open(), None
         if run is None:
             return
@@ -92,6 +96,21 @@ class Gate:
         said = self.record.close()
         if said is not None:
             log.info(said)
+
+    def answer(self, test: Any) -> Any | None:
+        """What a data test found in rows that were staged, where they stand as they are now; None for dbt to ask."""
+        if not self.trials.published:
+            return None
+        try:
+            return self.trials.answer(test, self.reach.session())
+        except Exception as error:
+            log.debug(f"internal error in planproof: {error!r}; dbt runs {test.name}\n{traceback.format_exc()}")
+            return None
+
+    def _is_built(self) -> None:
+        node: Node | None = getattr(self.local, "node", None)
+        if node is not None:
+            self.trials.is_built(node.unique_id)
 
     def defer_drop(self, relation: Relation) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
@@ -164,6 +183,7 @@ class Gate:
 
     def execute(self, sql: str) -> tuple[AdapterResponse, Any] | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
+        self.trials.refuse_query(sql)
         run, statement = self._open(), read_head(sql)
         if statement.kind == "constrain" and self._is_judged(statement):
             return _answer()

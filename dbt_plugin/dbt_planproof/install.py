@@ -14,6 +14,7 @@ TESTED = {"dbt-core": ("1.10", "1.11", "1.12"), "dbt-spark": ("1.10", "1.11")}
 """Releases (major.minor) with which the tests have passed."""
 
 _plain: list[tuple[Any, Any]] = []
+_hooked: list[Callable[[], None]] = []
 
 
 def settle() -> None:
@@ -87,6 +88,8 @@ def at_the_end(call: Callable[[], None]) -> bool:
 
 def remove() -> None:
     """Gives dbt its own adapter back."""
+    while _hooked:
+        _hooked.pop()()
     while _plain:
         plugin, plain = _plain.pop()
         plugin.adapter = plain
@@ -103,6 +106,10 @@ def _swap() -> None:
     _plain.append((spark.Plugin, plain))
     if FACTORY.get_adapter_class_by_name("spark") is not spark.Plugin.adapter:
         raise RuntimeError("dbt does not take the class that was put in its place")
+    if not relied.missing(relied.OF_TESTS):
+        from dbt_planproof import runners
+
+        _hooked.extend(runners.swap())
 
 
 def _builds_on_spark(kind: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planproof.report.folding import STYLE
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, next_steps, one_line, said, where
+from planproof.report.parts import Parts, next_steps, one_line, query_of, said, where
 
 LINES = 8
 WIDTH = 44
@@ -29,6 +29,10 @@ def failure(report: Report, name: str, path: Path) -> str:
     if parts.rejected:
         lines.append(f"  the rejected rows: {parts.rejected}")
     lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(shown[:LINES]).items()]
+    for finding in shown[:LINES]:
+        query = query_of(report, finding) or ""
+        lines += [f"  rows that {finding.promised} finds:"] if query else []
+        lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shown_path(path)}")
     return "\n".join(lines)
 

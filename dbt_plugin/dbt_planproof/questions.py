@@ -17,9 +17,11 @@ from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.states import Event, Run, Seen
+from dbt_planproof.trials import Trials
 from dbt_planproof.written import unterminated
 from planproof.contract import Contract, Model
 from planproof.project.compiled import relocate
+from planproof.project.errors import ProjectError
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 
@@ -36,8 +38,8 @@ class Stopped(DbtRuntimeError):
 class Questions:
     """Asks the guard for one dbt invocation, and records its reports. dbt's threads share it."""
 
-    def __init__(self, adapter: Adapter, reach: Reach) -> None:
-        self.adapter, self.reach = adapter, reach
+    def __init__(self, adapter: Adapter, reach: Reach, trials: Trials) -> None:
+        self.adapter, self.reach, self.trials = adapter, reach, trials
         self.local = threading.local()
         self.lock = threading.RLock()
         self.made: list[Guard] = []
@@ -95,12 +97,17 @@ class Questions:
         analyzed = run.analyzed if model.sql == unterminated(run.compiled) else None
         if analyzed is not None:
             run.seen = Seen.PLANES  # The bare query is what is published, with its places.
-        report = self._asked(run, model, lambda guard: guard.publish(model, over=known, analyzed=analyzed))
+        try:
+            tests = self.trials.of(run)
+        except ProjectError as error:
+            raise Stopped(f"planproof: {run.node['name']}: {error}") from error
+        report = self._asked(run, model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
             return None
         if report.outcome != "published":
             self._stop(run, report)
+        self.trials.keep(run, self.reach.session())
         self._recorded(report)
         for line in remarks(report):
             log.warn(line)

@@ -86,7 +86,8 @@ class Run:
     schema changes that dbt asked for and that wait for the audit; `changes` are those that it made to its own table.
     `delta` is the statement of the view that stands for the delta. `places` are where the bare query writes columns.
     `promised` are the contract's columns as dbt knows columns, where the query was found to have just these, and
-    `analyzed` the query as Spark analyzed it to find that.
+    `analyzed` the query as Spark analyzed it to find that. `answers` are dbt's results of its data tests over the
+    staged rows, each with what they rest on.
     """
 
     model: Model
@@ -104,6 +105,7 @@ class Run:
     places: dict[str, Origin] = field(default_factory=dict)
     promised: list[Column] | None = None
     analyzed: SparkPlanes | None = None
+    answers: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.query = Query(self.compiled)

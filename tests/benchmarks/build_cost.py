@@ -1,8 +1,10 @@
 """What planproof costs `dbt build`: a project of 30 models, with and without it, warm and interleaved in one process.
 
-    python tests/benchmarks/build_cost.py [--models 30] [--rounds 3]
+    python tests/benchmarks/build_cost.py [--models 30] [--rounds 3] [--tests after|answered|before]
 
-Prints the ratio of wall time where schemas stay, and the seconds per model where every table's schema changes.
+Prints the ratio of wall time where schemas stay, and the seconds per model where every table's schema changes; beside
+them the seconds of this process and its JVM, which other programs on the machine change less. With `--tests` each model
+has four data tests, and the guarded build that setting.
 """
 
 from __future__ import annotations
@@ -25,28 +27,36 @@ shop:
     "off": {type: spark, method: session, host: NA, schema: bench_plain, threads: 1}
 """
 PROJECT = "name: shop\nversion: '1.0'\nprofile: shop\nflags: {send_anonymous_usage_stats: false, use_colors: false}\n"
+TESTS = """
+      - {name: id, data_tests: [not_null, unique, {relationships: {to: ref('m0'), field: id}}]}
+      - {name: state, data_tests: [{accepted_values: {values: [s0, s1, s2]}}]}
+"""
 SELECT = """
-select id, name, amount, {% if var('changed', false) %} id * 2L {% else %} cast(id as int) {% endif %} as number,
+select id, name, state, amount, {% if var('changed', false) %} id * 2L {% else %} cast(id as int) {% endif %} as number,
   transform(tags, t -> upper(t)) as tags
 from {{ ref('%s') }} where id is not null
 """
 COLUMNS = [
     "{name: id, data_type: bigint, constraints: [{type: not_null}]}",
     "{name: name, data_type: string}",
+    "{name: state, data_type: string}",
     "{name: amount, data_type: 'decimal(12,2)'}",
     "{name: number, data_type: \"{{ 'bigint' if var('changed', false) else 'int' }}\"}",
     "{name: tags, data_type: 'array<string>'}",
 ]
 FIRST = """
-select id, concat('n', id) as name, cast(id as decimal(12,2)) as amount, cast(id as int) as number,
+select id, concat('n', id) as name, concat('s', id % 3) as state,
+  cast(id as decimal(12,2)) as amount, cast(id as int) as number,
   array('a', 'b') as tags
 from range(200000)
 """
 
 
-def write(root: Path, number: int) -> None:
+def write(root: Path, number: int, tests: str | None) -> None:
     """Two thirds tables, one third views; half of all have a contract."""
-    files = {"dbt_project.yml": PROJECT, "profiles.yml": PROFILE, "models/m0.sql": f"{config('table')}{FIRST}"}
+    setting = f"models: {{+meta: {{planproof: {{tests: {tests}}}}}}}\n" if tests else ""
+    project = f"{PROJECT}{setting}"
+    files = {"dbt_project.yml": project, "profiles.yml": PROFILE, "models/m0.sql": f"{config('table')}{FIRST}"}
     contracts = []
     for i in range(1, number):
         kind = "view" if i % 3 == 2 else "table"
@@ -56,10 +66,22 @@ def write(root: Path, number: int) -> None:
         if i % 2:
             columns = "\n".join(f"      - {c}" for c in COLUMNS)
             contracts.append(f"  - name: m{i}\n    config: {{contract: {{enforced: true}}}}\n    columns:\n{columns}")
+    if tests:
+        # A property file describes a model once: a contract's columns get their tests by name.
+        contracts = [_tested(text) for text in contracts]
+        contracts += [f"  - name: m{i}\n    columns:{TESTS.rstrip()}" for i in range(2, number, 2)]
     files["models/models.yml"] = "models:\n" + "\n".join(contracts)
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
+
+
+def _tested(contract: str) -> str:
+    for line in TESTS.strip().splitlines():
+        name, _, tests = line.strip(" -{}").partition(", ")
+        before = next(row for row in contract.splitlines() if row.strip().startswith(f"- {{{name},"))
+        contract = contract.replace(before, f"{before[:-1]}, {tests}}}")
+    return contract
 
 
 def config(kind: str) -> str:
@@ -67,18 +89,25 @@ def config(kind: str) -> str:
     return f"{{{{ config(materialized='{kind}'{form}) }}}}\n"
 
 
-def build(root: Path, way: str, changed: bool) -> float:
-    """Seconds of the models themselves, as dbt's run_results.json says: parsing is the same for both."""
+def build(root: Path, way: str, changed: bool) -> tuple[float, float]:
+    """Seconds of a whole build, and those that the processors worked for it."""
     from dbt.cli.main import dbtRunner
 
     os.environ["PLANPROOF"] = way
     where = ["--project-dir", str(root), "--profiles-dir", str(root), "--target", way]
     given = ["--vars", json.dumps({"changed": changed}), "--quiet"]
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), _worked()
     result = dbtRunner().invoke(["build", *where, *given])
-    wall = time.perf_counter() - began
+    wall, work = time.perf_counter() - began, _worked() - worked
     assert result.success, [r.message for r in result.result.results if r.status != "success"][:3]
-    return wall
+    return wall, work
+
+
+def _worked() -> float:
+    """Processor seconds of this process and of its JVM."""
+    own = [os.getpid(), *map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())]
+    ticks = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13] for process in own]
+    return sum(int(tick) for pair in ticks for tick in pair) / os.sysconf("SC_CLK_TCK")
 
 
 def session(home: Path) -> Any:
@@ -109,16 +138,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tests", choices=("after", "answered", "before"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         os.chdir(home)
         spark = session(home)
-        write(home, args.models)
+        write(home, args.models, args.tests)
         for _ in range(2):
             for way in SCHEMAS:
                 build(home, way, False)
-        times: dict[tuple[str, str], list[float]] = {}
+        times: dict[tuple[str, str], list[tuple[float, float]]] = {}
         changed = False
         for turn in range(args.rounds):
             for what in ("same", "changed"):
@@ -127,9 +157,11 @@ def main() -> None:
                     times.setdefault((what, way), []).append(build(home, way, changed))
         spark.stop()
     for what in ("same", "changed"):
-        on, off = (statistics.median(times[what, way]) for way in ("on", "off"))
-        per_model = (on - off) / args.models
-        print(f"{what:<8} guarded {on:6.2f} s, plain {off:6.2f} s, ratio {on / off:.2f}, {per_model:+.3f} s per model")
+        for at, of in enumerate(("wall", "processor")):
+            on, off = (statistics.median(found[at] for found in times[what, way]) for way in ("on", "off"))
+            per_model = (on - off) / args.models
+            said = f"guarded {on:6.2f} s, plain {off:6.2f} s, ratio {on / off:.2f}, {per_model:+.3f} s per model"
+            print(f"{what:<8} {of:<9} {said}")
         print(f"         {times[what, 'on']} {times[what, 'off']}")
 
 

@@ -18,7 +18,7 @@ class Told:
     def __init__(self, stops=(), fails=()):
         self.stops, self.fails, self.seen = stops, fails, []
 
-    def publish(self, model, full_refresh=False):
+    def publish(self, model, full_refresh=False, tests=None):
         self.seen.append((model.name, model.settings.fail_on, full_refresh))
         if model.name in self.fails:
             raise SparkFailure("the cluster is gone", transient=True)
@@ -130,7 +130,7 @@ def test_independent_models_run_beside_each_other_and_parents_first(dbt_manifest
     barrier, threads, ended = threading.Barrier(2, timeout=20), {}, []
 
     class Meeting(Told):
-        def publish(self, model, full_refresh=False):
+        def publish(self, model, full_refresh=False, tests=None):
             if model.name in ("shop.left", "shop.right"):
                 barrier.wait()
             return super().publish(model, full_refresh)

@@ -17,7 +17,8 @@ NOT_NULL = [{"type": "not_null"}]
 def shop(dbt_manifest, database, tmp_path):
     """The project in a database of its own: two views, a contracted table in another order, and its child."""
 
-    def build(total="total", **meta):
+    def build(total="total", tests=None, setting=None, **meta):
+        meta = {**meta, "tests": setting} if setting else meta
         mart = f"select\n  {total} as total,\n  id\nfrom {database}.stg"
         (tmp_path / "models").mkdir(exist_ok=True)
         (tmp_path / "models" / "mart.sql").write_text(f"\n\n{mart}\n")
@@ -39,6 +40,15 @@ def shop(dbt_manifest, database, tmp_path):
         manifest = dbt_manifest(models)
         for node in manifest["nodes"].values():
             node["relation_name"] = f"`{database}`.`{node['name']}`"
+        for name, (sql, *parents) in (tests or {}).items():
+            manifest["nodes"][f"test.shop.{name}"] = {
+                "resource_type": "test",
+                "name": name,
+                "compiled_code": sql,
+                "config": {"severity": "ERROR"},
+                "depends_on": {"nodes": [f"model.shop.{parent}" for parent in parents]},
+                "original_file_path": f"tests/{name}.sql",
+            }
         return read_project(manifest)
 
     return build
@@ -84,3 +94,27 @@ def test_a_query_that_spark_rejects_is_stopped_at_its_line(shop, session):
     assert (report.outcome, finding.code) == ("rejected", "PP110")
     assert str(finding.origin) == "models/mart.sql:4:3"
     assert report.details.lines == {"models/mart.sql:4": "  totall as total,"}
+
+
+def test_compiled_data_tests_run_before_a_model_is_published(shop, session, spark, database):
+    tests = {
+        "small": (f"select * from {database}.mart where total > 20", "mart"),
+        "with_its_parent": (f"select 1 from {database}.mart join {database}.stg using (id) where false", "mart", "stg"),
+        "with_its_child": (f"select 1 from {database}.child, {database}.mart where false", "child", "mart"),
+        "not_compiled": (None, "mart"),
+    }
+    found = run(shop(tests=tests, setting="before"), session)
+    assert found["mart"].outcome == "published"
+    assert {t.name: (t.status, t.said.partition(",")[0]) for t in found["mart"].details.tests} == {
+        "small": ("pass", "counted over the staged rows"),
+        "with_its_parent": ("pass", "counted over the staged rows"),
+        "with_its_child": ("not run", "it reads child"),
+        "not_compiled": ("not run", "the manifest holds no compiled SQL for it; compile it with its model"),
+    }
+    stopped = run(shop("total + 1", tests=tests, setting="before"), session)
+    assert {name: report.outcome for name, report in stopped.items()} == {
+        "stg": "published",
+        "mart": "rejected",
+        "child": "skipped",
+    }
+    assert spark.table(f"{database}.child").first().s == 30

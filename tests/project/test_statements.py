@@ -29,7 +29,7 @@ class Recorded:
     def registered(self, name):
         return object() if self.exists else None
 
-    def publish(self, model, full_refresh=False):
+    def publish(self, model, full_refresh=False, tests=None):
         self.said.append(f"publish {model.name}")
         return Report(model.name, "published", sql=model.sql)
 

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from planproof.origin import Origin
 from planproof.report.changes import Change, Profile, Values
 from planproof.report.comparison import Comparison, Example
-from planproof.report.details import Details, Files
+from planproof.report.details import DataTestResult, Details, Files
 from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
 
@@ -100,7 +100,12 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
     column = Values("id", "int", 0, "1", "2", 2, "why")
     change = Change(Profile(1, (column,), "why"), Profile(None, (Values("id", "int"),)))
     compared = Comparison(("id",), 1, 2, 3, {"v": 3}, {"m": "why"}, (Example("id=1", "v", None, "2"),))
-    details = Details(**{**known, "fail_on": "never", "files": files, "change": change, "comparison": compared})
+    tests = (
+        DataTestResult("a_test", "fail", "3 results", 3, "id", "models/m.yml", "select 1"),
+        DataTestResult("other", "not run", "why"),
+    )
+    parts = {"files": files, "change": change, "comparison": compared, "tests": tests}
+    details = Details(**{**known, "fail_on": "never", **parts})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),
         PlaneReading("batches", "read", None, (("id", "bigint", True),), "sample", "1 of 2 rows"),

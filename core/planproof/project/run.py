@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.catalog import split_name
 from planproof.contract import Model
@@ -21,6 +21,10 @@ from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
 
+if TYPE_CHECKING:
+    from planproof.project.data_tests import DataTests
+    from planproof.publish.trial import Tests
+
 NEW = Branch.NEW_ROWS
 LOADED_BY_DBT = ("seed", "snapshot")
 FRESH_ONLY = ("incremental",)
@@ -30,7 +34,7 @@ FRESH_ONLY = ("incremental",)
 class Publisher(Protocol):
     """The part of `Guard` that the loop needs."""
 
-    def publish(self, model: Model, full_refresh: bool = False) -> Report: ...
+    def publish(self, model: Model, full_refresh: bool = False, *, tests: Tests | None = None) -> Report: ...
 
     def columns(self, model: Model) -> Sequence[str]: ...
 
@@ -98,12 +102,12 @@ def runnable(nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None =
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """A guard that compares in place of publishing."""
+    """A guard that compares in place of publishing: no data test is asked, as there is nothing that one would stop."""
 
     guard: Comparer
     keys: tuple[str, ...]
 
-    def publish(self, model: Model, full_refresh: bool = False) -> Report:
+    def publish(self, model: Model, full_refresh: bool = False, *, tests: Tests | None = None) -> Report:
         return self.guard.compare(model, self.keys, full_refresh)
 
     def columns(self, model: Model) -> Sequence[str]:
@@ -136,7 +140,10 @@ def run_project(
     models = {node.unique_id: node.model(overrides=overrides, conf=conf) for node in nodes}
     loop = _Loop(project, list(nodes))
 
-    one = _One(project, guard, session, full_refresh, around)
+    from planproof.project.data_tests import DataTests  # It reads Parquet files, and `check` runs without pyarrow.
+
+    tests = DataTests(project, models, lambda: loop.published)
+    one = _One(project, guard, session, full_refresh, around, tests)
 
     def publish(node: ProjectNode) -> Report:
         if starting is not None:
@@ -174,6 +181,7 @@ class _One:
     session: Session | None
     full_refresh: bool
     around: Around | None
+    tests: DataTests
 
     def published(self, node: ProjectNode, model: Model) -> Report:
         try:
@@ -182,7 +190,8 @@ class _One:
             return _told(_failed(model, failure), node, model, self.project, self.session)
         if self.session is not None:
             model = commented(in_contract_order(model, self.guard), node, self.guard)
-        report = _published(self.guard, model, self.full_refresh)
+        tests = self.tests.of(node) if model.settings.tests == "before" else None
+        report = _published(self.guard, model, self.full_refresh, tests)
         if self.around is not None and report.outcome == "published":
             report = _followed(self.around, node, report, existed)
         return _told(report, node, model, self.project, self.session)
@@ -280,6 +289,11 @@ class _Loop:
         self.waiting = [node for node in self.waiting if node not in found]
         return found
 
+    @property
+    def published(self) -> frozenset[str]:
+        """The models that stand by now."""
+        return frozenset(key for key, report in list(self.reports.items()) if report.outcome == "published")
+
     def blocker(self, node: ProjectNode) -> str | None:
         for parent in self.project.stored_parents(node):
             report = self.reports.get(parent.unique_id)
@@ -319,10 +333,10 @@ def commented(model: Model, node: ProjectNode, guard: Publisher) -> Model:
     return replace(model, options={**model.options, "columns": columns}) if columns else model
 
 
-def _published(guard: Publisher, model: Model, full_refresh: bool) -> Report:
+def _published(guard: Publisher, model: Model, full_refresh: bool, tests: Tests | None) -> Report:
     started = time.perf_counter()
     try:
-        return guard.publish(model, full_refresh=full_refresh)
+        return guard.publish(model, full_refresh=full_refresh, tests=tests)
     except Exception as error:  # One model that could not run must not hide the others' reports.
         said = str(error) or type(error).__name__
         return Report(

@@ -21,8 +21,9 @@ from planproof.publish import limits
 from planproof.publish.changes import change
 from planproof.publish.constraints import broken, checks
 from planproof.publish.entered import trusted
-from planproof.publish.materialization import Job, Publishing
+from planproof.publish.materialization import Job
 from planproof.publish.publication import Publication
+from planproof.publish.rows import with_kept
 from planproof.publish.stage import describe, query
 from planproof.quoting import quoted
 from planproof.report.changes import Change
@@ -66,7 +67,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
 
     def whole() -> str:
         publication.register()
-        return _constrained(job, entry.staging)
+        return with_kept(job, entry.staging)
 
     if facts is not None:
         draft.rows = facts.rows
@@ -373,30 +374,6 @@ def _open(draft: Draft) -> list[Finding]:
         for f in draft.findings
         if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED and f.field not in draft.uncountable
     ]
-
-
-def _constrained(job: Job, staging: str) -> str:
-    """The rows over which a key must be unique: what the table will hold."""
-    target = job.target
-    if job.draft.strategy not in ("append", "partitions") or target is None:
-        return staging
-    names = quoted(job.names.target)
-    columns = ", ".join(quoted((c,)) for c in target.schema.names)
-    kept = f"SELECT {columns} FROM {names}"
-    if job.draft.strategy == "partitions":
-        same = " AND ".join(f"old.{quoted((c,))} <=> new.{quoted((c,))}" for c in target.partition_by)
-        kept = f"SELECT {columns} FROM {names} AS old LEFT ANTI JOIN {staging} AS new ON {same}"
-    return f"({kept} UNION ALL SELECT {columns} FROM {staging})"
-
-
-def rows_after(job: Job, publication: Publishing) -> str:
-    """A relation of the rows that the target will hold."""
-    if not isinstance(publication, Publication):
-        return publication.entry.staging  # A version of the whole table.
-    if publication.entry.strategy == "view":
-        return f"(\n{query(job.model.sql)}\n)"
-    publication.register()
-    return _constrained(job, publication.entry.staging)
 
 
 def look(job: Job, written: PhysicalSchema) -> StoredTable | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -9,6 +10,7 @@ from planproof.contract import Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.publish.names import Names, Refused
+from planproof.report.details import DataTestResult
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes, StoredTable
 
@@ -19,7 +21,7 @@ class Job:
 
     `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark holds
     the batches of Python functions against their declared schemas. `keys`: what is staged is compared by them, and not
-    published.
+    published. `tests` run over the staged rows.
     """
 
     session: Session
@@ -32,6 +34,7 @@ class Job:
     home: str
     compare_batches: bool = True
     keys: tuple[str, ...] = ()
+    tests: Callable[[Any], Sequence[DataTestResult]] | None = None
 
 
 class Standing(Protocol):

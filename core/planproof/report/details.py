@@ -4,7 +4,7 @@ wrong. Each field is absent from the JSON form where it is not known."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from planproof.report.changes import Change
@@ -25,6 +25,23 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
+class DataTestResult:
+    """What a data test of dbt's found in the staged rows, before they were published.
+
+    `status` is dbt's (`pass`, `warn`, `fail`), or `not run` where the test needs more than these rows; `said` is why.
+    `failures` is what the test counts, `place` the file that declares it, `query` what shows the rows that it found.
+    """
+
+    name: str
+    status: str
+    said: str
+    failures: int | None = None
+    column: str | None = None
+    place: str | None = None
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
     has a `contract`, with which `contract_hash`.
@@ -32,10 +49,10 @@ class Details:
     The judgement: `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
     `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
-    rows; `altered`: dbt changed its schema before it was stopped; `absent`: it is not there; `drift` is what changed
-    since the last audit; `change` is what this publish does to it, or would have done, `comparison` its
-    rows beside the staged ones;
-    `published`: it holds the new rows, though what was to follow failed.
+    rows; `tests` are the data tests that were to run before the publish; `altered`: dbt changed its schema before it
+    was stopped; `absent`: it is not there; `drift` is what changed since the last audit; `change` is what this publish
+    does to it, or would have done, `comparison` its rows beside the staged ones; `published`: it holds the new rows,
+    though what was to follow failed.
     What went wrong: `transient` may pass by itself; `unsettled`: the target is half way; `exception` is its class;
     `reproducer` is a case of `planproof derive` in which our plan and Spark's differ.
     """
@@ -55,6 +72,7 @@ class Details:
     previous: bool | None = None
     previous_rows: int | None = None
     rejected: str | None = None
+    tests: tuple[DataTestResult, ...] | None = None
     altered: bool | None = None
     published: bool | None = None
     absent: bool | None = None
@@ -77,6 +95,8 @@ class Details:
             known["change"] = self.change.to_dict()
         if self.comparison is not None:
             known["comparison"] = self.comparison.to_dict()
+        if self.tests is not None:
+            known["tests"] = [asdict(test) for test in self.tests]
         return known
 
     @classmethod
@@ -91,6 +111,8 @@ class Details:
             typed["change"] = Change.from_dict(change)
         if form.get("comparison") is not None:
             typed["comparison"] = Comparison.from_dict(form["comparison"])
+        if form.get("tests") is not None:
+            typed["tests"] = tuple(DataTestResult(**test) for test in form["tests"])
         return cls(**{**form, **typed})
 
 

@@ -147,6 +147,17 @@ def source_line(report: Report, origin: Origin | None) -> str | None:
     return source if isinstance(source, str) else None
 
 
+def query_of(report: Report, finding: Finding) -> str | None:
+    """What shows the rows that a data test found, where one stopped the model."""
+    tests = report.details.tests or () if finding.code == "PP513" else ()
+    return next((t.query for t in tests if t.name == finding.promised and t.query is not None), None)
+
+
+def not_tried(report: Report) -> list[str]:
+    """The data tests that were to run before the publish and could not, each with its reason."""
+    return [f"{test.name}: {test.said}" for test in report.details.tests or () if test.status == "not run"]
+
+
 def skipped(reports: Iterable[Report]) -> dict[str, list[str]]:
     """The models that were not run, by the reason."""
     found: dict[str, list[str]] = {}

@@ -15,7 +15,18 @@ from planproof.codes import CODES
 from planproof.origin import Origin
 from planproof.report.folding import STYLE, consequences, groups, listed
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, counted, is_counted, next_steps, said, source_line, stopped, where
+from planproof.report.parts import (
+    Parts,
+    counted,
+    is_counted,
+    next_steps,
+    not_tried,
+    query_of,
+    said,
+    source_line,
+    stopped,
+    where,
+)
 
 WIDTH = 110
 _SHOWN = 6
@@ -54,20 +65,29 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
         console.print()
         console.print(panel(report, others))
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
-        remarks = list(_remarks(reports, verdict))
-        if remarks:
-            console.print()
-            console.print(Text(title, "bold"))
-            for remark in remarks:
-                for row in remark.wrap(console, console.width - 2):
-                    row.rstrip()
-                    console.print(Text("  ").append_text(row), soft_wrap=True)
+        _listed(console, title, list(_remarks(reports, verdict)))
+    _listed(
+        console,
+        "Data tests that did not run before the publish",
+        [Text(clean(t)) for r in reports for t in not_tried(r)],
+    )
     style = _style(reports)
     if style is not None:
         console.print()
         console.print(style, soft_wrap=True)
     console.print()
     console.print(summary(reports, seconds))
+
+
+def _listed(console: Console, title: str, remarks: Sequence[Text]) -> None:
+    if not remarks:
+        return
+    console.print()
+    console.print(Text(title, "bold"))
+    for remark in remarks:
+        for row in remark.wrap(console, console.width - 2):
+            row.rstrip()
+            console.print(Text("  ").append_text(row), soft_wrap=True)
 
 
 def line(report: Report, width: int = 0, counter: str = "") -> Text:
@@ -170,6 +190,9 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
         if excerpt is not None and excerpt.plain not in quoted:
             quoted.add(excerpt.plain)
             yield excerpt
+        query = query_of(report, f)
+        if query is not None:
+            yield Text("\n".join(f"      {row}" for row in clean(query).strip().splitlines()), "cyan", no_wrap=True)
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)

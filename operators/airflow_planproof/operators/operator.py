@@ -40,6 +40,7 @@ class PlanproofOperator(BaseOperator):
     :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
     :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
     :param keep_rejected: keeps the staged data of a model that was rejected.
+    :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`.
     :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
     :param spark: the version of Spark for which an offline check answers, such as `3.5`.
     :param env: environment variables for dbt's `env_var()` and Spark, set while the task runs.
@@ -67,6 +68,7 @@ class PlanproofOperator(BaseOperator):
         changes: str | None = None,
         limits: Mapping[str, Any] | None = None,
         keep_rejected: bool | None = None,
+        tests: str | None = None,
         on_internal_error: str | None = None,
         spark: str | None = None,
         env: Mapping[str, str] | None = None,
@@ -84,6 +86,7 @@ class PlanproofOperator(BaseOperator):
             "changes": changes,
             "limits": limits,
             "keep_rejected": keep_rejected,
+            "tests": tests,
             "on_internal_error": on_internal_error,
             "spark": spark,
         }

@@ -83,7 +83,7 @@ def statement_of(name: str, model: Model, sql: str, target: StoredTable | None =
     """What gives the model's query to the view that stands there as `target`, or to a new one."""
     if target is not None and _keeps_all_but_its_query(target, model):
         return f"ALTER VIEW {name} AS\n{query(sql)}"
-    clauses = [f"CREATE OR REPLACE VIEW {name}{_columns(model.options.get('columns') or ())}"]
+    clauses = [f"CREATE OR REPLACE VIEW {name}{column_names(model.options.get('columns') or ())}"]
     if model.comment is not None:
         clauses.append(f"COMMENT {literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
@@ -99,7 +99,8 @@ def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:
     return (target.comment or None) == (model.comment or None) and own_properties(target) == properties
 
 
-def _columns(columns: Iterable[tuple[str, str | None]]) -> str:
+def column_names(columns: Iterable[tuple[str, str | None]]) -> str:
+    """The columns of a view as its statement lists them, with their comments; an empty text for none."""
     named = [
         f"{quoted((name,))}{f' COMMENT {literal(comment)}' if comment is not None else ''}" for name, comment in columns
     ]

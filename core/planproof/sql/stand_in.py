@@ -1,0 +1,93 @@
+"""A query in which another relation stands for one that it reads: what a text says of a table, asked of staged rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planproof.conf import Conf
+from planproof.origin import Unknown, place
+from planproof.quoting import backticked
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
+from planproof.sql.parse import parse
+from planproof.sql.splice import splice
+
+SESSION_CATALOG = "spark_catalog"
+
+
+def stand_in(
+    text: str, target: tuple[str, str], replacement: str, namespace: Sequence[str], conf: Conf
+) -> tuple[str, int]:
+    """The text with `replacement` (a relation, as it is written in FROM) in place of each reading of `target`, and how
+    many there were. `target` is (database, table), `namespace` the current catalog and database.
+
+    The relation keeps the name that the text calls it by; a CTE of the table's name stays what it is. Raises
+    `AnalysisError` and `Unknown` as `parse` does, and `Unknown` for a reading that has no such form.
+
+    >>> stand_in("select m.a from shop.m, x.m as n", ("shop", "m"), "`s`", ("spark_catalog", "default"), Conf())
+    ('select m.a from `s` AS `m`, x.m as n', 1)
+    """
+    tree = parse(text, conf)
+    wanted = tuple(part.lower() for part in target)
+    readings = {table.span: table for table in _tables(tree, conf) if _full(table, namespace) == wanted}
+    if readings:
+        _refuse_full_names(tree, wanted, text)
+    edits = [_edit(table, replacement, text) for table in readings.values()]
+    return splice(text, edits), len(edits)
+
+
+def _tables(tree: q.Node, conf: Conf) -> Iterator[q.Table]:
+    """The relations that a query names, without those that are its CTEs."""
+    waiting: list[tuple[q.Node, frozenset[str]]] = [(tree, frozenset())]
+    while waiting:
+        node, ctes = waiting.pop()
+        if isinstance(node, q.Table):
+            parts = name_parts(node)
+            if len(parts) != 1 or _case(parts[0], conf) not in ctes:
+                yield node
+        clause = node.args.get("with_")
+        for cte in clause.expressions if clause is not None else ():
+            name = _case(cte.args["alias"].name, conf)
+            waiting.append((cte, ctes | {name} if clause is not None and clause.args.get("recursive") else ctes))
+            ctes |= {name}
+        waiting += [(child, ctes) for child in node.children if child is not clause]
+
+
+def _case(name: str, conf: Conf) -> str:
+    return name if conf.case_sensitive else name.lower()
+
+
+def _full(table: q.Table, namespace: Sequence[str]) -> tuple[str, ...]:
+    """Database and table; the whole name where it is in another catalog, nothing for one that is computed."""
+    parts = tuple(part.lower() for part in name_parts(table))
+    current, *database = (part.lower() for part in namespace)
+    if len(parts) == 3 and parts[0] == SESSION_CATALOG:
+        return parts[1:]
+    if current != SESSION_CATALOG:
+        return ()
+    return (*database, *parts) if len(parts) == 1 else parts
+
+
+def _refuse_full_names(tree: q.Node, target: tuple[str, ...], text: str) -> None:
+    """A column that is called by its table's full name is not found below what stands for the table."""
+    for node in tree.find_all(q.Column, q.Dot, q.Star):
+        given = node.args.get("qualifier") or () if isinstance(node, q.Star) else ()
+        parts = tuple(i.this for i in given) if given else name_parts(node)
+        lowered = tuple(part.lower() for part in parts)
+        if any(lowered[at : at + 2] == target for at in range(max(0, len(lowered) - 1))):
+            raise Unknown("a column's table by its full name, for a relation in its place", place(text, *node.span))
+
+
+def _edit(table: q.Table, replacement: str, text: str) -> tuple[int, int, str]:
+    args = table.args
+    odd = next((key for key in ("version", "options") if args.get(key) is not None), None)
+    outermost = next(args[key] for key in ("catalog", "db", "this") if args.get(key) is not None)
+    start, stop = outermost.span[0], args["this"].span[1]
+    named = args.get("alias") is not None
+    if not named and args.get("sample") is not None:
+        odd = "sample"
+    if odd is not None or not isinstance(args["this"], q.Identifier):
+        raise Unknown(f"a relation with {odd or 'a computed name'}, for another one in its place", place(text, start))
+    bare = isinstance(table.parent, q.TableQuery)
+    alias = "" if named or bare else f" AS {backticked(args['this'].this)}"
+    return start, stop, f"{replacement}{alias}"

@@ -1,0 +1,65 @@
+"""Where dbt's own runners tell the gate what they do: which nodes run, and that a data test is to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from dbt_planproof.trials import told
+
+
+def swap() -> list[Callable[[], None]]:
+    """Puts what asks the gate first in the place of three of dbt's methods; returns what puts each back.
+
+    An adapter without a gate is served as by dbt itself.
+    """
+    from dbt.task.run import RunTask
+    from dbt.task.test import TestRunner
+
+    return [
+        _swap(RunTask, "before_run", _begins),
+        _swap(TestRunner, "execute_data_test", _asks),
+        _swap(TestRunner, "build_test_run_result", _tells),
+    ]
+
+
+def _swap(owner: Any, name: str, made: Callable[[Any], Any]) -> Callable[[], None]:
+    plain = getattr(owner, name)
+    own = name in vars(owner)
+    setattr(owner, name, wraps(plain)(made(plain)))
+    return lambda: setattr(owner, name, plain) if own else delattr(owner, name)
+
+
+def _gate(adapter: Any) -> Any:
+    return getattr(adapter, "planproof", None)
+
+
+def _begins(plain: Any) -> Any:
+    def before_run(self: Any, adapter: Any, selected_uids: Any) -> Any:
+        gate = _gate(adapter)
+        if gate is not None:
+            gate.trials.begin(self.manifest, selected_uids)
+        return plain(self, adapter, selected_uids)
+
+    return before_run
+
+
+def _asks(plain: Any) -> Any:
+    def execute_data_test(self: Any, data_test: Any, manifest: Any) -> Any:
+        gate = _gate(self.adapter)
+        known = gate.answer(data_test) if gate is not None else None
+        return plain(self, data_test, manifest) if known is None else known
+
+    return execute_data_test
+
+
+def _tells(plain: Any) -> Any:
+    def build_test_run_result(self: Any, test: Any, result: Any) -> Any:
+        found, gate = plain(self, test, result), _gate(self.adapter)
+        ground = gate.trials.grounds.get(test.unique_id) if gate is not None else None
+        if ground is not None:
+            found.message = told(found.message, ground)
+        return found
+
+    return build_test_run_result

@@ -1,0 +1,304 @@
+"""The data tests of `tests: before`: dbt's own compiler and materialization ask them of a model's staged rows, before
+it is published; when dbt comes to the test's node it gets what was found then."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt_planproof import log, relied
+from dbt_planproof.dbts import compile_test, flags, run_test, test_result
+from planproof.origin import AnalysisError
+from planproof.project.errors import ProjectError
+from planproof.publish.decided import Stored, count, stored_whole
+from planproof.publish.known_tests import Limits, question
+from planproof.publish.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
+from planproof.quoting import quoted
+from planproof.report.details import DataTestResult
+from planproof.session.protocol import SparkFailure
+from planproof.sql.heads import names_in
+
+if TYPE_CHECKING:
+    from dbt_planproof.dbts import Adapter, Column, Relation
+    from dbt_planproof.states import Run
+    from planproof.session.protocol import Session
+
+_MACROS = (
+    "materialization_test_default",
+    "materialization_test_spark",
+    "get_test_sql",
+    "default__get_test_sql",
+    "spark__get_test_sql",
+    "get_limit_subquery_sql",
+    "default__get_limit_subquery_sql",
+    "spark__get_limit_subquery_sql",
+    "should_store_failures",
+)
+"""What makes of a test's SQL its result; a project or a package that has its own may count otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a test's node is to report: dbt's own result over the staged rows, why that holds, and of which relations.
+
+    `state` is what these looked like when the model had been published.
+    """
+
+    result: Any
+    ground: str
+    relations: tuple[str, ...]
+    state: str
+
+
+class Trials:
+    """The data tests of one dbt invocation; dbt's threads share it."""
+
+    def __init__(self, adapter: Adapter, gates: threading.local) -> None:
+        """`gates` is what the gate holds of the node that a thread runs."""
+        self.adapter, self.gates = adapter, gates
+        self.local = threading.local()
+        self.manifest: Any = None
+        self.selected: frozenset[str] = frozenset()
+        self.built: set[str] = set()
+        self.answers: dict[str, Answer] = {}
+        self.grounds: dict[str, str] = {}
+        self.published: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+        self._of: dict[str, list[Any]] | None = None
+        self._plain: bool | None = None
+
+    # --- dbt's side -------------------------------------------------------------------------------------------------
+
+    def begin(self, manifest: Any, selected: Collection[str]) -> None:
+        """dbt begins to run these nodes of its manifest. Nothing is looked at before a model asks for its tests."""
+        self.manifest, self.selected, self._of = manifest, frozenset(selected), None
+
+    def is_built(self, unique_id: str) -> None:
+        """dbt has built the node, and it did not fail."""
+        self.built.add(unique_id)
+
+    def answer(self, test: Any, session: Session) -> Any | None:
+        """dbt's result of a test, where it is known for the rows that stand now; None where dbt is to run it."""
+        known = self.answers.pop(test.unique_id, None)
+        if known is not None and _state(session, known.relations, {}) == known.state:
+            self.grounds[test.unique_id] = known.ground
+            return known.result
+        counted = self._counted(test, session, None)
+        if counted is None:
+            return None
+        self.grounds[test.unique_id] = counted[1]
+        return counted[0]
+
+    def _counted(self, test: Any, session: Session, staged: Staged | None) -> tuple[Any, str] | None:
+        """The result of a test of dbt's own, counted in the files that it reads, and by what; None where that does not
+        tell all that dbt's query would."""
+        asked, limits = question(str(test.compiled_code or "")), Limits.of(test.config.to_dict())
+        if asked is None or limits is None or _stores(test) or not self._is_plain(test):
+            return None
+        if staged is None and asked.relation not in self.published:
+            return None
+
+        def find(relation: tuple[str, ...]) -> Stored | None:
+            own = staged is not None and relation == staged.target
+            return staged.files if own and staged is not None else stored_whole(session, relation)
+
+        found = count(asked, find, session.conf.case_sensitive)
+        if found is None:
+            return None
+        numbers = found.failures, limits.warns(found.failures), limits.fails(found.failures)
+        return test_result(*numbers), found.ground
+
+    def _is_plain(self, test: Any) -> bool:
+        """Whether dbt would run the test by its own macros, whose meaning is known here."""
+        if self._plain is None:
+            macros = self.manifest.macros.values()
+            own = any(m.name in _MACROS and m.package_name != "dbt" for m in macros)
+            self._plain = not own
+        return self._plain and not test.config.get("sql_header")
+
+    def columns(self, relation: Relation) -> list[Column] | None:
+        """The columns of the staged rows, where a test that is being compiled asks for its table's; None elsewhere."""
+        staged: Staged | None = getattr(self.local, "staged", None)
+        if staged is None or (str(relation.schema).lower(), str(relation.identifier).lower()) != staged.target:
+            return None
+        schema = staged.session.analyzed(f"SELECT * FROM {staged.relation}").analyzed
+        return [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in schema]
+
+    def refuse_query(self, sql: str) -> None:
+        """Raises `NotRun` where a test that is being compiled queries the table that is not published yet."""
+        staged: Staged | None = getattr(self.local, "staged", None)
+        if staged is not None and staged.target[1] in names_in(sql):
+            raise NotRun("it queries the table while dbt compiles it")
+
+    # --- the guard's side -------------------------------------------------------------------------------------------
+
+    def of(self, run: Run) -> Tests | None:
+        """What runs a model's tests over its staged rows; None where dbt is to run them. Raises `ProjectError` where
+        they are to run before, and this dbt lacks something for it."""
+        if run.model.settings.tests != "before":
+            return None
+        if self.manifest is None:
+            said = "; ".join(relied.missing(relied.OF_TESTS)) or "dbt did not say which nodes it runs"
+            raise ProjectError(f"`tests: before` cannot be kept with this dbt; set `tests: after`. {said}")
+        run.answers.clear()
+        return lambda staged: self._all(run, staged)
+
+    def keep(self, run: Run, session: Session) -> None:
+        """The model was published: what was found counts for its table as it stands now."""
+        if run.model.settings.tests != "after":
+            self.published.add(run.target)
+        seen: dict[str, str | None] = {}
+        for key, (result, ground) in run.answers.items():
+            relations = tuple(sorted(self._relations(self.manifest.nodes[key].depends_on.nodes)))
+            state = _state(session, relations, seen)
+            if state is not None:
+                self.answers[key] = Answer(result, ground, relations, state)
+
+    def _all(self, run: Run, staged: Staged) -> list[DataTestResult]:
+        own = str(run.node["unique_id"])
+        found: list[DataTestResult] = []
+        for node in self._tests().get(own, ()):
+            why = staged.refused or self._more(node, own)
+            one = self._one(node, run, staged) if why is None else not_run(node.name, why, *_declared(node))
+            found.append(one)
+        for test in found:
+            if test.status == "not run":
+                log.info(f"planproof: {test.name} runs where dbt runs it: {test.said}")
+        return found
+
+    def _tests(self) -> dict[str, list[Any]]:
+        """The data tests of each stored node."""
+        with self._lock:
+            if self._of is None:
+                self._of = {}
+                for node in self.manifest.nodes.values():
+                    for parent in self._stored(node.depends_on.nodes) if node.resource_type == "test" else ():
+                        self._of.setdefault(parent, []).append(node)
+            return self._of
+
+    def _more(self, test: Any, own: str) -> str | None:
+        """Why a test needs more than this model's rows, None where it does not."""
+        for parent in sorted(self._stored(test.depends_on.nodes) - {own}):
+            node = self.manifest.nodes.get(parent)
+            if node is not None and own in self._ancestors(parent):
+                return f"it reads {node.name}, which is built from this model"
+            if node is not None and parent in self.selected and parent not in self.built:
+                return f"it reads {node.name}, which is not built yet"
+        return None
+
+    def _stored(self, keys: Iterable[str]) -> set[str]:
+        """The nodes that are relations; an ephemeral one is part of who reads it, and so are its parents."""
+        found: set[str] = set()
+        for key in keys:
+            node = self.manifest.nodes.get(key)
+            is_text = node is not None and node.config.materialized == "ephemeral"
+            found |= self._stored(node.depends_on.nodes) if is_text else {key}
+        return found
+
+    def _ancestors(self, key: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [key]
+        while waiting:
+            node = self.manifest.nodes.get(waiting.pop())
+            parents = [p for p in node.depends_on.nodes if p not in seen] if node is not None else []
+            seen.update(parents)
+            waiting += parents
+        return seen
+
+    def _relations(self, keys: Iterable[str]) -> set[str]:
+        """The stored relations that these nodes' rows come from: a view's are its parents'."""
+        found: set[str] = set()
+        for key in self._stored(keys):
+            node = self.manifest.nodes.get(key) or self.manifest.sources.get(key)
+            if node is None:
+                continue
+            found.add(quoted((str(node.schema), str(getattr(node, "identifier", None) or node.alias))))
+            if getattr(node.config, "materialized", None) == "view":
+                found |= self._relations(node.depends_on.nodes)
+        return found
+
+    def _one(self, node: Any, run: Run, staged: Staged) -> DataTestResult:
+        """One test by dbt's own hands: compiled, put over the staged rows, and materialized."""
+        column, place = _declared(node)
+        try:
+            test, whole = self._prepared(node)
+            with aside(self.gates):
+                self._compile(test, staged)
+                asked = str(test.compiled_code)
+                counted = self._counted(test, staged.session, staged)
+                test.compiled_code = staged.text(asked)
+                result, ground = counted or (run_test(self.adapter, test, self.manifest), COUNTED)
+        except NotRun as reason:
+            return not_run(node.name, str(reason), column, place)
+        except Exception as error:  # A test's own errors are of many classes, and dbt reports them at its node.
+            said = str(error).strip().splitlines()
+            return not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", column, place)
+        limits = (test.config.severity, test.config.warn_if, test.config.error_if)
+        numbers = (result.failures, result.should_warn, result.should_error)
+        tested = judged(node.name, *numbers, limits, staged, asked, column, place, ground)
+        if whole:
+            run.answers[node.unique_id] = (result, tested.said)
+        return tested
+
+    def _prepared(self, node: Any) -> tuple[Any, bool]:
+        """A copy of dbt's node, which dbt compiles again in its turn; whether all that the node does is done here.
+
+        Failures are stored as a table, where dbt has made its schema: a view over staged rows would not last.
+        """
+        test = copy.deepcopy(node)
+        if _stores(test) and (node.unique_id not in self.selected or test.config.store_failures_as == "view"):
+            test.config.store_failures = False
+            return test, False
+        return test, True
+
+    def _compile(self, test: Any, staged: Staged) -> None:
+        self.local.staged = staged
+        try:
+            compile_test(self.adapter, test, self.manifest)
+        finally:
+            self.local.staged = None
+
+
+@contextmanager
+def aside(local: Any) -> Iterator[None]:
+    """Within the block the thread's node is not the gate's: the statements of its tests are dbt's own."""
+    run, node = local.run, local.node
+    local.run = local.node = None
+    try:
+        yield
+    finally:
+        local.run, local.node = run, node
+
+
+def _stores(test: Any) -> bool:
+    own = test.config.store_failures
+    return bool(getattr(flags(), "STORE_FAILURES", False) if own is None else own)
+
+
+def _declared(node: Any) -> tuple[str | None, str | None]:
+    """The column that a test is declared for, and the file."""
+    return getattr(node, "column_name", None), str(node.original_file_path) if node.original_file_path else None
+
+
+def _state(session: Session, relations: Sequence[str], seen: dict[str, str | None]) -> str | None:
+    """What the relations look like now; None where that cannot be told of one of them. `seen` holds those that were
+    looked at just before."""
+    from planproof.publish.fingerprint import fingerprint
+
+    try:
+        for relation in relations:
+            if relation not in seen:
+                seen[relation] = fingerprint(session, relation)
+    except (AnalysisError, SparkFailure):
+        return None
+    found = [seen[relation] for relation in relations]
+    return None if None in found else " ".join(map(str, found))
+
+
+def told(message: str | None, ground: str) -> str:
+    """The message of a test's result with the ground on which it stands."""
+    return f"{message}; {ground}" if message else f"pass ({ground})"

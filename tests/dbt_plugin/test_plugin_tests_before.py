@@ -1,0 +1,122 @@
+"""`tests: before`: a model's data tests run over its staged rows, and the table stands as before where one fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+TABLE = """
+    {{ config(materialized='KIND', file_format='parquet', meta={'planproof': {'tests': 'before'}}) }}
+    select id, name, amount from VALUES as t(id, name, amount)
+    -- depends_on: {{ ref('letters') }}
+    """
+GOOD, BAD = "values (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)", "values (1, 'a', 10), (1, 'b', -20), (null, 'z', null)"
+
+# What each model is tested with, as it stands below its column or its model in YAML. All fail over the bad rows.
+COLUMN_TESTS = {
+    "not_null": "not_null",
+    "unique": "unique",
+    "accepted_values": "accepted_values: {values: ['a', 'b', 'c']}",
+    "relationships": "relationships: {to: ref('letters'), field: letter}",
+    "where": "not_null: {config: {where: \"name <> 'a'\"}}",
+    "limited": "not_null: {config: {limit: 1}}",
+    "error_if": "unique: {config: {error_if: '>0'}}",
+    "fail_calc": "not_null: {config: {fail_calc: 'coalesce(sum(coalesce(id, 2)), 0)', error_if: '> 1'}}",
+    "custom": "positive",
+    "stored": "unique: {config: {store_failures: true}}",
+    "stored_as_view": "not_null: {config: {store_failures_as: view}}",
+    "joined": "relationships: {to: \"source('outside', 'amounts')\", field: amount}",
+}
+OF_COLUMN = {"accepted_values": "name", "relationships": "name", "custom": "amount", "joined": "amount"}
+SINGULAR = {
+    "this_name": "select * from {{ ref('this_name') }} where amount < 0",
+    "cte_of_its_name": "with cte_of_its_name as (select * from {{ ref('cte_of_its_name') }}) "
+    "select * from cte_of_its_name where id is null",
+    "quoted_name": "select q.* from `{{ ref('quoted_name').schema }}`.`QUOTED_name` q where id is null",
+    "in_subquery": "select 1 where exists (select 1 from {{ ref('in_subquery') }} where amount < 0) -- the end",
+    "counted_rows": "select count(distinct id) as n from {{ ref('counted_rows') }} having n <> 3",
+    "asks_columns": "{% set found = adapter.get_columns_in_relation(ref('asks_columns')) %}"
+    "select {{ found | map(attribute='name') | join(', ') }} from {{ ref('asks_columns') }} where id is null",
+}
+VIEWS = {"a_view": "select * from {{ ref('a_view') }} where id is null"}
+KINDS = [*COLUMN_TESTS, *SINGULAR, *VIEWS]
+
+
+def yaml() -> str:
+    lines = ["models:"]
+    for name, test in COLUMN_TESTS.items():
+        column = OF_COLUMN.get(name, "id")
+        lines += [f"  - name: {name}", f"    columns: [{{name: {column}, data_tests: [{{{test}}}]}}]"]
+    text = "\n".join(lines).replace("[{not_null}]", "[not_null]").replace("[{unique}]", "[unique]")
+    return text.replace("[{positive}]", "[positive]")
+
+
+FILES = {
+    "models/letters.sql": "{{ config(materialized='table', file_format='parquet') }} "
+    "select letter from values ('a'), ('b'), ('c') as t(letter)",
+    "macros/positive.sql": "{% test positive(model, column_name) %} select * from {{ model }} "
+    "where not ({{ column_name }} > 0) {% endtest %}",
+    "models/kinds.yml": yaml(),
+    **{
+        f"models/{name}.sql": TABLE.replace("KIND", "view" if name in VIEWS else "table").replace(
+            "VALUES", f"{{% if var('bad', false) %}} {BAD} {{% else %}} {GOOD} {{% endif %}}"
+        )
+        for name in KINDS
+    },
+    **{f"tests/test_{name}.sql": text for name, text in {**SINGULAR, **VIEWS}.items()},
+    "models/sources.yml": """
+        sources:
+          - {name: outside, schema: "{{ target.schema }}", tables: [{name: amounts}]}
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def project(dbt: Any) -> Iterator[Any]:
+    dbt.spark.sql(f"create table {dbt.schema}.amounts using parquet as select * from values (10), (20), (30) t(amount)")
+    dbt.write(FILES)
+    yield dbt
+    dbt.spark.sql(f"drop database if exists {dbt.schema}_dbt_test__audit cascade")
+
+
+def found_by(dbt: Any) -> dict[str, tuple[Any, ...]]:
+    """Status, failures and message of each test of the last run, by its name."""
+    form = json.loads((dbt.root / "target/run_results.json").read_text("utf-8"))
+    results = [r for r in form["results"] if r["unique_id"].startswith("test.")]
+    return {
+        r["unique_id"].split(".")[2]: (r["status"], r["failures"], r["adapter_response"], r["message"]) for r in results
+    }
+
+
+def test_what_passes_before_is_reported_by_the_tests_own_nodes(project: Any) -> None:
+    assert project.run("build").success, project.results
+    found, reports = found_by(project), project.reports
+    assert project.run("test", guarded=False).success, project.results
+    bare = found_by(project)
+    assert {name: result[:3] for name, result in found.items()} == {name: result[:3] for name, result in bare.items()}
+    ran = {name for name, (*_, message) in found.items() if message is None}
+    assert {name for name in ran if "stored_as_view" not in name} == set()
+    assert all(m.startswith("pass (counted") for *_, m in found.values() if m is not None)
+    grounds = {name.split("_")[0]: message for name, (*_, message) in found.items()}
+    assert grounds["accepted"].startswith("pass (counted: values of "), grounds
+    assert grounds["positive"] == "pass (counted over the staged rows, before they were published)"
+    assert all(r["details"]["tests"][0]["status"] == "pass" for n, r in reports.items() if n in KINDS)
+
+
+def test_a_failing_test_of_each_kind_leaves_the_table_as_it_was(project: Any) -> None:
+    before = {name: project.state(name) for name in KINDS}
+    assert not project.run("build", "--vars", "{bad: true}").success
+    assert {name: project.state(name) for name in KINDS} == before
+    assert {name: project.statuses[name] for name in KINDS} == dict.fromkeys(KINDS, "error")
+    assert {status for status, *_ in found_by(project).values()} == {"skipped"}
+    for name in KINDS:
+        (found,) = [f for f in project.reports[name]["findings"] if f["code"] == "PP513"]
+        assert found["verdict"] == "violated"
+        assert "failures: " in found["found"]
+        said = project.results[name]["message"]
+        assert ("models/kinds.yml" if name in COLUMN_TESTS else f"tests/test_{name}.sql") in said

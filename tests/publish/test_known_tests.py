@@ -1,0 +1,106 @@
+"""dbt's own tests are known by their compiled text, whatever is between its words; any other text is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof.publish.known_tests import Limits, Question, question
+
+NOT_NULL = "\n\n\nselect id\nfrom shop.orders\nwhere id is null\n\n\n"
+UNIQUE = """
+select
+    id as unique_field,
+    count(*) as n_records
+
+from shop.orders
+where id is not null
+group by id
+having count(*) > 1
+"""
+ACCEPTED = """
+with all_values as (
+
+    select
+        state as value_field,
+        count(*) as n_records
+
+    from shop.orders
+    group by state
+
+)
+
+select *
+from all_values
+where value_field not in (
+    'open  now','closed'
+)
+"""
+RELATED = """
+with child as (
+    select customer as from_field
+    from shop.orders
+    where customer is not null
+),
+
+parent as (
+    select id as to_field
+    from shop.customers
+)
+
+select
+    from_field
+
+from child
+left join parent
+    on child.from_field = parent.to_field
+
+where parent.to_field is null
+"""
+ORDERS = ("shop", "orders")
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        (NOT_NULL, Question("not_null", ORDERS, "id")),
+        (NOT_NULL.replace("id", "`the`"), Question("not_null", ORDERS, "the")),
+        (UNIQUE, Question("unique", ORDERS, "id")),
+        (ACCEPTED, Question("accepted_values", ORDERS, "state", ("open  now", "closed"))),
+        (RELATED, Question("relationships", ORDERS, "customer", (), ("shop", "customers"), "id")),
+    ],
+)
+def test_each_of_dbts_own_tests_is_known(sql: str, found: Question) -> None:
+    assert question(sql) == found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        NOT_NULL.replace("where id", "where ids"),
+        NOT_NULL.replace("select id", "select *"),
+        NOT_NULL.replace("shop.orders", "(select * from shop.orders where id > 3) dbt_subquery"),
+        NOT_NULL.replace("is null", "is null or id < 0"),
+        NOT_NULL.replace("id", "true"),
+        NOT_NULL.replace("shop.orders", "orders"),
+        UNIQUE.replace("> 1", "> 2"),
+        UNIQUE.replace("id is not", "other is not"),
+        UNIQUE.replace("id", "lower(id)"),
+        ACCEPTED.replace("'closed'", "7"),
+        ACCEPTED.replace("closed", "clo\\'sed"),
+        ACCEPTED.replace("closed'", "closed' || 'x'"),
+        RELATED.replace("to_field is null", "to_field is null and 1 = 1"),
+        RELATED.replace("= parent", "<> parent"),
+        "",
+    ],
+)
+def test_a_text_that_says_anything_else_is_not(sql: str) -> None:
+    assert question(sql) is None
+
+
+def test_limits_are_compared_as_spark_compares_them() -> None:
+    config = {"fail_calc": "count(*)", "warn_if": ">0", "error_if": ">= 10"}
+    limits = Limits.of(config)
+    assert limits is not None
+    assert [(limits.warns(n), limits.fails(n)) for n in (0, 1, 10)] == [(False, False), (True, False), (True, True)]
+    for other in ({"limit": 3}, {"fail_calc": "sum(n)"}, {"error_if": "between 1 and 2"}, {"warn_if": None}):
+        assert Limits.of({**config, **other}) is None

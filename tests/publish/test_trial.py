@@ -1,0 +1,106 @@
+"""Data tests over staged rows, by every way to publish: they see the rows that the target is to hold, and stop it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model
+from planproof.publish.trial import DataTest, run_tests
+from planproof.report.model import Verdict
+
+OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
+PARTS = "create table {t} using parquet partitioned by (s) as select * from values (1, 'a'), (9, 'b') as v(id, s)"
+DELTA = {"materialized": "incremental"}
+OVERWRITE = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["s"]}
+NEW_COLUMN = {**DELTA, "options": {"on_schema_change": "append_new_columns"}}
+
+# What stands before, the model, and the ids that it is to hold.
+CASES: dict[str, tuple[str | None, dict[str, Any], list[int]]] = {
+    "first table": (None, {"sql": "select 2 as id, 'b' as s"}, [2]),
+    "another schema": (OLD, {"sql": "select 2 as id"}, [2]),
+    "same schema": (OLD, {"sql": "select 2 as id, 'b' as s"}, [2]),
+    "no rows": (OLD, {"sql": "select 2 as id, 'b' as s where false"}, []),
+    "partitioned": (OLD, {"sql": "select 2 as id, 'b' as s", "partition_by": ["s"]}, [2]),
+    "view": (None, {"sql": "select 2 as id", "materialized": "view"}, [2]),
+    "view with names": (
+        None,
+        {"sql": "select 2", "materialized": "view", "options": {"columns": [("id", "a comment")]}},
+        [2],
+    ),
+    "append": (OLD, {"sql": "select 2 as id, 'b' as s", **DELTA}, [1, 2]),
+    "append with a column": (OLD, {"sql": "select 2 as id, 'b' as s, 3 as n", **NEW_COLUMN}, [1, 2]),
+    "partitions": (PARTS, {"sql": "select 2 as id, 'b' as s", **OVERWRITE}, [1, 2]),
+    "overwritten": (OLD, {"sql": "select 2 as id, 'b' as s", **OVERWRITE, "partition_by": []}, [2]),
+}
+
+
+def data_test(name: str, ids: list[int], **more: Any) -> DataTest:
+    """Fails by one row unless the table holds just these ids."""
+    wanted = ", ".join(map(str, ids)) or "null"
+    sql = f"select count(*) n, count_if(id in ({wanted})) as known from {name} having n <> {len(ids)} or known <> n"
+    return DataTest("ids", sql, **more)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tests_see_what_the_target_is_to_hold(case: str, spark: Any, database: str) -> None:
+    before, made, ids = CASES[case]
+    name, guard = f"{database}.t", Guard(spark)
+    if before is not None:
+        spark.sql(before.format(t=name))
+    old = sorted(map(str, spark.table(name).collect())) if before else None
+    model = Model(name, **made)
+
+    stopped = guard.publish(model, tests=run_tests([data_test(name, [77])]))
+    assert stopped.outcome == "rejected"
+    (found,) = stopped.of(Verdict.VIOLATED)
+    assert (found.code, found.promised, found.found) == ("PP513", "ids", "failures: 1")
+    spark.catalog.refreshTable(name) if old else None
+    assert (sorted(map(str, spark.table(name).collect())) if old else spark.catalog.tableExists(name)) == (old or False)
+
+    published = guard.publish(model, tests=run_tests([data_test(name, ids)]))
+    assert published.outcome == "published", published.to_text()
+    assert [t.status for t in published.details.tests] == ["pass"]
+    spark.catalog.refreshTable(name)
+    assert sorted(row.id for row in spark.table(name).collect()) == ids
+    left = [row.tableName for row in spark.sql(f"show tables in {database}").collect()]
+    assert left == ["t"], left
+
+
+def test_limits_decide_as_in_dbt_and_what_cannot_run_is_named(spark: Any, database: str) -> None:
+    name = f"{database}.t"
+    rows = f"select * from {name} where id > 1"
+    tests = [
+        DataTest("warns", rows, severity="warn"),
+        DataTest("within", rows, error_if="> 5", warn_if="> 5"),
+        DataTest("summed", rows, fail_calc="sum(id)", error_if="> 5", warn_if="> 4"),
+        DataTest("cut", rows, limit=1, error_if=">= 2", warn_if=">= 2"),
+        DataTest("nothing", "select 1 where false"),
+        DataTest("unknown", f"select nowhere from {name}"),
+    ]
+    made = "select * from values (1), (2), (3) as v(id)"
+    report = Guard(spark).publish(Model(name, made), tests=run_tests(tests))
+    assert report.outcome == "published"
+    found = {t.name: (t.status, t.failures) for t in report.details.tests}
+    assert found == {
+        "warns": ("warn", 2),
+        "within": ("pass", 2),
+        "summed": ("warn", 5),
+        "cut": ("pass", 1),
+        "nothing": ("not run", None),
+        "unknown": ("not run", None),
+    }
+    assert "nothing: its SQL does not name the table" in report.to_text()
+    assert report.verdict is Verdict.PROVED
+
+
+def test_the_query_of_a_failure_shows_its_rows(spark: Any, database: str) -> None:
+    name = f"{database}.t"
+    test = DataTest("small", f"select id from {name} where id > 1", place="tests/small.sql")
+    report = Guard(spark).publish(Model(name, "select * from values (1), (2) as v(id)"), tests=run_tests([test]))
+    assert report.outcome == "rejected"
+    (found,) = report.details.tests
+    assert [row.id for row in spark.sql(found.query).collect()] == [2]
+    said = " ".join(report.to_text().replace("│", " ").split())
+    assert "declared in tests/small.sql: 1 result in the staged rows, configured to fail if != 0" in said
