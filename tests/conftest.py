@@ -216,6 +216,16 @@ def _temporary_views(spark: Any) -> set[str]:
     return {found.apply(i).table() for i in range(found.size())}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _views_of_a_module() -> Iterator[None]:
+    """Drops the temporary views that a module's own fixtures made: dbt leaves one for each incremental run."""
+    kept = {name for spark, _ in _started for name in _temporary_views(spark)}
+    yield
+    for spark, _ in _started:
+        for name in _temporary_views(spark) - kept:
+            spark.catalog.dropTempView(name)
+
+
 @pytest.fixture(autouse=True)
 def _restored_spark() -> Iterator[None]:
     """Gives the next test the settings, the database and the temporary views that stood before this one."""
