@@ -62,10 +62,11 @@ def _how(report: Report) -> str:
 
 
 def _kinds(left: Mapping[str, Left]) -> list[str]:
-    """Seeds and snapshots counted, then models, the first ones with their names and reasons."""
+    """Seeds and snapshots counted, then models, the first ones with their names and reasons: by name, since threads
+    end in any order."""
     kinds = Counter(node.kind for node in left.values())
-    parts = [counted(number, kind) for kind, number in kinds.items() if kind != "model"]
-    models = [f"{name}: {node.reason}" for name, node in left.items() if node.kind == "model"]
+    parts = [counted(number, kind) for kind, number in sorted(kinds.items()) if kind != "model"]
+    models = [f"{name}: {node.reason}" for name, node in sorted(left.items()) if node.kind == "model"]
     if models:
         more = f"; and {len(models) - NAMED} more" if len(models) > NAMED else ""
         parts.append(f"{counted(len(models), 'model')}: {'; '.join(models[:NAMED])}{more}")

@@ -21,7 +21,9 @@ class Config(dict[str, Any]):
 
 
 def node(kind: str = "model", language: str = "sql", **config: Any) -> Any:
-    return SimpleNamespace(resource_type=kind, language=language, config=Config(config), name="n")
+    return SimpleNamespace(
+        resource_type=kind, language=language, config=Config(config), name="n", unique_id="model.shop.n"
+    )
 
 
 def relation(**more: Any) -> Any:
