@@ -19,7 +19,8 @@ def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
     the columns that a node makes or names anew."""
 
     def everywhere(expr: Expr) -> Expr:
-        return change(_in_subqueries(expr, change))
+        # Most of what a plan evaluates is a column.
+        return change(expr if type(expr) is Column else _in_subqueries(expr, change))
 
     return _mapped(plan, everywhere)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
@@ -187,9 +187,12 @@ class Report:
         return [f for f in self.findings if f.verdict in verdicts]
 
     def to_dict(self) -> dict[str, Any]:
-        form = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-        findings = [_finding_dict(f) for f in self.findings]
-        return {**form, "details": self.details.to_dict(), "verdict": self.verdict.value, "findings": findings}
+        """The report in JSON's types. Its parts are not copied."""
+        form = {name: getattr(self, name) for name in _FIELDS}
+        form["findings"] = [_finding_dict(f) for f in self.findings]
+        for name in ("planes", "invariants", "rewrites"):
+            form[name] = [_flat(part) for part in form[name]]
+        return {**form, "details": self.details.to_dict(), "verdict": self.verdict.value}
 
     def to_json(self, indent: int | None = None) -> str:
         return json.dumps(self.to_dict(), indent=indent, default=str)
@@ -236,14 +239,19 @@ class Report:
 _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [_plain(v) for v in value]
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+_FIELDS = tuple(f.name for f in fields(Report))
+
+
+def _flat(part: Any) -> dict[str, Any]:
+    """A part of a report; `asdict` would copy all that is in it, which takes longer than a model's judgement."""
+    form: dict[str, Any] = {name: getattr(part, name) for name in part.__dataclass_fields__}
+    if form.get("origin") is not None:
+        form["origin"] = _flat(form["origin"])
+    return form
 
 
 def _finding_dict(finding: Finding) -> dict[str, Any]:
-    return {**asdict(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
+    return {**_flat(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
 
 
 def _finding(form: Mapping[str, Any]) -> Finding:

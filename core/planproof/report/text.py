@@ -29,7 +29,10 @@ from planproof.report.parts import (
 )
 
 WIDTH = 110
-_SHOWN = 6
+_AT_ONCE = 200
+
+Part = tuple[str, str]
+"""A text and its style."""
 
 MARKS = {
     "proved": ("✓", "green"),
@@ -56,11 +59,7 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     """
     width = max((len(r.model) for r in reports), default=0)
     if lines:
-        for report in reports:
-            console.print(line(report, width), soft_wrap=True)
-            changed = change_line(report)
-            if changed is not None:
-                console.print(changed, soft_wrap=True)
+        _lines(console, reports, width)
     for report, *others in groups([report for report in reports if stopped(report)]):
         console.print()
         console.print(panel(report, others))
@@ -90,16 +89,38 @@ def _listed(console: Console, title: str, remarks: Sequence[Text]) -> None:
             console.print(Text("  ").append_text(row), soft_wrap=True)
 
 
+def _lines(console: Console, reports: Sequence[Report], width: int) -> None:
+    """A line per model, and below it what its publish changed. Of a project of thousands of models that is most of the
+    text: rich gets many lines at once, and those without colour not at all."""
+    for start in range(0, len(reports), _AT_ONCE):
+        parts: list[Part] = []
+        for report in reports[start : start + _AT_ONCE]:
+            parts += [*_line(report, width), ("\n", "")]
+            changed = change_line(report)
+            parts += [(changed.plain, "dim"), ("\n", "")] if changed is not None else []
+        if console.color_system is None:
+            console.file.write("".join(text for text, _ in parts))
+        else:
+            console.print(Text.assemble(*parts), soft_wrap=True, end="")
+
+
 def line(report: Report, width: int = 0, counter: str = "") -> Text:
     """One model: `counter` where there is one, mark, name, kind, rows, seconds, what was proved or counted."""
+    return Text.assemble((f"{counter} " if counter else "", "dim"), *_line(report, width))
+
+
+def _line(report: Report, width: int) -> list[Part]:
     mark, style = MARKS[_state(report)]
-    text = Text.assemble(
-        (f"{counter} " if counter else "", "dim"), (f" {mark} ", style), f"{clean(report.model):<{width}}  "
-    )
-    text.append(f"{clean(str(report.details.materialized or '')):<11}", "dim")
-    text.append(f"{f'{report.rows:,} rows' if report.rows is not None else '':>15}")
-    text.append(f"{f'{report.seconds:.1f} s' if report.seconds is not None else '':>9}  ", "dim")
-    return text.append_text(_said(report))
+    rows = f"{report.rows:,} rows" if report.rows is not None else ""
+    seconds = f"{report.seconds:.1f} s" if report.seconds is not None else ""
+    return [
+        (f" {mark} ", style),
+        (f"{clean(report.model):<{width}}  ", ""),
+        (f"{clean(str(report.details.materialized or '')):<11}", "dim"),
+        (f"{rows:>15}", ""),
+        (f"{seconds:>9}  ", "dim"),
+        _said(report),
+    ]
 
 
 def change_line(report: Report) -> Text | None:
@@ -118,10 +139,10 @@ def _state(report: Report) -> str:
     return report.verdict.value
 
 
-def _said(report: Report) -> Text:
+def _said(report: Report) -> Part:
     violated, unproved = len(report.of(Verdict.VIOLATED)), len(report.of(Verdict.UNPROVED))
     if report.outcome in ("failed", "skipped"):
-        return Text(clean(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim")
+        return clean(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim"
     parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
@@ -130,7 +151,7 @@ def _said(report: Report) -> Text:
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
-    return Text(clean(", ".join(part for part in parts if part)))
+    return clean(", ".join(part for part in parts if part)), ""
 
 
 def _rules(report: Report, *, applied: bool) -> list[str]:
@@ -272,4 +293,6 @@ def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
 
 def clean(text: str) -> str:
     """Text that a terminal shows as it is: escape sequences and other control characters are made visible."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
