@@ -41,19 +41,18 @@ class Lineage:
         return {"columns": form, "rows": [[s.relation, s.column, s.how] for s in self.rows]}
 
 
-def lineage(root: p.Plan) -> Lineage:
-    """The lineage of a plan's output. What a recursive CTE reads of itself is left out."""
-    trace = _Trace()
-    trace.visit(root)
+def lineage(root: p.Plan, walked: Trace | None = None) -> Lineage:
+    """The lineage of a plan's output. What a recursive CTE reads of itself is left out. `walked` is the plan's trace,
+    where there is one."""
+    trace = walked or Trace.of(root)
     columns = tuple((column.name, trace.sources(column.id)) for column in root.output)
     rows = {source for expr, how in trace.conditions for source in trace.read(expr, how)}
     return Lineage(columns, tuple(sorted(rows)))
 
 
-def feeds(root: p.Plan) -> dict[int, set[int]]:
+def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
     """Per id of a column anywhere in the plan, the positions of the output columns whose values it reaches."""
-    trace = _Trace()
-    trace.visit(root)
+    trace = walked or Trace.of(root)
     found: dict[int, set[int]] = {}
     for position, column in enumerate(root.output):
         waiting, seen = [column.id], set[int]()
@@ -68,20 +67,26 @@ def feeds(root: p.Plan) -> dict[int, set[int]]:
 
 def traced(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
     """Per id of a column, of which expressions it is made, or which column of a relation it is."""
-    trace = _Trace()
-    trace.visit(root)
+    trace = Trace.of(root)
     return trace.made, trace.scanned
 
 
 @dataclass(slots=True)
-class _Trace:
-    """`scanned` and `made` say per column id where it is stored, or of which expressions it is made."""
+class Trace:
+    """One walk over a plan: `scanned` and `made` say per column id where it is stored, or of which expressions it is
+    made."""
 
     scanned: dict[int, Source] = field(default_factory=dict)
     made: dict[int, list[Expr]] = field(default_factory=dict)
     conditions: list[tuple[Expr, str]] = field(default_factory=list)
     known: dict[int, tuple[Source, ...]] = field(default_factory=dict)
     seen: dict[int, p.Plan] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: p.Plan) -> Trace:
+        found = cls()
+        found.visit(root)
+        return found
 
     # --- what the plan says -----------------------------------------------------------------------------------------
 
@@ -187,7 +192,7 @@ def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:
     elif isinstance(node, p.Ordered):
         found += [(key.child, SORT) for key in node.keys]
     for root in node.expressions:
-        for expr in root.walk():
+        for expr in root.walk() if type(root) is not Column else ():
             found += _inside(expr)
     return found
 
@@ -203,6 +208,6 @@ def _inside(expr: Expr) -> list[tuple[Expr, str]]:
 
 
 def _subplans(root: Expr) -> Iterator[p.Plan]:
-    for expr in root.walk():
+    for expr in root.walk() if type(root) is not Column else ():
         if isinstance(expr, Subquery):
             yield expr.plan

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.plan import nodes as p
-from planproof.plan.lineage import feeds, lineage
+from planproof.plan.lineage import Trace, feeds, lineage
 from planproof.plan.text import detail
 
 MOST_NODES, MOST_COLUMNS, MOST_TEXT, MOST_SOURCES = 120, 60, 120, 10_000
 
 
-def outline(root: p.Plan) -> dict[str, Any]:
+def outline(root: p.Plan, walked: Trace | None = None) -> dict[str, Any]:
     """JSON's form of a plan: `{"nodes": [...], "left_out": n}`, the root first.
 
     A node is `{"kind", "what", "columns", "more", "inputs"}`: `what` is its condition or name, `columns` are
@@ -19,7 +19,7 @@ def outline(root: p.Plan) -> dict[str, Any]:
     `more`, `inputs` are `[position in the list, the name under which it is read]`. A plan that is read twice stands in
     the list once. No value of a row appears; literals of the query do.
     """
-    reached = feeds(root)
+    reached = feeds(root, walked)
     order: dict[int, p.Plan] = {}
     _collect(_behind_names(root)[0], order)
     kept = list(order.values())[:MOST_NODES]
@@ -29,8 +29,9 @@ def outline(root: p.Plan) -> dict[str, Any]:
 
 def plan_details(plan: Any) -> dict[str, Any]:
     """What a report keeps of a model's `LogicalPlan`: `plan`, its outline, and `lineage`, unless that is a huge one."""
-    kept: dict[str, Any] = {"plan": outline(plan.root)}
-    found = lineage(plan.root)
+    walked = Trace.of(plan.root)
+    kept: dict[str, Any] = {"plan": outline(plan.root, walked)}
+    found = lineage(plan.root, walked)
     if sum(len(sources) for _, sources in found.columns) <= MOST_SOURCES:
         kept["lineage"] = found.to_dict()
     return kept
