@@ -2,6 +2,7 @@
 
 PYTHON ?=
 SPARK ?= $(SPARK35)
+DBT ?= 1.12
 SPARK35 := 3.5.9
 WORKERS ?= 2
 ORACLE ?= ../shared/oracle
@@ -9,7 +10,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -54,10 +55,13 @@ test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, with Spa
 	@.ci/iceberg
 	.venv-iceberg/bin/python -m pytest -m "not conformance" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
 
-test-dbt112: environment ## Runs the plugin's and the macros' tests on dbt-core 1.12, with the whole contract matrix, in an environment of its own.
-	@.ci/dbt112
-	.venv-dbt112/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/dbt_plugin $(PYTEST_ARGS)
-	.venv-dbt112/bin/python -m pytest -m conformance -k "not thrift" -p no:cacheprovider tests/dbt_plugin/test_plugin_contract_matrix.py $(PYTEST_ARGS)
+test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-core, with the whole contract matrix: DBT=1.10
+	@.ci/dbt $(DBT)
+	.venv-dbt-$(DBT)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/dbt_plugin $(PYTEST_ARGS)
+	.venv-dbt-$(DBT)/bin/python -m pytest -m conformance -k "not thrift" -p no:cacheprovider tests/dbt_plugin/test_plugin_contract_matrix.py $(PYTEST_ARGS)
+
+test-dbt112: ## As test-dbt, on dbt-core 1.12.
+	@$(MAKE) --no-print-directory test-dbt DBT=1.12
 
 lint: ## Runs ruff and mypy.
 	@.ci/environment

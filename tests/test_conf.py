@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planproof import Catalog, plan
+from planproof import AnalysisError, Catalog, plan
 from planproof.conf import RELEASES, SETTINGS, SPARKS, Conf, UnknownSpark
 
 SAID: dict[str, dict[str, str | None]] = json.loads(
@@ -77,3 +77,40 @@ def test_the_release_of_each_version_is_one_whose_facts_are_checked_in() -> None
     facts = Path(__file__).parents[1] / "tools" / "spark_upgrade" / "facts"
     assert tuple(RELEASES) == SPARKS
     assert {f"{release}.json" for release in RELEASES.values()} == {file.name for file in facts.iterdir()}
+
+
+_GEO = "spark.sql.geospatial.enabled"
+
+
+@pytest.mark.parametrize("version", ["4.1", "4.2", "4.3"])
+def test_geospatial_calls_and_casts_need_their_setting_and_columns_do_not(version: str) -> None:
+    # Asked of 4.1.4, 4.2.1 and 4.3.0.
+    over = Catalog({"t": [("b", "binary", True), ("g", "geometry(4326)", True)]})
+    on, off = (Conf.of(version, {_GEO: value}) for value in ("true", "false"))
+    assert Conf.of(version) in (on, off)
+
+    def condition(select: str, conf: Conf) -> str:
+        try:
+            plan(f"SELECT {select} FROM t", over, conf=conf)
+        except AnalysisError as error:
+            return error.condition
+        return ""
+
+    disabled = "UNSUPPORTED_FEATURE.GEOSPATIAL_DISABLED"
+    for select in (
+        *("CAST(NULL AS GEOMETRY(4326))", "NULL::GEOGRAPHY(ANY)", "TRY_CAST(NULL AS ARRAY<GEOMETRY(4326)>)"),
+        *("st_geomfromwkb(b)", "st_geogfromwkb(b)", "st_srid(g)", "st_asbinary(g)", "st_setsrid(g, 4326)"),
+        "transform(array(b), x -> st_geomfromwkb(x))",
+    ):
+        assert (condition(select, on), condition(select, off)) == ("", disabled), select
+    for select in ("CAST(1 AS GEOMETRY(4326))", "st_geomfromwkb(1)"):
+        assert condition(select, on).startswith("DATATYPE_MISMATCH.")
+        assert condition(select, off) == disabled, select
+    for select in ("g", "array(g)", "typeof(g)", "from_json('{}', 'g geometry(4326)')"):
+        assert condition(select, off) == "", select
+    for select, said in (
+        ("CAST(nowhere AS GEOMETRY(4326))", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("CAST(NULL AS GEOMETRY)", "UNSUPPORTED_DATATYPE"),
+        ("st_geomfromwkb()", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+    ):
+        assert condition(select, off) == said, select

@@ -18,6 +18,7 @@ RELEASES = {"3.5": "3.5.9", "4.0": "4.0.5", "4.1": "4.1.4", "4.2": "4.2.1", "4.3
 _OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
     "ansi": ("4.0", False),
     "cte_precedence": ("4.0", "EXCEPTION"),
+    "geospatial": ("4.2", False),
 }
 """Settings whose default a version changed: that version, and the default before it."""
 
@@ -29,6 +30,7 @@ _ABSENT: dict[str, tuple[str, bool]] = {
     "ordinals_first": ("4.1", False),
     "python_logging": ("4.1", False),
     "time_type": ("4.1", False),
+    "geospatial": ("4.1", False),
     "timestamp_nanos": ("4.3", False),
 }
 """Settings that a version brought: that version, and what a Spark without the setting does."""
@@ -97,6 +99,7 @@ class Conf:
     ordinals_first: bool = True
     time_type: bool = False
     timestamp_nanos: bool = False
+    geospatial: bool = True
     python_logging: bool = False
     three_valued_exists: bool = True
     legacy_identifier_clause: bool = False
@@ -207,6 +210,7 @@ SETTINGS = {
     "spark.sql.timestampNanosTypes.enabled": "timestamp_nanos",
     "spark.sql.pyspark.worker.logging.enabled": "python_logging",
     "spark.sql.timeType.enabled": "time_type",
+    "spark.sql.geospatial.enabled": "geospatial",
     "spark.sql.legacy.followThreeValuedLogicInArrayExists": "three_valued_exists",
     "spark.sql.legacy.identifierClause": "legacy_identifier_clause",
     "spark.sql.legacy.bangEqualsNot": "bang_equals_not",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planproof.session.connect import ConnectSession
     from planproof.session.thrift import ThriftSession
 
-OLDEST = (4, 0)
-"""The first Spark that describes a relation as JSON, without which flags cannot be read over Thrift."""
 OWN_CATALOG = "spark_catalog"
 _LOCATION = re.compile(r"^Location: *(\S.*)$", re.M)
 
@@ -78,11 +76,10 @@ class Reach:
         if self.is_shared:
             return None
         try:
-            spark = self.session().conf.spark
+            # A Spark that planproof does not know fails here, too.
+            _ = self.session().conf
         except (SparkFailure, AnalysisError) as error:
             return f"its Thrift server does not answer: {error}"
-        if tuple(int(part) for part in spark.split(".")) < OLDEST:
-            return f"its Spark is {spark}; over Thrift planproof reads Spark 4.0 and later"
         return None
 
     def iceberg(self, name: str) -> str | None:

@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ def text_answers(kept: Kept, group: str, chosen: Iterable[str], ansi: bool) -> l
 
 
 def text_derived(group: str, ansi: bool, chosen: Iterable[str], version: str = SPARKS[-1]) -> dict[str, Answer]:
-    where, conf = texts.catalog(), Conf(ansi=ansi, time_type=True, spark=version)
+    where, conf = texts.catalog(), replace(Conf.of(version), ansi=ansi, time_type=True)
     return {text: texts.answered(group, text, where, conf) for text in chosen}
 
 

@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def said(case: dict[str, Any]) -> Answer:
 
 def ours(case: dict[str, Any], version: str) -> Answer:
     """planproof's answer for that version."""
-    conf = Conf(ansi=case["ansi"], time_type=True, spark=version)
+    conf = replace(Conf.of(version), ansi=case["ansi"], time_type=True)
     if "text" in case:
         return texts.answered(case["group"], case["text"], _WHERE, conf)
     registry, name = builtin(version), case["function"]

@@ -37,13 +37,13 @@ from planproof.expr import (
     Window,
     column_of,
 )
-from planproof.functions.bind import cast, cast_unless_equal, refused_cast, time_type_off
+from planproof.functions.bind import cast, cast_unless_equal, refused_cast, refused_type
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.nodes import Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
-from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Time, Varchar
+from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar
 from planproof.types.coercion import wider
 
 
@@ -184,10 +184,8 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
     child = bind(node.args["this"], ctx)
     given = node.args["to"].args["data_type"]
     target = _without_lengths(given, ctx)
-    if isinstance(target, Time) and not ctx.conf.time_type:
-        raise ctx.env.mismatch(time_type_off(), node)
     mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
-    refused = refused_cast(child.type, target, mode)
+    refused = refused_type(target, ctx.conf) or refused_cast(child.type, target, mode)
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
     ignored = None if given == target else given

@@ -166,9 +166,9 @@ class Function:
     where the function has rules of its own; `check` refuses argument types; `show` prints a call in output names;
     `modifiers` says what an aggregate or window function takes besides arguments: `nulls` (IGNORE NULLS), `order`
     (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
-    `names` are the parameter names for named arguments; `of_time` marks what Spark refuses while the TIME type
-    is off; `foldable` marks what Spark can fold (a call over literals); `flag_holds` says for which arguments Spark's
-    NOT NULL is true, where it is not always: elsewhere the flag is no evidence.
+    `names` are the parameter names for named arguments; `needs` is a field of `Conf`: while it is off, Spark refuses
+    each call; `foldable` marks what Spark can fold (a call over literals); `flag_holds` says for which arguments
+    Spark's NOT NULL is true, where it is not always: elsewhere the flag is no evidence.
 
     Versions of Spark: the line stands from `since` on, and before `until`. `changed` is the version that last changed
     what the line says: for an older Spark, where no older line of that name is given, the function is not known.
@@ -189,7 +189,7 @@ class Function:
     names: tuple[str, ...] = ()
     foldable: bool = True
     alias: bool = False
-    of_time: bool = False
+    needs: str = ""
     modifiers: tuple[str, ...] = ()
     since: str = "1.0"
     until: str | None = None

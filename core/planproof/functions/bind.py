@@ -12,20 +12,42 @@ from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import accepts, concrete, spelling
-from planproof.types.nodes import BINARY, INTEGRAL, Decimal, is_string
+from planproof.types.nodes import BINARY, INTEGRAL, Decimal, Geo, is_string, walk
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def time_type_off() -> Mismatch:
-    """UNSUPPORTED_TIME_TYPE: the setting `spark.sql.timeType.enabled` is off."""
-    return Mismatch("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", whole=True)
+_SWITCHED_OFF = {
+    "time_type": ("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported."),
+    "geospatial": (
+        "UNSUPPORTED_FEATURE.GEOSPATIAL_DISABLED",
+        "The feature is not supported: Geospatial feature is disabled.",
+    ),
+}
+
+
+def switched_off(needed: str, conf: Conf) -> Mismatch | None:
+    """Spark's refusal of what needs a setting, a field of `Conf`, that is off; None where it is on."""
+    return None if getattr(conf, needed) else Mismatch(*_SWITCHED_OFF[needed], whole=True)
+
+
+def refused_type(target: DataType, conf: Conf) -> Mismatch | None:
+    """Why a cast to a type is refused that a setting has switched off; None where it is not.
+
+    A time is refused itself, a geometry inside of another type too: asked of Spark 4.1 to 4.3.
+    """
+    if isinstance(target, Time):
+        return switched_off("time_type", conf)
+    if not conf.geospatial and any(isinstance(part, Geo) for part in walk(target)):
+        return switched_off("geospatial", conf)
+    return None
 
 
 def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
-    if isinstance(target, Time) and not conf.time_type:
-        raise time_type_off()
+    refused = refused_type(target, conf)
+    if refused is not None:
+        raise refused
     how = mode or ("ansi" if conf.ansi else "legacy")
     return Cast(child, target, how, cast_nullable(child, target, how), written)
 
@@ -185,8 +207,9 @@ def apply(
     Lambda arguments must already be bound against `coerced` leading arguments.
     """
     check_arity(function, len(args))
-    if function.of_time and not conf.time_type:
-        raise time_type_off()
+    refused = switched_off(function.needs, conf) if function.needs else None
+    if refused is not None:
+        raise refused
     ready = tuple(coerced(function, args, conf))
     _check(function, ready, conf)
     refuse_open(function.name, ready)

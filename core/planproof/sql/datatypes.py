@@ -196,9 +196,6 @@ class TypeGrammar(Cursor):
         if kind not in _NAMED or kind in self.lacks or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
             shown = self.text[start : self.stop].upper() if not name.startswith("`") else name
             self._unsupported(shown, start)
-        elif kind in ("GEOMETRY", "GEOGRAPHY") and "geospatial types" in self.lacks:
-            message = "The feature is not supported: Geospatial feature is disabled."
-            self.later("UNSUPPORTED_FEATURE.GEOSPATIAL_DISABLED", message, start, self.stop)
 
     def _unsupported(self, shown: str, start: int) -> None:
         self.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, self.stop)

@@ -31,7 +31,6 @@ _SINCE = {
     "TIME": "4.1",  # the type and its literal
     "grouping in pipe SELECT": "4.2",
     "pipe DROP of fields": "4.2",
-    "geospatial types": "4.2",  # 4.1 reads them, and refuses
     "precision of timestamps": "4.3",
 }
 """Each construct to the version that brought it."""

@@ -36,7 +36,7 @@ def _to(name: str, target: DataType) -> Table:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         return refused_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
 
-    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES, "of_time": target == Time(6)}
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES, "needs": "time_type" if target == Time(6) else ""}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.function import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Input, Many, Mismatch
 from planproof.expr.nodes import Call, Expr
-from planproof.functions.bind import time_type_off
+from planproof.functions.bind import switched_off
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted, implicitly, is_foldable
@@ -104,7 +104,7 @@ def _source(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _readable_time(arg: Expr, conf: Conf) -> Mismatch | None:
-    return time_type_off() if isinstance(arg.type, Time) and not conf.time_type else None
+    return switched_off("time_type", conf) if isinstance(arg.type, Time) else None
 
 
 def _extractable(args: Args, conf: Conf) -> Mismatch | None:

@@ -71,12 +71,15 @@ def _written(args: Args, conf: Conf) -> Mismatch | None:
     return _geo(args, conf) or accepted(args, (None, ANY_STRING))
 
 
-_NONE: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES}
+_OWN: dict[str, Any] = {"effects": RAISES, "needs": "geospatial"}
+_FREE: dict[str, Any] = {"coerce": Coerce.NONE, **_OWN}
 
 TABLE: Table = lines(
-    fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, changed="4.2", effects=RAISES),
-    fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, changed="4.2", effects=RAISES),
-    fn("st_srid", (ANY,), INT, EITHER, check=_geo, changed="4.2", **_NONE),
-    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_endianness, check=_written, changed="4.2", **_NONE),
-    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=_number, check=_settable, changed="4.2", **_NONE),
+    fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, **_OWN),
+    fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, since="4.2", **_OWN),
+    fn("st_geomfromwkb", (BINARY,), Geo("geometry", 0), EITHER, until="4.2", **_OWN),
+    fn("st_srid", (ANY,), INT, EITHER, check=_geo, **_FREE),
+    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_endianness, check=_written, since="4.2", **_FREE),
+    fn("st_asbinary", (ANY,), BINARY, EITHER, check=_geo, until="4.2", **_FREE),
+    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=_number, check=_settable, **_FREE),
 )
