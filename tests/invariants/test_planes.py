@@ -12,7 +12,6 @@ from planproof.arrow.footers import read_footers
 from planproof.claim import Facts
 from planproof.claims import batches, catalog, files, spark
 from planproof.invariants import physical, planning, registered, sink, stored
-from planproof.invariants.batches import check_schema
 from planproof.origin import AnalysisError
 from planproof.report.model import Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
@@ -351,34 +350,6 @@ def test_nulls_under_a_flag_are_named():
 
     [finding] = check(t, "the result")
     assert (finding.field, finding.promised, finding.found) == ("a", "NOT NULL", "1 null")
-
-
-RESULT = """select id, cast(id as decimal(9,2)) d, timestamp'2020-01-01 00:00:00' ts, current_date() da, x'00' b,
-  timestamp_ntz'2020-01-01 00:00:00' ntz, interval '1' day iv, map('k', 1) m,
-  array(named_struct('q', id, 'n', null)) xs, 'x' collate UTF8_LCASE c, parse_json('1') v,
-  if(id > 1, null, id) n from range(3)"""
-
-
-@pytest.mark.parametrize("large", ["true", "false"])
-def test_the_batches_of_a_result_have_its_plans_schema(session, large):
-    with session.settings({"spark.sql.execution.arrow.useLargeVarTypes": large}):
-        assert check_schema(session.planes(RESULT).analyzed, session.batches(RESULT)) == []
-    claim = batches.result(session.batches(RESULT))
-    assert (claim.facts.rows, claim.facts.nulls["n",]) == (3, 1)
-
-
-def test_batches_of_another_schema():
-    planned = schema(("a", INT, False), ("xs", Array(INT, False), True))
-    good = pa.schema(
-        [pa.field("a", pa.int32(), nullable=False), ("xs", pa.list_(pa.field("e", pa.int32(), nullable=False)))]
-    )
-    assert check_schema(planned, good.empty_table()) == []
-    swapped = pa.schema([good.field(1), good.field(0)])
-    assert codes(check_schema(planned, swapped.empty_table())) == [("PP301", V, None)]
-    wide = good.set(0, pa.field("a", pa.int64(), nullable=False))
-    assert codes(check_schema(planned, wide.empty_table())) == [("PP301", V, "a")]
-    loose = pa.schema([("a", pa.int32()), ("xs", pa.list_(pa.int32()))])
-    assert codes(check_schema(planned, loose.empty_table())) == [("PP301", V, "a"), ("PP301", V, "xs.element")]
 
 
 def test_a_description_beside_the_file_that_names_other_columns_is_said(tmp_path):

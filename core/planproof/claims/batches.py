@@ -1,14 +1,13 @@
-"""Arrow batches: row groups of files, and results of a run."""
+"""Arrow batches: row groups of files."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, row_groups
 from planproof.arrow.types import physical_schema
-from planproof.claim import ALL, SAMPLE, Claim, Facts, Path
+from planproof.claim import ALL, SAMPLE, Claim
 from planproof.invariants.batches import check
 from planproof.report.model import Finding, Verdict
 
@@ -58,13 +57,3 @@ def _said(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:
 
 def _many(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def result(table: Any) -> Claim:
-    """The claim of a result fetched as a pyarrow Table, or of one batch; columns of one name count no facts."""
-    names = Counter(table.schema.names)
-    nulls: dict[Path, int] = {
-        (name,): column.null_count for name, column in zip(table.schema.names, table.columns) if names[name] == 1
-    }
-    facts = Facts(table.num_rows, nulls, source="the result's batches")
-    return Claim("batches", physical_schema(table.schema), facts, what="every batch of the result")
