@@ -24,7 +24,7 @@ def test_a_field_for_each_setting_with_its_default() -> None:
 
 @pytest.mark.parametrize("command", ["check", "run", "audit"])
 def test_a_command_has_an_option_for_each_setting(command: str) -> None:
-    options = {name: option for option in cli.commands[command].params for name in option.opts}
+    options = {name: option for option in cli.get_command(None, command).params for name in option.opts}
     for setting in SETTINGS:
         option = options[option_of(setting)]
         assert setting.sentence[1:] in (option.help or "")

@@ -16,10 +16,12 @@ import pytest
 
 from planproof.conf import Conf
 from planproof.project import cache as caches
-from planproof.project import read_project, schedule
+from planproof.project import place, read_project, schedule
 from planproof.project.cache import Cache
 from planproof.project.check import check_project
+from planproof.project.request import Progress, Request
 from planproof.project.workers import can_fork
+from planproof.report.text import plain
 
 ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}
 SOURCES = {"raw.orders": {"id": ID, "amount": "decimal(12,2)", "tags": "array<string>"}, "raw.open": {"id": "bigint"}}
@@ -262,3 +264,109 @@ def test_a_process_that_dies_is_done_without(dbt_manifest, monkeypatch) -> None:
 
     monkeypatch.setattr(schedule.Judged, "of", classmethod(dies))
     assert told(check_project(project, jobs=2)) == plain
+
+
+# --- a whole check that is told again --------------------------------------------------------------------------------
+
+
+class Told(Progress):
+    """What a door is told."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def read(self, project) -> None:
+        self.said.append(project.name)
+
+    def named(self, project: str) -> None:
+        self.said.append(project)
+
+    def noted(self, remark: str) -> None:
+        self.said.append(remark)
+
+
+def shop(folder: Path, manifest: dict) -> None:
+    for path in ("models", "seeds", "target"):
+        (folder / path).mkdir(exist_ok=True)
+    (folder / "target" / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (folder / "profiles.yml").write_text(
+        "shop:\n  target: dev\n  outputs: {dev: {type: spark, method: session, schema: shop}}\n"
+    )
+    (folder / "models" / "schema.yml").write_text("models:\n  - name: stg\n    columns: [{name: id}]\n")
+    (folder / "seeds" / "codes.csv").write_text("code\n1\n")
+    for node in manifest["nodes"].values():
+        if node["resource_type"] == "model":
+            (folder / node["original_file_path"]).write_text(node["raw_code"])
+
+
+def frozen(path: Path, data_type: str) -> None:
+    form = {"sources": {"raw.open": {"columns": [{"name": "id", "type": data_type}]}}}
+    path.write_text(json.dumps(form))
+
+
+EDITS = {
+    "the manifest": lambda f: (f / "target/manifest.json").write_text(
+        (f / "target/manifest.json").read_text().replace("1 as one", "'1' as one")
+    ),
+    "a model's file": lambda f: (f / "models/mid.sql").write_text("select 2"),
+    "a file that is gone": lambda f: (f / "models/leaf.sql").unlink(),
+    "its YAML, later than the compile": lambda f: (f / "models/schema.yml").write_text(
+        "models:\n  - name: stg\n    columns: [{name: id, constraints: [{type: not_null}]}]\n"
+    ),
+    "a seed's header": lambda f: (f / "seeds/codes.csv").write_text("code,name\n1,a\n"),
+    "a freeze file that comes": lambda f: frozen(f / "planproof_sources.yml", "string"),
+    "another one before it": lambda f: frozen(f / "planproof_sources.json", "int"),
+    "the profile": lambda f: (f / "profiles.yml").write_text(
+        "shop:\n  target: dev\n  outputs:\n    dev: {type: spark, method: session, schema: shop, "
+        "server_side_parameters: {spark.sql.caseSensitive: 'true'}}\n"
+    ),
+    "the project file's target folder": lambda f: (
+        (f / "dbt_project.yml").write_text("name: shop\nprofile: shop\ntarget-path: out\n"),
+        (f / "out").mkdir(),
+        (f / "out/manifest.json").write_text((f / "target/manifest.json").read_text().replace("leaf", "last")),
+    ),
+}
+
+
+def test_a_check_in_which_nothing_changed_is_told_again_without_reading_the_manifest(
+    tmp_path, dbt_manifest, monkeypatch
+) -> None:
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    models = {
+        "stg": {"sql": "select id, ID as other from raw.open", "parents": ["raw.open"], "columns": {"id": {}}},
+        "mid": {"sql": "select id, 1 as one, missing from shop.stg", "parents": ["stg"]},
+        "leaf": {"sql": "select one from shop.mid cross join shop.codes", "parents": ["mid", "codes"]},
+        "wrong": {"sql": "select code as c from shop.codes", "parents": ["codes"], "contract": True}
+        | {"columns": {"c": "bigint"}},
+    }
+    models["stg"]["patch_path"] = "shop://models/schema.yml"
+    seeds = {"codes": {"config": {"column_types": {"code": "string"}}}}
+    manifest = dbt_manifest(models, SOURCES, seeds)
+    manifest["metadata"]["generated_at"] = "2020-01-01T00:00:00Z"
+    shop(folder, manifest)
+    reading = read_project
+    read: list[object] = []
+    monkeypatch.setattr(place, "read_project", lambda *given: read.append(given) or reading(*given))
+
+    def checked(**options) -> tuple[str, list[str], int]:
+        told, before = Told(), len(read)
+        found = Request("check", project_dir=str(folder), **options).reports(None, told, brief=True)
+        return plain(replace(r, seconds=0.0) for r in found), told.said, len(read) - before
+
+    first = checked()
+    assert checked() == (*first[:2], 0)
+    whole = Request("check", project_dir=str(folder)).reports(None)
+    assert any(report.details.plan for report in whole), "whoever wants all of a report gets it"
+    for what, edit in EDITS.items():
+        edit(folder)
+        anew = checked(cache=False)
+        assert checked() == anew, what
+        assert checked() == (*anew[:2], 0), what
+    text, said, _ = checked(select=("wrong",))
+    assert text != anew[0]
+    assert said[0] == "shop"
+    assert checked(select=("wrong",))[2] == 0
+    assert checked(settings={"fail_on": "never"})[2] == 1

@@ -61,6 +61,6 @@ def check(
     shown = _Told()
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):
-        reports = request.reports(None, shown)
+        reports = request.reports(None, shown, brief=wanted.is_brief)
     report = run_report("check", reports, started, project=shown.name, remarks=shown.remarks)
     output.finish(report, wanted, fail_on=settings.get("fail_on"), project_dir=given["project_dir"])

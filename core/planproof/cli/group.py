@@ -5,27 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import traceback
+from importlib import import_module
 from importlib.metadata import version
 from typing import IO, Any
 
 import click
 
-from planproof.cli.audit import audit
-from planproof.cli.check import check
-from planproof.cli.clean import clean
-from planproof.cli.derive import derive
-from planproof.cli.diff import diff
-from planproof.cli.explain import explain
-from planproof.cli.freeze import freeze
-from planproof.cli.infer import infer
-from planproof.cli.lsp import lsp
-from planproof.cli.recover import recover
-from planproof.cli.run import run
 from planproof.contract import ContractError
-from planproof.functions.declared import DeclarationError
 from planproof.project.errors import ProjectError
-from planproof.session.protocol import SparkFailure
 from planproof.settings import SettingsError
+
+COMMANDS = ("check", "run", "audit", "derive", "explain", "infer", "diff", "freeze", "recover", "clean", "lsp")
+"""Each is a function in the module of its name, which is imported where the command is called."""
 
 _SETTLED = (
     "interrupted: no further model was begun, and a publish that was under way was finished or undone; where that was "
@@ -61,20 +52,36 @@ class Interrupted(click.ClickException):
 class Commands(click.Group):
     """Says every error in one line or two; only planproof's own carry a traceback, and only where it was asked for."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(f"planproof.cli.{cmd_name}"), cmd_name)
+        return found
+
     def invoke(self, ctx: click.Context) -> Any:
         logging.getLogger().addFilter(_CUT_SHORT)
         try:
             return super().invoke(ctx)
-        except (ProjectError, ContractError, SettingsError, DeclarationError) as error:
+        except (ProjectError, ContractError, SettingsError) as error:
             raise CouldNotRun(str(error)) from error
-        except SparkFailure as error:
-            raise CouldNotRun(f"Spark: {error}") from error
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
             raise Interrupted(_SETTLED if ctx.invoked_subcommand == "run" else "interrupted") from stop
         except Exception as error:
-            raise CouldNotRun(_ours(error)) from error
+            raise CouldNotRun(_said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    from planproof.functions.declared import DeclarationError
+    from planproof.session.protocol import SparkFailure
+
+    if isinstance(error, DeclarationError):
+        return str(error)
+    return f"Spark: {error}" if isinstance(error, SparkFailure) else _ours(error)
 
 
 def _ours(error: Exception) -> str:
@@ -93,6 +100,3 @@ def cli() -> None:
     Exit codes: 0 nothing at or above fail_on, 1 findings, 2 could not run, 130 interrupted.
     """
 
-
-for command in (check, run, audit, derive, explain, infer, diff, freeze, recover, clean, lsp):
-    cli.add_command(command)

@@ -26,6 +26,9 @@ class Named(Progress):
     def read(self, project: Project) -> None:
         self.name = project.name
 
+    def named(self, project: str) -> None:
+        self.name = project
+
 
 def console(stderr: bool = False) -> Console:
     """A console on the stream as it is now; wide enough for a line per model where nobody looks."""
@@ -46,6 +49,11 @@ class Wanted:
     @property
     def is_text(self) -> bool:
         return self.stdout == "text"
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether no form was asked for that shows a plan, or a text that nothing is said of."""
+        return not {self.stdout, *(name for name, _ in self.files)} & {"json", "html"}
 
     @classmethod
     def of(

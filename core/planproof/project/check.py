@@ -11,7 +11,8 @@ from planproof.project.cache import Cache
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import with_state
 from planproof.project.manifest import Project
-from planproof.project.offline import DBT_CONF, OfflineCheck
+from planproof.project.offline import OfflineCheck
+from planproof.project.profile import DBT_CONF
 from planproof.project.schedule import Schedule
 from planproof.project.selection import selected
 from planproof.project.sources import read_frozen

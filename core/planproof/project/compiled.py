@@ -7,6 +7,7 @@ differ about the line, it stays in the compiled file. A wrong line is never give
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +16,9 @@ from typing import Any
 
 from planproof.origin import Origin, place
 from planproof.project.alignment import Alignment, TooManyWays, automaton
+from planproof.project.reads import content
+from planproof.project.texts import unix_lines
 from planproof.report.model import Finding, Report
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +185,13 @@ def _offset(text: str, origin: Origin) -> int:
     return sum(len(line) + 1 for line in lines[: origin.line - 1]) + origin.column - 1
 
 
-def template_of(node: Mapping[str, Any], directory: str | Path | None) -> tuple[str, str, int]:
+def template_of(
+    node: Mapping[str, Any], directory: str | Path | None, opened: Mapping[str, str] | None = None
+) -> tuple[str, str, int]:
     """All that places in a node's template depend on besides the node: the file's path, the blanks at its top, and how
-    long it is."""
+    long it is. `opened` are texts that were read already, by path."""
     file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
-    text, shown = _template(node, file, directory, {})
+    text, shown = _template(node, file, directory, opened or {})
     return shown, text[: len(text) - len(text.lstrip())], len(text)
 
 
@@ -196,7 +199,7 @@ def _template(
     node: Mapping[str, Any], file: str, directory: str | Path | None, opened: Mapping[str, str]
 ) -> tuple[str, str]:
     """The template's text, and its path from the project's directory: a package's models lie where dbt installs it."""
-    raw = _NEWLINE.sub("\n", str(node.get("raw_code") or "")).strip()
+    raw = unix_lines(str(node.get("raw_code") or "")).strip()
     if file in opened and opened[file].strip() == raw:
         return opened[file], file
     package = str(node.get("package_name") or "")
@@ -205,8 +208,8 @@ def _template(
         if not root or not raw:
             continue
         try:
-            text = _NEWLINE.sub("\n", (Path(str(root)) / path).read_bytes().decode("utf-8"))
-        except (OSError, UnicodeDecodeError):
+            text = unix_lines(content(os.path.join(str(root), path)).decode("utf-8"))
+        except (OSError, ValueError):
             continue
         # A file that was edited since it was compiled has other lines.
         if text.strip() == raw:

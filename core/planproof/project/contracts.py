@@ -11,6 +11,7 @@ import yaml
 
 from planproof.contract import Contract, ContractError
 from planproof.project.errors import ProjectError
+from planproof.project.reads import content
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
 
@@ -77,7 +78,7 @@ def column_of(form: Any, where: str) -> tuple[str, Any, bool]:
 def decoded(file: Path) -> Any:
     """What a YAML or JSON file holds. Raises `ProjectError`."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = content(file).decode("utf-8")
         return _json(text) if file.suffix == ".json" else yaml.safe_load(text)
     except FileNotFoundError:
         raise ProjectError(f"{file}: there is no such file") from None

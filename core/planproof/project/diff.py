@@ -14,7 +14,8 @@ from planproof.contract import Contract
 from planproof.project.changes import Change, ColumnShape, Comparison, Shape, compared
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
-from planproof.project.offline import DBT_CONF, OfflineCheck
+from planproof.project.offline import OfflineCheck
+from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
 
 

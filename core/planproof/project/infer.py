@@ -17,7 +17,8 @@ from planproof.origin import AnalysisError, Unknown
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
-from planproof.project.offline import DBT_CONF, OfflineCheck
+from planproof.project.offline import OfflineCheck
+from planproof.project.profile import DBT_CONF
 from planproof.project.selection import selected
 from planproof.project.sources import read_frozen
 from planproof.report.model import Verdict

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from planproof.catalog import Catalog, Relation, split_name
 from planproof.project.manifest import Project, ProjectNode, read_project
+from planproof.project.reads import besides
 
 Parts = tuple[str, ...]
 
@@ -71,6 +72,7 @@ class NotedCatalog(Catalog):
 def with_state(project: Project, state: str | Path) -> Project:
     """The project as `dbt build --defer` meant it: relations of the other state stand for their models, and a model
     that dbt did not compile has the text of the other state, where its file is the same. Raises `ProjectError`."""
+    besides()
     file = Path(state) / "manifest.json"
     other = read_project(file) if file.is_file() else None
     if other is None:

@@ -17,6 +17,7 @@ from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
+from planproof.project.reads import content, is_file
 from planproof.project.shapes import check_node
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
 from planproof.project.target_folder import target_folder
@@ -216,14 +217,14 @@ def _uncollected() -> Iterator[None]:
 
 def _project_directory(manifest: Path) -> Path | None:
     for directory in manifest.resolve().parents:
-        if (directory / "dbt_project.yml").exists():
+        if is_file(directory / "dbt_project.yml"):
             return directory
     return None
 
 
 def _decoded(file: Path) -> Mapping[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(content(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:

@@ -22,6 +22,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
+from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from planproof.api import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
-DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
-"""dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
 
 # Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
 _NO_RELATION = ("TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")

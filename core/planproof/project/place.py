@@ -7,15 +7,16 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planproof.conf import Conf
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, read_project
-from planproof.project.offline import DBT_CONF
-from planproof.project.profile import Profile, read_profile
+from planproof.project.profile import DBT_CONF, Profile, read_profile
 from planproof.project.target_folder import target_folder
-from planproof.session.protocol import Session
+
+if TYPE_CHECKING:
+    from planproof.session.protocol import Session
 
 _SERVERS = frozenset({"spark.remote", "thrift.host"})
 """Settings that name a server."""

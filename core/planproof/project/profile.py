@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
+from planproof.conf import Conf
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
+
+DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
+"""dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
 
 _THRIFT = {
     "host": "host",
@@ -137,6 +138,10 @@ def rendered(value: Any, where: str) -> str:
     text = str(value)
     if "{{" not in text and "{%" not in text:
         return text
+    # Jinja takes longer to import than a profile without it to read.
+    from jinja2 import StrictUndefined, TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     environment.globals.clear()
     environment.globals["env_var"] = lambda name, default=None: _env_var(name, default, where)

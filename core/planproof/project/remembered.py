@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import marshal
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.project.cache import Cache, digest_of, maker
 from planproof.project.compiled import template_of
+from planproof.project.finished import form_of_conf
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
@@ -59,8 +60,7 @@ class Remembered:
 
     def __post_init__(self) -> None:
         check = self.check
-        conf = {**dict(zip(check.conf.__dataclass_fields__, astuple(check.conf))), "stated": sorted(check.conf.stated)}
-        said = [conf, check.project.name, list(check.project.operations), check.frozen.file, dict(check.overrides)]
+        said = [form_of_conf(check.conf), check.project.name, list(check.project.operations), check.frozen.file, dict(check.overrides)]
         self._project = digest_of((maker(), json.dumps(said, sort_keys=True, default=str).encode()))
         self._names = digest(json.dumps(check.names).encode())
 
@@ -72,7 +72,8 @@ class Remembered:
         own = check.frozen.find(node.relation) if node.materialized == "incremental" else None
         try:
             text = marshal.dumps({key: value for key, value in raw.items() if key not in _UNREAD}, 2)
-            files = (check.files.changed(node), template_of(raw, check.project.directory))
+            changed = check.files.changed(node)
+            files = (changed, template_of(raw, check.project.directory, check.files.opened))
             beside = marshal.dumps((files, parents, self._of_known(own)), 2)
         except ValueError:
             return None

@@ -10,28 +10,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
 from planproof.functions.declared import DeclarationError
 from planproof.origin import AnalysisError
-from planproof.project.audit import Promise, audit_all, promises
 from planproof.project.cache import Cache
-from planproof.project.check import check_project
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
-from planproof.project.functions import Loaded
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project.finished import Finished, form_of_conf, key_of
+from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.place import Place
-from planproof.project.run import Comparing, Older, remarks, run_project, runnable
+from planproof.project.reads import noting
 from planproof.project.selection import chosen, default_selector
-from planproof.project.stale import Files
-from planproof.project.statements import Around
-from planproof.project.workers import cores
 from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
+
+# What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
+if TYPE_CHECKING:
+    from planproof.project.audit import Promise
+    from planproof.session.protocol import Session
 
 PURPOSES = ("check", "run", "audit", "publish")
 _LISTS = ("select", "exclude", "functions", "names", "keys")
@@ -48,6 +48,9 @@ class Progress:
 
     def read(self, project: Project) -> None:
         """The project that the request is about."""
+
+    def named(self, project: str) -> None:
+        """The name of the project that the request is about; what it holds was not read again."""
 
     def chose(self, nodes: Sequence[ProjectNode]) -> None:
         """These models are about to run, in this order."""
@@ -141,13 +144,21 @@ class Request:
         (progress or Progress()).starts()
         return place.open_session(self.spark)
 
-    def reports(self, session: Session | None, progress: Progress | None = None) -> list[Report]:
-        """Does what is asked; a check needs no session. Raises what `is_lasting` knows, and `SparkFailure`."""
+    def reports(
+        self, session: Session | None, progress: Progress | None = None, *, brief: bool = False
+    ) -> list[Report]:
+        """Does what is asked; a check needs no session. Raises what `is_lasting` knows, and `SparkFailure`.
+
+        `brief`: a check's reports may lack plans, lineage and the text of healthy models, which is enough for all that
+        people read in a terminal; where nothing changed they are those of the check before.
+        """
         told = progress or Progress()
         if self.purpose == "check":
-            return self._check(told)
+            return self._check_again(told) if brief and self.cache and not self.compiles else self._check(told)
         assert session is not None, f"a session is needed for: {self.purpose}"
         if self.purpose == "audit":
+            from planproof.project.audit import audit_all
+
             return audit_all(session, self._promises(told), told.ended, self.at)
         return self._run(session, told)
 
@@ -172,6 +183,9 @@ class Request:
             self._promises(Progress())
         if self.purpose != "run":
             return
+        from planproof.project.functions import Loaded
+        from planproof.project.run import Older, runnable
+
         Loaded.of(self.functions, Path(self.project_dir or "."))
         if self._compiles_now:
             self.place.refuse_other_server(self.spark)
@@ -188,7 +202,29 @@ class Request:
         the project's own where dbt 1 is not installed."""
         return self.manifest is None and self.place.has_dbt
 
+    def _check_again(self, told: Progress) -> list[Report]:
+        """As `_check`; where all that the check before read is as it was, what it found."""
+        place, cache = self.place, Cache.of_user()
+        file = place.manifest or place.folder / MANIFEST
+        asked = {name: value for name, value in self.to_dict().items() if name not in ("jobs", "cache")}
+        key = key_of((asked, file, form_of_conf(place.conf(self.spark))))
+        found = Finished.find(cache, key)
+        if found is None:
+            noted = _Noted(told)
+            with noting() as reads:
+                reports = self._check(noted)
+            Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads)
+            return reports
+        cache.leave()
+        told.named(found.project)
+        for remark in found.remarks:
+            told.noted(remark)
+        return list(found.reports)
+
     def _check(self, told: Progress) -> list[Report]:
+        from planproof.project.check import check_project
+        from planproof.project.workers import cores
+
         place = self.place
         if self.compiles and self.manifest is not None:
             raise ProjectError(f"{self.manifest}: dbt compiles the project, not a manifest; give one or the other")
@@ -228,6 +264,11 @@ class Request:
         return [f"selected by {name!r}, the default selector of selectors.yml"] if name is not None else []
 
     def _run(self, session: Session, told: Progress) -> list[Report]:
+        from planproof.project.functions import Loaded
+        from planproof.project.run import Comparing, Older, remarks, run_project, runnable
+        from planproof.project.stale import Files
+        from planproof.project.statements import Around
+
         known = Loaded.of(self.functions, Path(self.project_dir or "."))
         place = self.place
         fresh = self._compiles_now
@@ -269,6 +310,8 @@ class Request:
             )
 
     def _promises(self, told: Progress) -> list[Promise]:
+        from planproof.project.audit import Promise, promises
+
         if self.contract_file is not None:
             contract = read_contract(self.contract_file)
         elif self.contract is not None:
@@ -281,6 +324,21 @@ class Request:
             return promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings) for name in self.names]
+
+
+class _Noted(Progress):
+    """Passes on what a check tells, and keeps it."""
+
+    def __init__(self, told: Progress) -> None:
+        self.told, self.project, self.remarks = told, "", list[str]()
+
+    def read(self, project: Project) -> None:
+        self.project = project.name
+        self.told.read(project)
+
+    def noted(self, remark: str) -> None:
+        self.remarks.append(remark)
+        self.told.noted(remark)
 
 
 def _stands(session: Session, node: ProjectNode) -> bool:

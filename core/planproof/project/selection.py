@@ -17,6 +17,7 @@ from pathlib import Path
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.reads import besides, is_file
 
 _SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d*)\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d*))?")
 
@@ -68,7 +69,7 @@ def default_selector(directory: Path | None) -> str | None:
     None without one. A file that cannot be read has none: only dbt says what is wrong with it.
     """
     file = directory / "selectors.yml" if directory is not None else None
-    if file is None or not file.is_file():
+    if file is None or not is_file(file):
         return None
     try:
         form = decoded(file)
@@ -94,6 +95,7 @@ def _by_dbt(
     project: Project, select: Sequence[str], exclude: Sequence[str], selector: str | None, state: str | Path | None
 ) -> tuple[set[str], bool]:
     """What dbt selects, and whether nothing may be an answer. Raises `ProjectError`."""
+    besides()
     said = [f"--selector {selector}"] if selector is not None else []
     said += [f"--state {state}"] if state is not None else []
     said += [word for word in (*select, *exclude) if not _is_own(word)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns
+from planproof.project.reads import besides, content, is_file
 from planproof.types import DataType, TypeSyntaxError, from_json, parse_type
 
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
@@ -92,7 +94,7 @@ def _spark(given: Any, file: Path) -> str | None:
 
 def _in_directory(directory: Path | None) -> Path | None:
     candidates = [directory / name for name in FREEZE_FILES] if directory is not None else []
-    return next((path for path in candidates if path.exists()), None)
+    return next((path for path in candidates if is_file(path)), None)
 
 
 def _frozen(entry: Any, name: str, file: Path) -> Known:
@@ -139,6 +141,7 @@ def _footers(project: Project, node: ProjectNode) -> Known | None:
     location = _location(node.raw)
     if location is None:
         return None
+    besides()
     base = project.directory or Path.cwd()
     path = base / location.removeprefix("file://")
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path] if path.is_file() else []
@@ -196,8 +199,8 @@ def _header(project: Project, node: ProjectNode) -> list[str]:
         if not root or not node.file:
             continue
         try:
-            with (Path(str(root)) / node.file).open(newline="", encoding="utf-8-sig") as lines:
-                return next(csv.reader(lines, delimiter=delimiter[:1]), [])
+            text = content(Path(str(root)) / node.file).decode("utf-8-sig")
+            return next(csv.reader(StringIO(text, newline=""), delimiter=delimiter[:1]), [])
         except (OSError, UnicodeDecodeError, ValueError, csv.Error):
             continue
     return []

@@ -6,6 +6,7 @@ evidence that something changed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,16 +18,19 @@ from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
-from planproof.project.texts import NEWLINE, is_text_of
+from planproof.project.reads import content, is_file, is_later
+from planproof.project.texts import is_text_of, unix_lines
 
 _BLANK = re.compile(r"\s+")
 
 
 @dataclass(slots=True)
 class Files:
-    """The files of a project whose manifest was read; each is read once."""
+    """The files of a project whose manifest was read; each is read once. `opened` is the text of the model that was
+    asked for last, by its path."""
 
     project: Project
+    opened: dict[str, str] = field(default_factory=dict)
     _yaml: dict[Path, Any] = field(default_factory=dict)
     _macros: dict[str, bool] = field(default_factory=dict)
     _any: list[bool] = field(default_factory=list)
@@ -37,10 +41,12 @@ class Files:
         if directory is None or node.file is None:
             return None
         own = node.package == self.project.name
-        path = directory / node.file if own else directory / "dbt_packages" / node.package / node.file
-        if not path.is_file():
+        path = os.path.join(directory, node.file if own else f"dbt_packages/{node.package}/{node.file}")
+        text = _text(path)
+        if text is None and not is_file(path):
             return f"{node.file} is gone" if own and self._has_models(directory) else None
-        if not _is_text_of(node.raw, path):
+        self.opened = {node.file: unix_lines(text)} if text is not None and own else {}
+        if text is not None and not is_text_of(node.raw, text):
             return f"{node.file} changed"
         if not own:
             return None
@@ -51,7 +57,7 @@ class Files:
         """A folder that holds no model at all is a manifest that was carried elsewhere."""
         if not self._any:
             own = (n for n in self.project.models if n.package == self.project.name and n.file)
-            self._any.append(any((directory / str(n.file)).is_file() for n in own))
+            self._any.append(any(is_file(directory / str(n.file)) for n in own))
         return self._any[0]
 
     # --- the YAML ---------------------------------------------------------------------------------------------------
@@ -61,7 +67,7 @@ class Files:
         if package not in ("", self.project.name) or not name or node.raw.get("version") is not None:
             return None
         path = directory / name
-        if not path.is_file() or not self._written_later(path):
+        if not is_file(path) or not self._written_later(path):
             return None
         entries = [form for form in _models(self._decoded(path)) if form.get("name") == node.name]
         if not entries:
@@ -72,7 +78,7 @@ class Files:
     def _written_later(self, path: Path) -> bool:
         try:
             compiled = datetime.fromisoformat(self.project.generated_at.replace("Z", "+00:00"))
-            return path.stat().st_mtime > compiled.timestamp()
+            return is_later(path, compiled.timestamp())
         except (ValueError, OSError):
             return True
 
@@ -105,22 +111,19 @@ class Files:
         return None
 
 
-def _is_text_of(raw: Mapping[str, Any], path: Path) -> bool:
+def _text(path: str | Path) -> str | None:
     try:
-        return is_text_of(raw, path.read_bytes().decode("utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return True
+        return content(path).decode("utf-8")
+    except (OSError, ValueError):
+        return None
 
 
 def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
     file, text = macro.get("original_file_path"), macro.get("macro_sql")
     if not isinstance(file, str) or not isinstance(text, str) or not text.strip():
         return False
-    try:
-        found = (directory / file).read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False
-    return NEWLINE.sub("\n", text).strip() not in NEWLINE.sub("\n", found)
+    found = _text(directory / file)
+    return found is not None and unix_lines(text).strip() not in unix_lines(found)
 
 
 def _ids(form: Mapping[str, Any]) -> list[str]:

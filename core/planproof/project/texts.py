@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-NEWLINE = re.compile(r"\r\n|\r")
+from planproof.project.reads import besides, content
+
+_NEWLINE = re.compile(r"\r\n|\r")
 _BLANK = re.compile(r"\s+")
 _PLACEHOLDER = "--placeholder--"
 
@@ -79,9 +81,16 @@ class Texts:
             homes = [home.resolve() for home in (self.directory, self.target) if home is not None]
             if not any(real.is_relative_to(home) for home in homes):
                 return None
-            return NEWLINE.sub("\n", real.read_bytes().decode("utf-8"))
+            if real != path.absolute():
+                besides()
+            return unix_lines(content(real).decode("utf-8"))
         except (OSError, ValueError, RuntimeError):
             return None
+
+
+def unix_lines(text: str) -> str:
+    """The text with line feeds alone between its lines."""
+    return _NEWLINE.sub("\n", text) if "\r" in text else text
 
 
 def _without_head(template: str, compiled: Any) -> Any:
@@ -102,8 +111,8 @@ def is_text_of(raw: Node, text: str) -> bool:
 
     dbt 1 and the first dbt 2 hash the text without the blanks around it, later ones in lower case without any blank.
     """
-    plain, copy = NEWLINE.sub("\n", text), raw.get("raw_code")
-    if not is_missing(copy) and NEWLINE.sub("\n", str(copy)).strip() == plain.strip():
+    plain, copy = unix_lines(text), raw.get("raw_code")
+    if not is_missing(copy) and unix_lines(str(copy)).strip() == plain.strip():
         return True
     given = raw.get("checksum")
     is_hash = isinstance(given, Mapping) and str(given.get("name")).lower() == "sha256"

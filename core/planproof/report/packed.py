@@ -41,26 +41,37 @@ class Packed(Mapping[str, Any]):
 
 def pack(report: Report, sql: str | None) -> tuple[bytes, bytes]:
     """The report without its plan, and the plan. `sql` is the text that whoever unpacks it knows already."""
-    form = report.to_dict()
-    details = {name: value for name, value in form["details"].items() if name not in _LARGE}
-    large = {name: form["details"][name] for name in _LARGE if name in form["details"]}
-    form["findings"] = [{k: v for k, v in f.items() if k != "next_step"} for f in form["findings"]]
-    # Most models' invariants and unread planes are told in the same words: kept as texts, they are read once.
-    form["invariants"] = json.dumps(form["invariants"])
-    form["planes"] = [json.dumps(plane) for plane in form["planes"]]
-    form |= {"details": details, "large": list(large), "sql": True if report.sql == sql else report.sql}
-    del form["verdict"]
+    held = report.details.to_dict()
+    large = {name: held[name] for name in _LARGE if name in held}
+    form = {**form_of(report), "large": list(large), "sql": True if report.sql == sql else report.sql}
     return json.dumps(form).encode(), zlib.compress(json.dumps(large).encode(), 1)
 
 
 def unpack(small: bytes, large: bytes, sql: str | None) -> Report:
     """What `pack` packed. Raises ValueError, KeyError and TypeError for what it did not."""
     form = json.loads(small)
-    invariants, planes = form.pop("invariants"), form.pop("planes")
     held = {name: Packed(large, name) for name in form.pop("large")}
-    details = Details.from_dict({**form.pop("details"), **held})
     if form["sql"] is True:
         form["sql"] = sql
+    return report_of(form, held)
+
+
+def form_of(report: Report) -> dict[str, Any]:
+    """The report without its plan, in JSON's types."""
+    form = report.to_dict()
+    details = {name: value for name, value in form["details"].items() if name not in _LARGE}
+    form["findings"] = [{k: v for k, v in f.items() if k != "next_step"} for f in form["findings"]]
+    # Most models' invariants and unread planes are told in the same words: kept as texts, they are read once.
+    form["invariants"] = json.dumps(form["invariants"])
+    form["planes"] = [json.dumps(plane) for plane in form["planes"]]
+    del form["verdict"]
+    return {**form, "details": details}
+
+
+def report_of(form: dict[str, Any], held: Mapping[str, Any] | None = None) -> Report:
+    """The report of a `form_of`, with the details `held` beside it. Raises ValueError, KeyError and TypeError."""
+    invariants, planes = form.pop("invariants"), form.pop("planes")
+    details = Details.from_dict({**form.pop("details"), **(held or {})})
     found = Report.from_dict({**form, "details": None, "invariants": ()})
     object.__setattr__(found, "details", details)
     object.__setattr__(found, "invariants", _invariants(invariants))

@@ -1,0 +1,109 @@
+"""What is read of a project's files while a check is noted: the same check of the same files says the same again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+File = str | Path
+
+
+@dataclass(slots=True)
+class Reads:
+    """`files`: the digest of each file that was read, b"" of one that was only seen to be there, None of one that was
+    not. `later`: whether a file was written after a moment, in seconds since 1970. `is_whole` is False where something
+    was read that stands in neither."""
+
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    later: dict[str, tuple[float, bool]] = field(default_factory=dict)
+    is_whole: bool = True
+
+    def hold(self) -> bool:
+        """Whether all of it would be read now as it was."""
+        return (
+            self.is_whole
+            and all(_digest(path, known) == known for path, known in self.files.items())
+            and all(_is_later(path, moment) == was for path, (moment, was) in self.later.items())
+        )
+
+
+_noted: ContextVar[Reads | None] = ContextVar("reads", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[Reads]:
+    """What this thread reads within the block."""
+    found = Reads()
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
+
+
+def content(path: File) -> bytes:
+    """The file's bytes. Raises OSError."""
+    noted = _noted.get()
+    try:
+        with open(path, "rb") as file:
+            found = file.read()
+    except OSError:
+        if noted is not None:
+            noted.files[os.fspath(path)] = None
+        raise
+    if noted is not None:
+        digest, before = _digest_of(found), noted.files.get(os.fspath(path))
+        # A file that was written between two looks belongs to neither.
+        noted.is_whole = noted.is_whole and before in (None, b"", digest)
+        noted.files[os.fspath(path)] = digest
+    return found
+
+
+def is_file(path: File) -> bool:
+    found = os.path.isfile(path)
+    noted = _noted.get()
+    if noted is not None:
+        noted.files.setdefault(os.fspath(path), b"" if found else None)
+    return found
+
+
+def is_later(path: File, moment: float) -> bool:
+    """Whether the file was written after the moment, in seconds since 1970. Raises OSError."""
+    found = os.stat(path).st_mtime > moment
+    noted = _noted.get()
+    if noted is not None:
+        noted.later[os.fspath(path)] = moment, found
+    return found
+
+
+def besides() -> None:
+    """Something else is read, which nobody could read again for less: the check cannot be told again."""
+    noted = _noted.get()
+    if noted is not None:
+        noted.is_whole = False
+
+
+def _digest(path: str, known: bytes | None) -> bytes | None:
+    if not known:
+        return b"" if os.path.isfile(path) else None
+    try:
+        with open(path, "rb") as file:
+            return _digest_of(file.read())
+    except OSError:
+        return None
+
+
+def _is_later(path: str, moment: float) -> bool | None:
+    try:
+        return os.stat(path).st_mtime > moment
+    except OSError:
+        return None
+
+
+def _digest_of(found: bytes) -> bytes:
+    return hashlib.blake2b(found, digest_size=16).digest()
