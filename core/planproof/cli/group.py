@@ -99,4 +99,3 @@ def cli() -> None:
 
     Exit codes: 0 nothing at or above fail_on, 1 findings, 2 could not run, 130 interrupted.
     """
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from planproof.conf import Conf
@@ -45,8 +45,8 @@ class Finished:
     def keep(self, cache: Cache, key: bytes, reads: Reads) -> None:
         if not reads.is_whole:
             return
-        words: dict[str, str] = {}
-        forms = [_brief(report, words) for report in self.reports]
+        texts: dict[int, str] = {}
+        forms = [_brief(report, texts) for report in self.reports]
         body = (self.project, list(self.remarks), forms)
         cache.put(key, marshal.dumps((reads.files, reads.later)), marshal.dumps(body))
         cache.close()
@@ -63,12 +63,7 @@ def form_of_conf(conf: Conf) -> dict[str, object]:
     return {**{name: getattr(conf, name) for name in conf.__dataclass_fields__}, "stated": sorted(conf.stated)}
 
 
-def _brief(report: Report, words: dict[str, str]) -> dict[str, Any]:
+def _brief(report: Report, texts: dict[int, str]) -> dict[str, Any]:
     """The report's form without its plan, and without its text where that is quoted nowhere."""
     quoted = any(finding.origin is not None and finding.origin.file is None for finding in report.findings)
-    sql = report.sql if quoted else None
-    form = form_of(replace(report, details=replace(report.details, plan=None, lineage=None), sql=sql))
-    # Most planes are told in the same words: marshal writes what is one object once.
-    form["planes"] = [words.setdefault(plane, plane) for plane in form["planes"]]
-    form["invariants"] = words.setdefault(form["invariants"], form["invariants"])
-    return form
+    return {**form_of(report, texts), "sql": report.sql if quoted else None}

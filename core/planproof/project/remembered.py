@@ -60,7 +60,13 @@ class Remembered:
 
     def __post_init__(self) -> None:
         check = self.check
-        said = [form_of_conf(check.conf), check.project.name, list(check.project.operations), check.frozen.file, dict(check.overrides)]
+        said = [
+            form_of_conf(check.conf),
+            check.project.name,
+            list(check.project.operations),
+            check.frozen.file,
+            dict(check.overrides),
+        ]
         self._project = digest_of((maker(), json.dumps(said, sort_keys=True, default=str).encode()))
         self._names = digest(json.dumps(check.names).encode())
 

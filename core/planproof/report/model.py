@@ -188,10 +188,10 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The report in JSON's types. Its parts are not copied."""
-        form = {name: getattr(self, name) for name in _FIELDS}
+        form = {name: getattr(self, name) for name in FIELDS}
         form["findings"] = [_finding_dict(f) for f in self.findings]
         for name in ("planes", "invariants", "rewrites"):
-            form[name] = [_flat(part) for part in form[name]]
+            form[name] = [flat(part) for part in form[name]]
         return {**form, "details": self.details.to_dict(), "verdict": self.verdict.value}
 
     def to_json(self, indent: int | None = None) -> str:
@@ -239,19 +239,19 @@ class Report:
 _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 
 
-_FIELDS = tuple(f.name for f in fields(Report))
+FIELDS = tuple(f.name for f in fields(Report))
 
 
-def _flat(part: Any) -> dict[str, Any]:
+def flat(part: Any) -> dict[str, Any]:
     """A part of a report; `asdict` would copy all that is in it, which takes longer than a model's judgement."""
     form: dict[str, Any] = {name: getattr(part, name) for name in part.__dataclass_fields__}
     if form.get("origin") is not None:
-        form["origin"] = _flat(form["origin"])
+        form["origin"] = flat(form["origin"])
     return form
 
 
 def _finding_dict(finding: Finding) -> dict[str, Any]:
-    return {**_flat(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
+    return {**flat(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
 
 
 def _finding(form: Mapping[str, Any]) -> Finding:

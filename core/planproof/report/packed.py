@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from planproof.report.details import Details
-from planproof.report.model import Enforcement, PlaneReading, Report
+from planproof.report.model import FIELDS, Enforcement, PlaneReading, Report, flat
 
 _LARGE = ("plan", "lineage")
 
@@ -56,16 +57,25 @@ def unpack(small: bytes, large: bytes, sql: str | None) -> Report:
     return report_of(form, held)
 
 
-def form_of(report: Report) -> dict[str, Any]:
-    """The report without its plan, in JSON's types."""
-    form = report.to_dict()
-    details = {name: value for name, value in form["details"].items() if name not in _LARGE}
-    form["findings"] = [{k: v for k, v in f.items() if k != "next_step"} for f in form["findings"]]
-    # Most models' invariants and unread planes are told in the same words: kept as texts, they are read once.
-    form["invariants"] = json.dumps(form["invariants"])
-    form["planes"] = [json.dumps(plane) for plane in form["planes"]]
-    del form["verdict"]
-    return {**form, "details": details}
+def form_of(report: Report, texts: dict[int, str] | None = None) -> dict[str, Any]:
+    """The report without its plan, in JSON's types.
+
+    Most models' invariants and unread planes are told in the same words: kept as texts, they are read once. `texts`
+    are those of objects that several reports share, by identity, and live as long as these.
+    """
+    texts = {} if texts is None else texts
+    form: dict[str, Any] = {name: getattr(report, name) for name in FIELDS}
+    form["findings"] = [{**flat(f), "verdict": f.verdict.value} for f in report.findings]
+    form["rewrites"] = list(map(flat, report.rewrites))
+    if id(report.invariants) not in texts:
+        texts[id(report.invariants)] = json.dumps(list(map(flat, report.invariants)))
+    for plane in report.planes:
+        if id(plane) not in texts:
+            texts[id(plane)] = json.dumps(flat(plane))
+    form["invariants"] = texts[id(report.invariants)]
+    form["planes"] = [texts[id(plane)] for plane in report.planes]
+    details = replace(report.details, plan=None, lineage=None)
+    return {**form, "details": details.to_dict()}
 
 
 def report_of(form: dict[str, Any], held: Mapping[str, Any] | None = None) -> Report:
