@@ -36,6 +36,8 @@ def split_name(name: str) -> tuple[str, ...]:
     >>> split_name("a.`b.c`")
     ('a', 'b.c')
     """
+    if "`" not in name:
+        return tuple(name.split("."))
     parts: list[str] = []
     part, quoted, i = "", False, 0
     while i < len(name):
