@@ -43,6 +43,7 @@ def explain(
 ) -> None:
     """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
     from planproof.api import optimize
+    from planproof.sql.layout import laid_out
     from planproof.sql.unparse import unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
@@ -55,7 +56,7 @@ def explain(
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
         plan = explain_model(project, node, place.conf())
-        text = unparse(plan.root) if as_sql else str(plan)
+        text = laid_out(unparse(plan.root), _width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.place}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     except AnalysisError as error:
@@ -76,10 +77,13 @@ def explain(
     return None
 
 
+def _width() -> int:
+    return max(40, shutil.get_terminal_size((120, 24)).columns)
+
+
 def _wrapped(text: str) -> str:
     """The plan's lines no wider than the terminal; what goes on stands deeper than where it began."""
-    width = max(40, shutil.get_terminal_size((120, 24)).columns)
-    rows = []
+    rows, width = [], _width()
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
         wrap = textwrap.TextWrapper(width, indent, f"{indent}      ", break_long_words=False, break_on_hyphens=False)
