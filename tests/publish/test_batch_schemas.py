@@ -159,6 +159,34 @@ def test_what_the_worker_refuses_is_the_functions_fault(said: str, field: str | 
     assert mismatch(SparkFailure("[UDTF_EXEC_ERROR] the function's own error")) is None
 
 
+@pytest.mark.parametrize(("returns", "value"), [("int", "x"), ("array<int>", ["x"]), ("date", "2020")])
+@pytest.mark.needs_spark("4.1", "plain functions whose results travel as Arrow arrays by default")
+def test_a_plain_functions_value_of_another_type_is_its_fault(
+    returns: str, value: Any, spark: Any, database: str
+) -> None:
+    from pyspark.sql.functions import udf
+
+    spark.udf.register("given", udf(lambda _: value, returns, useArrow=True))
+    report = Guard(spark).publish(Model(f"{database}.t", "select given(id) as v from range(2)"))
+    found = [(f.code, f.verdict, f.plane) for f in report.findings if f.verdict is not Verdict.WARNING]
+    assert (report.outcome, found) == ("rejected", [("PP301", Verdict.VIOLATED, "batches")])
+    assert not spark.catalog.tableExists(f"{database}.t")
+
+
+def test_what_a_plain_function_raises_itself_is_no_violation(spark: Any, database: str) -> None:
+    from pyspark.sql.functions import udf
+
+    def given(_: int) -> int:
+        import pyarrow
+
+        return int(pyarrow.array(["x"]).cast("int32")[0])
+
+    spark.udf.register("given", udf(given, "int"))
+    report = Guard(spark).publish(Model(f"{database}.t", "select given(id) as v from range(2)"))
+    assert report.outcome == "failed"
+    assert "PP302" in {f.code for f in report.findings}
+
+
 def test_flags_alone_are_not_worth_a_word() -> None:
     declared, given = (f"StructType(StructField(n,LongType,{flag}))" for flag in ("false", "true"))
     with pytest.raises(FitsByPlace) as found:

@@ -27,6 +27,12 @@ _REFUSED = re.compile(
     r" [^\n]+?\.)(?: |\n|$)"
 )
 """What pyspark's worker says of a result that is none of the declared type (its conversion.py and worker.py)."""
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
+_NO_FUNCTIONS = re.compile(r"(^|[/\\])(pyarrow|pyspark|pandas)[/\\]")
+_CONVERSIONS = ("toInternal", "pyarrow.lib.array", "pyarrow.lib.Array.cast", "pyarrow.lib.Array.from_pandas")
+"""Where pyspark makes what a plain function gave one of Spark's values (its types.py, and the Arrow arrays of its
+conversion.py)."""
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Invalid|Exception)): (?P<said>[^\n]+?)\.?(?: Its cause: .*)?$", re.M)
 _COLUMN = re.compile(r"(?:column|name) '([^']+)'|Missing: ([^,. ]+)|Unexpected: ([^,. ]+)")
 
 
@@ -92,7 +98,7 @@ def _refused(text: str) -> Finding | None:
     """What the worker itself refused before Spark saw a batch; None for an error of the function's own."""
     found = _REFUSED.search(text)
     if found is None:
-        return None
+        return _unconverted(text)
     said = next(part for part in found.groups() if part)
     column = _COLUMN.search(said)
     name = next((part for part in column.groups() if part), None) if column else None
@@ -104,6 +110,24 @@ def _refused(text: str) -> Finding | None:
         name,
         promised,
         message=f"a Python function breaks its declaration: {said}",
+    )
+
+
+def _unconverted(text: str) -> Finding | None:
+    """A value of a plain function that pyspark could not make one of the declared type.
+
+    The traceback then ends in a conversion, and no line of it is the function's own; pyspark leaves its own lines out
+    of a traceback that has others.
+    """
+    frames = list(_FRAME.finditer(text))
+    if not any(frame["function"] in _CONVERSIONS for frame in frames):
+        return None
+    if not all(_NO_FUNCTIONS.search(frame["file"]) for frame in frames):
+        return None
+    raised = _RAISED.search(text, frames[-1].end())
+    said = raised["said"] if raised else "a value is none of the declared type"
+    return Finding(
+        Verdict.VIOLATED, "PP301", "batches", message=f"a Python function gives a value of another type: {said}"
     )
 
 
