@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta, timezone
 from importlib import resources
 
@@ -16,6 +16,7 @@ from planproof.report.comparison import Comparison, Example
 from planproof.report.details import DataTestResult, Details, Files
 from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
+from planproof.report.text import plain
 
 VIOLATED = Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "2 nulls", "two", Origin(1, 2, "m.sql"))
 UNPROVED = Finding(Verdict.UNPROVED, "PP506", "logical", "id")
@@ -104,7 +105,7 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
         DataTestResult("a_test", "fail", "3 results", 3, "id", "models/m.yml", "select 1"),
         DataTestResult("other", "not run", "why"),
     )
-    parts = {"files": files, "change": change, "comparison": compared, "tests": tests}
+    parts = {"files": files, "change": change, "comparison": compared, "tests": tests, "uncounted": ("unique(id)",)}
     details = Details(**{**known, "fail_on": "never", **parts})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),
@@ -137,6 +138,15 @@ def test_nothing_is_called_proved_of_a_model_without_a_contract():
         assert "no contract" in shown
         assert "proved" not in shown
     assert one("checked", contract=True).said == "proved"
+
+
+def test_what_only_rows_decide_is_not_called_proved_where_nobody_counted():
+    proved = Finding(Verdict.PROVED, "PP505", "logical", "id")
+    report = Report("m", "checked", (proved,), details=Details(contract=True, uncounted=("unique(id)",)))
+    assert "1 proved, 1 for a run to count" in report.to_text()
+    assert "keys and checks of 1 for a run to count" in plain([report])
+    published = replace(report, outcome="published", details=Details(contract=True))
+    assert "for a run" not in plain([published])
 
 
 def test_what_rests_on_a_sample_says_so():

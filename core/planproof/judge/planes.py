@@ -150,6 +150,8 @@ def _contract(draft: Draft) -> None:
         draft.absent("contract", "the model has no contract")
         return
     draft.read(Claim("contract", contract.schema))
+    if contract.constraints:
+        draft.tell(uncounted=tuple(map(str, contract.constraints)))
     draft.add(_uncounted(custom) for custom in contract.unknown)
 
 

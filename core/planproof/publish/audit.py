@@ -97,6 +97,7 @@ def decide(
             rows = staged()
             failing = count(draft, job.session, rows)
             draft.add(broken(job.session, job.model, whole(), rows, failing))
+            draft.tell(uncounted=None)
         draft.add(limits.judged(job, draft.settings.limits, changed, whole))
         decide_hazards(draft, job.session, job.examined)
     settled = [f for f in draft.findings if f.field not in draft.uncountable]
@@ -140,6 +141,7 @@ def audit_query(job: Job) -> None:
     if not draft.violated():
         failing = count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation, failing))
+        draft.tell(uncounted=None)
         draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
     draft.findings = settle(draft.findings, draft.settings)

@@ -46,7 +46,8 @@ class Details:
     """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
     has a `contract`, with which `contract_hash`.
 
-    The judgement: `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
+    The judgement: `uncounted` are the contract's keys, checks and references, which only rows decide, where nobody
+    looked at rows; `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
     `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
     rows; `tests` are the data tests that were to run before the publish; `altered`: dbt changed its schema before it
@@ -65,6 +66,7 @@ class Details:
     contract: bool | None = None
     contract_hash: str | None = None
     inputs: Mapping[str, str] | None = None
+    uncounted: tuple[str, ...] | None = None
     plan: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
     lines: Mapping[str, str] | None = None
@@ -95,6 +97,8 @@ class Details:
             known["change"] = self.change.to_dict()
         if self.comparison is not None:
             known["comparison"] = self.comparison.to_dict()
+        if self.uncounted is not None:
+            known["uncounted"] = list(self.uncounted)
         if self.tests is not None:
             known["tests"] = [asdict(test) for test in self.tests]
         return known
@@ -111,6 +115,8 @@ class Details:
             typed["change"] = Change.from_dict(change)
         if form.get("comparison") is not None:
             typed["comparison"] = Comparison.from_dict(form["comparison"])
+        if form.get("uncounted") is not None:
+            typed["uncounted"] = tuple(form["uncounted"])
         if form.get("tests") is not None:
             typed["tests"] = tuple(DataTestResult(**test) for test in form["tests"])
         return cls(**{**form, **typed})

@@ -147,6 +147,8 @@ def _said(report: Report) -> Part:
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
     parts += [_proved(report)]
+    left = len(report.details.uncounted or ())
+    parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
     parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
@@ -168,7 +170,8 @@ def _proved(report: Report) -> str:
     if parts or report.verdict is not Verdict.PROVED:
         return ", ".join([*without, " + ".join(parts)] if parts else [])
     holds = report.details.contract or any(p.plane == "contract" and p.status == "read" for p in report.planes)
-    return ", ".join(without) or ("contract holds" if holds else "")
+    held = "columns hold" if report.details.uncounted else "contract holds"
+    return ", ".join(without) or (held if holds else "")
 
 
 def panel(report: Report, others: Sequence[Report] = ()) -> Panel:
@@ -285,6 +288,8 @@ def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
         for word in words
         if verdicts[word]
     ]
+    left = sum(r.outcome == "checked" and bool(r.details.uncounted) for r in reports)
+    parts += [f"keys and checks of {left} for a run to count"] if left else []
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     bad = any(stopped(r) for r in reports)

@@ -1,0 +1,93 @@
+"""What the documentation says of commands, files and findings is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import docs_examples
+import pytest
+import settings_page
+
+from planproof.cli.group import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+NAMED = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page.name != "CHANGELOG.md")
+_SHELL = re.compile(r"```(sh|console|bash|text)\n(.*?)```", re.S)
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)?(#[^)\s]+)?\)")
+_PATH = re.compile(r"`((?:core|operators|dbt_plugin|macros|dags_examples|tests|tools|docs|editors)/[\w./-]+)`")
+_TARGET = re.compile(r"^([a-z0-9-]+):", re.M)
+
+
+def shown(page: str) -> list[str]:
+    """The lines of a page that a reader is to type: of what a terminal showed those behind a `$`."""
+    blocks = _SHELL.findall((ROOT / page).read_text("utf-8"))
+    lines = [(kind, line.strip()) for kind, block in blocks for line in block.splitlines()]
+    typed = [line for kind, line in lines if kind != "text" or line.startswith("$ ")]
+    return [line.removeprefix("$ ").partition("  #")[0].strip() for line in typed]
+
+
+@pytest.mark.parametrize("page", NAMED)
+def test_every_command_and_option_that_is_shown_exists(page: str) -> None:
+    targets = set(_TARGET.findall((ROOT / "Makefile").read_text("utf-8")))
+    for line in shown(page):
+        if line.startswith("make "):
+            assert line.split()[1] in targets, line
+        if line.startswith(("planproof ", ".venv/bin/planproof ")):
+            _known(line)
+        for path in re.findall(r"\b(?:tools|tests)/[\w/]+\.py\b", line):
+            assert (ROOT / path).is_file(), line
+
+
+def _known(line: str) -> None:
+    line = re.sub(r"\$\(.*?\)", "IT", line.partition(" > ")[0].partition(" | ")[0])
+    words = shlex.split(line)
+    command = cli.get_command(click.Context(cli), words[1])
+    assert command is not None or words[1].startswith("-"), line
+    if command is not None:
+        options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        given = {word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
+        assert given <= {*options, "--help"}, line
+
+
+@pytest.mark.parametrize("page", NAMED)
+def test_every_link_and_every_file_that_is_named_exists(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for target, anchor in _LINK.findall(re.sub(r"```.*?```", "", text, flags=re.S)):
+        found = (ROOT / page).parent / target if target else ROOT / page
+        assert found.exists(), target
+        if anchor and found.suffix == ".md":
+            assert anchor[1:] in anchors(found), f"{target}{anchor}"
+    for path in _PATH.findall(text):
+        assert (ROOT / path).exists() or list(ROOT.glob(f"{path}*")), path
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", docs_examples.PAGES)
+def test_every_example_says_what_the_page_shows(page: str) -> None:
+    text = (docs_examples.DOCS / page).read_text("utf-8")
+    found = list(docs_examples.examples(text))
+    assert found
+    assert all(example.said for example in found)
+    now = docs_examples.answers(text)
+    assert [example.said for example in found] == now, "run `python tools/docs_examples.py`"
+
+
+def test_the_page_of_settings_is_what_the_tool_writes() -> None:
+    assert settings_page.PAGE.read_text("utf-8") == settings_page.page(), "run `python tools/settings_page.py`"
+
+
+def test_every_function_of_a_walk_stands_in_its_file() -> None:
+    text = (ROOT / "docs/walks.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+\.py)`(?: \(|, )`(\w+)`", text)
+    assert len(named) > 15
+    for path, name in named:
+        assert re.search(rf"^\s*(?:def|class) {name}\b", (ROOT / path).read_text("utf-8"), re.M), (path, name)

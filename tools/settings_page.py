@@ -1,0 +1,78 @@
+"""Writes docs/settings.md from the one table of settings.
+
+python tools/settings_page.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from planproof.settings import NO_LIMITS, SETTINGS, Setting
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+
+_HEAD = """# Settings
+
+Made by `python tools/settings_page.py` from the table that every door reads (`planproof.settings.SETTINGS`).
+
+| where | how | wins over |
+|---|---|---|
+| a model | `meta: {planproof: {fail_on: unproved}}` below its `config` | its folder's and the project's |
+| a folder, a project | `+meta: {planproof: {...}}` in dbt_project.yml | the default |
+| a command | an option: `--fail-on unproved` | what the models say |
+| an Airflow operator | an argument: `fail_on="unproved"` | what the models say |
+| Python | `Model(..., settings=Settings(fail_on="unproved"))` | |
+
+```yaml
+models:
+  shop:
+    +meta: {planproof: {fail_on: unproved}}
+    staging:
+      +meta: {planproof: {fail_on: violated, allow: [PP129]}}
+```
+
+A key or a value that planproof does not know is an error, with the nearest one that it knows, before anything runs.
+
+| setting | values | default | what it is |
+|---|---|---|---|
+"""
+
+_TAIL = """
+`PLANPROOF=off` in the environment leaves dbt as it is. `vars: {planproof: {on_unguarded: pass}}` in dbt_project.yml
+lets dbt run where the plugin cannot guard ([guarantees.md](guarantees.md#a-dbt-that-is-not-known)).
+"""
+
+
+def row(setting: Setting) -> str:
+    return f"| `{setting.name}` | {_values(setting)} | {_default(setting)} | {setting.sentence} |\n"
+
+
+def _values(setting: Setting) -> str:
+    if setting.form == "flag":
+        return "`true`, `false`"
+    if setting.choices:
+        listed = ", ".join(f"`{choice}`" for choice in setting.choices)
+        return f"any of {listed}" if setting.form == "names" else listed
+    return {"names": "codes", "limits": "a mapping", "spark": "a version, such as `3.5`"}[setting.form]
+
+
+def _default(setting: Setting) -> str:
+    if setting.default in ("", (), NO_LIMITS):
+        return "none"
+    if setting.default == setting.choices:
+        return "all"
+    return f"`{str(setting.default).lower()}`"
+
+
+def page() -> str:
+    return _HEAD + "".join(map(row, SETTINGS)) + _TAIL
+
+
+def main() -> int:
+    PAGE.write_text(page(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
