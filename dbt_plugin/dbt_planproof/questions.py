@@ -158,13 +158,18 @@ class Questions:
         if self.reach.is_shared:
             with self.lock:
                 if not self.made:
-                    self.made.append(make_guard(self.reach.session()))
+                    self.made.append(self._made(self.reach.session()))
                 return self.made[0]
         # A connection to a Thrift server is its thread's own, and lives as long as its node.
         session, found = self.reach.session(), getattr(self.local, "guard", None)
         if found is None or found.session is not session:
-            found = self.local.guard = make_guard(session)
+            found = self.local.guard = self._made(session)
         return found
+
+    def _made(self, session: Session) -> Guard:
+        guard = make_guard(session)
+        guard.memory.plans = self.trials.plans
+        return guard
 
 
 def make_guard(session: Session) -> Guard:

@@ -14,8 +14,9 @@ from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, flags, run_test, test_result
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
-from planproof.publish.decided import Stored, count, stored_whole
+from planproof.publish.decided import Relations, count
 from planproof.publish.known_tests import Limits, question
+from planproof.publish.shown import Plans
 from planproof.publish.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
 from planproof.quoting import quoted
 from planproof.report.details import DataTestResult
@@ -66,6 +67,7 @@ class Trials:
         self.built: set[str] = set()
         self.answers: dict[str, Answer] = {}
         self.grounds: dict[str, str] = {}
+        self.plans = Plans()
         self.published: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._of: dict[str, list[Any]] | None = None
@@ -94,19 +96,14 @@ class Trials:
         return counted[0]
 
     def _counted(self, test: Any, session: Session, staged: Staged | None) -> tuple[Any, str] | None:
-        """The result of a test of dbt's own, counted in the files that it reads, and by what; None where that does not
-        tell all that dbt's query would."""
+        """The result of a test of dbt's own, by plans or by the files that it reads, and by what of them; None where
+        that does not tell all that dbt's query would."""
         asked, limits = question(str(test.compiled_code or "")), Limits.of(test.config.to_dict())
         if asked is None or limits is None or _stores(test) or not self._is_plain(test):
             return None
         if staged is None and asked.relation not in self.published:
             return None
-
-        def find(relation: tuple[str, ...]) -> Stored | None:
-            own = staged is not None and relation == staged.target
-            return staged.files if own and staged is not None else stored_whole(session, relation)
-
-        found = count(asked, find, session.conf.case_sensitive)
+        found = staged.count(asked, self.plans) if staged is not None else count(asked, Relations(session, self.plans))
         if found is None:
             return None
         numbers = found.failures, limits.warns(found.failures), limits.fails(found.failures)

@@ -56,16 +56,42 @@ left join parent
 
 where parent.to_field is null
 """
+RANGE = """
+with meet_condition as(
+  select *
+  from shop.orders
+),
+
+validation_errors as (
+  select *
+  from meet_condition
+  where
+    -- never true, defaults to an empty result set. Exists to ensure any combo of the `or` clauses below succeeds
+    1 = 2
+    -- records with a value >= min_value are permitted. The `not` flips this to find records that don't meet the rule.
+    or not id >= 0
+    -- records with a value <= max_value are permitted. The `not` flips this to find records that don't meet the rule.
+    or not id < 10
+)
+
+select *
+from validation_errors
+"""
 ORDERS = ("shop", "orders")
 
 
 @pytest.mark.parametrize(
     ("sql", "found"),
     [
+        (RANGE, Question("accepted_range", ORDERS, "id", least=">=0", most="<10")),
         (NOT_NULL, Question("not_null", ORDERS, "id")),
         (NOT_NULL.replace("id", "`the`"), Question("not_null", ORDERS, "the")),
         (UNIQUE, Question("unique", ORDERS, "id")),
         (ACCEPTED, Question("accepted_values", ORDERS, "state", ("open  now", "closed"))),
+        (
+            NOT_NULL.replace("shop.orders", "(select * from shop.orders where s = ')' or id > 3) dbt_subquery"),
+            Question("not_null", ORDERS, "id", where="s = ')' or id > 3"),
+        ),
         (RELATED, Question("relationships", ORDERS, "customer", (), ("shop", "customers"), "id")),
     ],
 )
@@ -78,13 +104,18 @@ def test_each_of_dbts_own_tests_is_known(sql: str, found: Question) -> None:
     [
         NOT_NULL.replace("where id", "where ids"),
         NOT_NULL.replace("select id", "select *"),
-        NOT_NULL.replace("shop.orders", "(select * from shop.orders where id > 3) dbt_subquery"),
+        NOT_NULL.replace("shop.orders", "(select * from shop.orders where id > 3) other"),
+        NOT_NULL.replace("shop.orders", "(select id from shop.orders where id > 3) dbt_subquery"),
+        NOT_NULL.replace("shop.orders", "(select * from shop.orders where id > 3 -- ) dbt_subquery"),
         NOT_NULL.replace("is null", "is null or id < 0"),
         NOT_NULL.replace("id", "true"),
         NOT_NULL.replace("shop.orders", "orders"),
         UNIQUE.replace("> 1", "> 2"),
         UNIQUE.replace("id is not", "other is not"),
         UNIQUE.replace("id", "lower(id)"),
+        RANGE.replace("below succeeds\n", "below succeeds "),
+        RANGE.replace(">= 0", ">= 0.5"),
+        RANGE.replace("not id < 10", "not state < 10"),
         ACCEPTED.replace("'closed'", "7"),
         ACCEPTED.replace("closed", "clo\\'sed"),
         ACCEPTED.replace("closed'", "closed' || 'x'"),

@@ -21,6 +21,11 @@ MOST_ROWS = 2_000_000
 _COMPARED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE)
 
 
+def compares(t: DataType) -> bool:
+    """Whether values of a type are equal just where their stored forms are."""
+    return t in _COMPARED or isinstance(t, Decimal)
+
+
 def nulls(paths: Iterable[str], column: str) -> int | None:
     """The nulls of a top-level column, from the footers alone; None where they do not tell."""
     total = 0
@@ -46,7 +51,7 @@ def repeated(paths: Sequence[str], column: str, t: DataType) -> int | None:
     if values is None:
         return None
     counts = values.value_counts()
-    return int(pc.sum(pc.cast(pc.greater(counts.field("counts"), 1), pa.int64())).as_py() or 0)
+    return _true(pc.greater(counts.field("counts"), 1))
 
 
 def beside(paths: Sequence[str], column: str, accepted: Sequence[str]) -> int | None:
@@ -66,13 +71,73 @@ def without_match(paths: Sequence[str], column: str, others: Sequence[str], fiel
     return len(values) - _among(values, known.unique())
 
 
+def among(paths: Sequence[str], column: str, refused: Sequence[str]) -> int | None:
+    """How many values of a text column are one of the refused ones, each counted once."""
+    values = _values(paths, column, STRING)
+    return None if values is None else _among(values.unique(), pa.array(refused, values.type))
+
+
+def blank(paths: Sequence[str], column: str) -> int | None:
+    """How many rows hold a text of nothing but spaces (Spark's `trim` takes these alone away)."""
+    values = _values(paths, column, STRING)
+    return None if values is None else _true(pc.equal(pc.utf8_trim(values, " "), ""))
+
+
+def outside(paths: Sequence[str], column: str, t: DataType, least: str, most: str) -> int | None:
+    """How many rows hold a number that is not in a range: bounds as `>=1` or `<9`, an empty text for none."""
+    values = _values(paths, column, t) if t in _WHOLE else None
+    if values is None:
+        return None
+    failing = 0
+    bounds = [(bound.rstrip("-0123456789"), int(bound.lstrip("<>="))) for bound in (least, most) if bound]
+    for sign, number in bounds:
+        if abs(number) >= 1 << 63:
+            return None
+        # A range that no number is in: both bounds could count the same row.
+        failing += len(values) - _true(_COMPARISONS[sign](pc.cast(values, pa.int64()), number))
+    return None if failing and len(bounds) == 2 and bounds[0][1] >= bounds[1][1] else failing
+
+
+def repeated_together(paths: Sequence[str], columns: Sequence[str], types: Sequence[DataType]) -> int | None:
+    """How many combinations of values stand on more than one row; here a null equals a null."""
+    read = [_values(paths, column, t, nulls=True) for column, t in zip(columns, types)]
+    if None in read:
+        return None
+    table = pa.table(read, names=[str(at) for at in range(len(read))])
+    counts = table.group_by(table.column_names).aggregate([([], "count_all")]).column("count_all")
+    return _true(pc.greater(counts, 1))
+
+
+def differing(paths: Sequence[str], column: str, t: DataType) -> int | None:
+    """How many values other than NULL there are, each counted once."""
+    values = _values(paths, column, t)
+    return None if values is None else int(pc.count_distinct(values).as_py())
+
+
+def rows(paths: Iterable[str]) -> int | None:
+    """How many rows the footers count."""
+    try:
+        return sum(int(metadata_of(path).num_rows) for path in paths)
+    except (FooterError, Undecodable):
+        return None
+
+
+_WHOLE = (BYTE, SHORT, INT, LONG)
+_COMPARISONS = {">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal}
+
+
+def _true(flags: pa.ChunkedArray | pa.Array) -> int:
+    return int(pc.sum(pc.cast(flags, pa.int64())).as_py() or 0)
+
+
 def _among(values: pa.ChunkedArray | pa.Array, known: pa.Array) -> int:
-    return int(pc.sum(pc.cast(pc.is_in(values, value_set=known), pa.int64())).as_py() or 0)
+    return _true(pc.is_in(values, value_set=known))
 
 
-def _values(paths: Sequence[str], column: str, t: DataType) -> pa.ChunkedArray | None:
-    """The column's values without nulls; None for another type, too many rows, or a file that cannot be read here."""
-    if t not in _COMPARED and not isinstance(t, Decimal):
+def _values(paths: Sequence[str], column: str, t: DataType, nulls: bool = False) -> pa.ChunkedArray | None:
+    """The column's values, without nulls unless these count; None for another type, too many rows, or a file that
+    cannot be read here."""
+    if not compares(t):
         return None
     chunks: list[pa.Array] = []
     try:
@@ -86,7 +151,8 @@ def _values(paths: Sequence[str], column: str, t: DataType) -> pa.ChunkedArray |
     kinds = {chunk.type for chunk in chunks}
     if len(kinds) != 1 or spark_type(kind := kinds.pop()) != t:
         return None
-    return pa.chunked_array(chunks, kind).drop_null()
+    values = pa.chunked_array(chunks, kind)
+    return values if nulls else values.drop_null()
 
 
 def _position(metadata: pq.FileMetaData, column: str) -> int | None:

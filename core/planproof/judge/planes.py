@@ -73,7 +73,8 @@ class Examined(NamedTuple):
     """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run.
 
     `derived` is what the logical plan adds to the evidence, `doubts` where it says that nulls may come from; `runs` are
-    the planes of the text to run, which may be a rewritten one. `checks` are the counts that decide hazards.
+    the planes of the text to run, which may be a rewritten one. `checks` are the counts that decide hazards. `plan` is
+    our own one, where Spark's has the same schema and no Python feeds it.
     """
 
     planes: SparkPlanes
@@ -84,6 +85,7 @@ class Examined(NamedTuple):
     runs: SparkPlanes
     checks: tuple[Any, ...] = ()
     doubts: Mapping[str, str] = {}
+    plan: LogicalPlan | None = None
 
     @property
     def promised(self) -> PhysicalSchema:
@@ -278,10 +280,11 @@ def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | N
         sql, runs = _rewritten(draft, text.plan, at.session, planes)
     else:
         sql, runs = _as_written(draft, plan, text), planes
-    derived = _evidence(plan) if plan is not None and agreed and not planes.python_fed else {}
+    trusted = plan if agreed and not planes.python_fed else None
+    derived = _evidence(trusted) if trusted is not None else {}
     doubts = _doubts(plan) if plan is not None and agreed else {}
     evidence, checks = {**derived, **spark.evidence(planes)}, plan.checks if plan is not None else ()
-    examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts)
+    examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts, trusted)
     if at.ahead:
         examined = examine_plans(draft, at.session, examined, at.session.planned(planes))
     _sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf)

@@ -1,6 +1,8 @@
-"""dbt's own generic tests, known by their compiled SQL: a test that a project overrides has another text.
+"""Generic tests of dbt's and of dbt_utils', known by their compiled SQL: a test that a project overrides has another
+text.
 
-The texts are those of dbt's macros `default__test_not_null`, `_unique`, `_accepted_values` and `_relationships`.
+The texts are those of dbt's macros `default__test_not_null`, `_unique`, `_accepted_values` and `_relationships`, and
+of dbt_utils' of the same names as the kinds here. `get_where_subquery` writes a test's `where`.
 """
 
 from __future__ import annotations
@@ -16,26 +18,83 @@ _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`[^`\s]+`)"
 _LITERAL = r"'[^'\\]*'"
 _PARTS = {
     "COLUMN": rf"(?P<column>{_NAME})",
+    "COLUMNS": rf"(?P<columns>{_NAME}(?:\s*,\s*{_NAME})*)",
     "SAME": "(?P=column)",
-    "MODEL": rf"(?P<model>{_NAME}\.{_NAME})",
+    "SAMES": "(?P=columns)",
+    "MODEL": rf"(?:(?P<model>{_NAME}\.{_NAME})|"
+    rf"\(select \* from (?P<filtered>{_NAME}\.{_NAME}) where (?P<where>.+?)\)\s*dbt_subquery)",
     "FIELD": rf"(?P<field>{_NAME})",
     "OTHER": rf"(?P<other>{_NAME}\.{_NAME})",
     "VALUES": rf"(?P<values>{_LITERAL}(?:\s*,\s*{_LITERAL})*)",
-    "(": r"\(",
-    ")": r"\)",
-    ",": ",",
-    "count(*)": r"count\(\*\)",
+    "LEAST": r"(?P<least>>=?\s*-?\d+)",
+    "MOST": r"(?P<most><=?\s*-?\d+)",
+    "SHARE_LEAST": r"(?P<least>\d+(?:\.\d+)?)",
+    "SHARE_MOST": r"(?P<most>\d+(?:\.\d+)?)",
+    "ENDLINE": r"[^\S\n]*\n",
 }
-_TEXTS = {
-    "not_null": "select COLUMN from MODEL where SAME is null",
-    "unique": "select SAME_FIRST as unique_field , count(*) as n_records from MODEL where SAME is not null "
-    "group by SAME having count(*) > 1",
-    "accepted_values": "with all_values as ( select SAME_FIRST as value_field , count(*) as n_records from MODEL "
-    "group by SAME ) select * from all_values where value_field not in ( VALUES )",
-    "relationships": "with child as ( select SAME_FIRST as from_field from MODEL where SAME is not null ) , "
-    "parent as ( select FIELD as to_field from OTHER ) select from_field from child "
-    "left join parent on child.from_field = parent.to_field where parent.to_field is null",
-}
+_RANGE = (
+    "with meet_condition as( select * from MODEL ), validation_errors as ( select * from meet_condition where "
+    "-- never true, defaults to an empty result set. Exists to ensure any combo of the `or` clauses below succeeds "
+    "ENDLINE 1 = 2 {} ) select * from validation_errors"
+)
+_PERMITTED = "-- records with a value {} are permitted. The `not` flips this to find records that don't meet the rule."
+_FROM = f"{_PERMITTED.format('>= min_value')} ENDLINE or not COLUMN LEAST"
+_TO = f"{_PERMITTED.format('<= max_value')} ENDLINE or not {{}} MOST"
+_TEXTS = (
+    ("not_null", "select COLUMN from MODEL where SAME is null"),
+    (
+        "unique",
+        "select SAME_FIRST as unique_field , count(*) as n_records from MODEL where SAME is not null "
+        "group by SAME having count(*) > 1",
+    ),
+    (
+        "accepted_values",
+        "with all_values as ( select SAME_FIRST as value_field , count(*) as n_records from MODEL "
+        "group by SAME ) select * from all_values where value_field not in ( VALUES )",
+    ),
+    (
+        "relationships",
+        "with child as ( select SAME_FIRST as from_field from MODEL where SAME is not null ) , "
+        "parent as ( select FIELD as to_field from OTHER ) select from_field from child "
+        "left join parent on child.from_field = parent.to_field where parent.to_field is null",
+    ),
+    (
+        "unique_combination_of_columns",
+        "with validation_errors as ( select COLUMNS from MODEL group by SAMES having count(*) > 1 ) "
+        "select * from validation_errors",
+    ),
+    ("accepted_range", _RANGE.format(f"{_FROM} {_TO.format('SAME')}")),
+    ("accepted_range", _RANGE.format(_FROM)),
+    ("accepted_range", _RANGE.format(_TO.format("COLUMN"))),
+    (
+        "not_constant",
+        "select count(distinct COLUMN ) as filler_column from MODEL having count(distinct SAME ) = 1",
+    ),
+    (
+        "at_least_one",
+        "select * from ( with pruned_rows as ( select COLUMN from MODEL where SAME is not null limit 1 ) "
+        "select count( SAME ) as filler_column from pruned_rows having count( SAME ) = 0 ) validation_errors",
+    ),
+    (
+        "not_null_proportion",
+        "with validation as ( select sum(case when COLUMN is null then 0 else 1 end) / cast(count(*) as "
+        "decimal(28,6)) as not_null_proportion from MODEL ), validation_errors as ( select not_null_proportion "
+        "from validation where not_null_proportion < SHARE_LEAST or not_null_proportion > SHARE_MOST ) "
+        "select * from validation_errors",
+    ),
+    (
+        "not_empty_string",
+        "with all_values as ( select trim( COLUMN ) as SAME from MODEL ), errors as ( select * from all_values "
+        "where SAME = '' ) select * from errors",
+    ),
+    (
+        "not_accepted_values",
+        "with all_values as ( select distinct SAME_FIRST as value_field from MODEL ), validation_errors as ( "
+        "select value_field from all_values where value_field in ( VALUES ) ) select * from validation_errors",
+    ),
+)
+_OF_ALL_ROWS = frozenset(("not_constant", "at_least_one", "not_null_proportion"))
+"""What fails of all rows need not fail of some of them, and the other way round."""
 _NO_COLUMNS = frozenset(("null", "true", "false"))
 _LIMIT = re.compile(r"\s*(!=|<>|>=|<=|==|=|>|<)\s*(\d+)\s*")
 
@@ -44,7 +103,9 @@ _LIMIT = re.compile(r"\s*(!=|<>|>=|<=|==|=|>|<)\s*(\d+)\s*")
 class Question:
     """What one of dbt's own tests asks: of a column of a relation (database, table), and what it is held against.
 
-    `kind` is dbt's name of the test. `values` are those that are accepted; `other` and `field` where a value must be.
+    `kind` is the test's name. `values` are those that are accepted, or are not; `other` and `field` where a value must
+    be; `least` and `most` are bounds as they are written (`>=1`, or a share). Without a `column` all `columns` count
+    together. `where`: the rows that are asked, all where it is empty.
     """
 
     kind: str
@@ -53,16 +114,28 @@ class Question:
     values: tuple[str, ...] = ()
     other: tuple[str, ...] = ()
     field: str = ""
+    columns: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+    where: str = ""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    words = [word.replace("SAME_FIRST", "COLUMN") for word in text.split()]
-    pieces = [_PARTS.get(word) or re.escape(word) for word in words]
-    glued = [piece if word in ("(", ")", ",") else rf"(?<![\w`]){piece}(?![\w`])" for word, piece in zip(words, pieces)]
-    return re.compile(r"\s*" + r"\s*".join(glued) + r"\s*", re.ASCII)
+    pieces = [_piece(word) for word in text.replace("SAME_FIRST", "COLUMN").split()]
+    return re.compile(r"\s*" + r"\s*".join(pieces) + r"\s*", re.ASCII | re.DOTALL)
 
 
-_PATTERNS = {kind: _pattern(text) for kind, text in _TEXTS.items()}
+def _piece(word: str) -> str:
+    """A word stands alone; what is glued to it in the text (`(`, `,`) is glued here."""
+    if word == "ENDLINE":
+        return _PARTS[word]
+    inner = "".join(_PARTS.get(part) or re.escape(part) for part in re.split(r"\b([A-Z_]+)\b", word))
+    before = r"(?<![\w`])" if re.match(r"[\w`]", word) else ""
+    after = r"(?![\w`])" if re.search(r"[\w`]$", word) else ""
+    return f"{before}{inner}{after}"
+
+
+_PATTERNS = [(kind, _pattern(text)) for kind, text in _TEXTS]
 
 
 def question(sql: str) -> Question | None:
@@ -71,18 +144,33 @@ def question(sql: str) -> Question | None:
     >>> question("select id from shop.orders where id is null")
     Question(kind='not_null', relation=('shop', 'orders'), column='id', values=(), other=(), field='')
     """
-    for kind, pattern in _PATTERNS.items():
+    for kind, pattern in _PATTERNS:
         found = pattern.fullmatch(sql)
-        if found is None:
-            continue
-        groups = found.groupdict()
-        column, field = _plain(groups["column"]), _plain(groups.get("field") or "")
-        if groups["column"].lower() in _NO_COLUMNS or (groups.get("field") or "").lower() in _NO_COLUMNS:
-            return None
-        values = tuple(text[1:-1] for text in re.findall(_LITERAL, groups.get("values") or ""))
-        other = split_name(groups["other"]) if groups.get("other") else ()
-        return Question(kind, _relation(groups["model"]), column, values, tuple(p.lower() for p in other), field)
+        if found is not None:
+            return _asked(kind, {key: text or "" for key, text in found.groupdict().items()})
     return None
+
+
+def _asked(kind: str, groups: Mapping[str, str]) -> Question | None:
+    columns = tuple(_plain(name) for name in re.findall(_NAME, groups.get("columns", "")))
+    column, field = groups.get("column", ""), groups.get("field", "")
+    where = groups["where"]
+    if any(name.lower() in _NO_COLUMNS for name in (column, field, *columns)):
+        return None
+    if where and (kind in _OF_ALL_ROWS or "--" in where or "/*" in where):
+        return None
+    return Question(
+        kind,
+        _relation(groups["model"] or groups["filtered"]),
+        _plain(column),
+        tuple(text[1:-1] for text in re.findall(_LITERAL, groups.get("values", ""))),
+        _relation(groups["other"]) if groups.get("other") else (),
+        _plain(field),
+        columns,
+        "".join(groups.get("least", "").split()),
+        "".join(groups.get("most", "").split()),
+        where,
+    )
 
 
 def _relation(name: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from planproof.claim import dotted
 from planproof.conf import Conf
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job
+from planproof.publish.shown import Plans
 from planproof.quoting import quoted
 from planproof.report.model import Verdict
 from planproof.schema import LogicalSchema
@@ -34,11 +35,13 @@ class _Known:
 
 
 class Memory:
-    """Columns that hold no null, per relation; and the catalog that says so to the logical plane."""
+    """Columns that hold no null, per relation; and the catalog that says so to the logical plane. `plans` is what else
+    the plans of published relations prove."""
 
     def __init__(self, session: Session, given: Catalog | None = None) -> None:
         self._session, self._given = session, given
         self._known: dict[Key, _Known] = {}
+        self.plans = Plans()
 
     def catalog(self, conf: Conf | None = None, seen: dict[str, StoredTable] | None = None) -> Catalog:
         """Spark's catalog as it is now, below the one that the user gave. `seen` collects what Spark said of each
@@ -58,6 +61,7 @@ class Memory:
     def learn(self, job: Job, before: Mapping[str, str], now: StoredTable | None) -> None:
         """Remembers the contract's NOT NULL columns of a relation that was just published and stands there `now`;
         `before` is its evidence before that."""
+        self.plans.learn(job, now)
         key, proved = self._key(job.names.target), _proved(job)
         kind = "view" if job.draft.strategy == "view" else "table"
         if job.draft.strategy in ("append", "partitions", "change"):

@@ -8,11 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from planproof.origin import AnalysisError, Unknown
-from planproof.publish.decided import Stored, stored_as, stored_below
+from planproof.publish.decided import Count, Own, Relations, Stored, count, stored_as, stored_below
+from planproof.publish.known_tests import Limits, Question, question
 from planproof.publish.materialization import Job, Publishing
 from planproof.publish.names import PREFIX, literal
 from planproof.publish.publication import Publication, column_list
 from planproof.publish.rows import with_kept
+from planproof.publish.shown import Plans, Shown, shown
 from planproof.publish.stage import query
 from planproof.publish.strategies.view import column_names
 from planproof.report.details import DataTestResult
@@ -35,8 +37,9 @@ class NotRun(Exception):
 class Staged:
     """The rows of one publish as `relation` of its session, in backticks, for as long as the tests run.
 
-    `shown` is what stands for them afterwards, in a query that a person runs; None where nothing does. `files` are all
-    of them, where they lie on this machine. `refused` is why no test is asked of them, None where tests are.
+    `target` is database and table, in lower case. `shown` is what stands for them afterwards, in a query that a person
+    runs; None where nothing does. `files` are all of them, where they lie on this machine, and `proved` is what the
+    plan says of them. `refused` is why no test is asked of them, None where tests are.
     """
 
     session: Session
@@ -44,6 +47,7 @@ class Staged:
     relation: str
     shown: str | None
     files: Stored | None = None
+    proved: Shown | None = None
     refused: str | None = None
 
     def text(self, sql: str) -> str:
@@ -55,6 +59,11 @@ class Staged:
     def query(self, sql: str) -> str | None:
         """The same for a person to run, once the rows have been rejected."""
         return self._text(sql, self.shown) if self.shown is not None else None
+
+    def count(self, asked: Question, plans: Plans) -> Count | None:
+        """What a test of which the meaning is known counts in these rows, where plans and files tell."""
+        own: Own = {self.target: (self.files, self.proved)}
+        return count(asked, Relations(self.session, plans, own, {self.target: self.relation}))
 
     def _text(self, sql: str, relation: str) -> str:
         try:
@@ -76,8 +85,8 @@ def tried(job: Job, publication: Publishing, tests: Tests) -> None:
     target = _last_two(job.names.target)
     if isinstance(publication, Publication):
         with _standing(job, publication) as relation:
-            shown, files = _shown(job, publication), _files(job, publication)
-            found = tuple(tests(Staged(job.session, target, relation, shown, files)))
+            text, files = _shown(job, publication), _files(job, publication)
+            found = tuple(tests(Staged(job.session, target, relation, text, files, shown(job))))
     else:
         found = tuple(tests(Staged(job.session, target, publication.entry.staging, None, refused=IN_TRANSACTION)))
     if not found:
@@ -143,7 +152,7 @@ def _files(job: Job, publication: Publication) -> Stored | None:
     if entry.strategy not in ("rename", "location"):
         return None
     if publication.unregistered is not None and job.target is not None:
-        return stored_below(job.session, entry.stage_location, job.target.schema)
+        return stored_below(job.session, [entry.stage_location], job.target.schema)
     return stored_as(job.session, publication.stored(entry.staging))
 
 
@@ -156,7 +165,7 @@ def _shown(job: Job, publication: Publication) -> str | None:
 
 
 def _last_two(target: tuple[str, ...]) -> tuple[str, str]:
-    return target[-2], target[-1]
+    return target[-2].lower(), target[-1].lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +189,12 @@ def run_tests(tests: Sequence[DataTest]) -> Tests:
 
 
 def _run(test: DataTest, staged: Staged) -> DataTestResult:
+    limits = (test.severity, test.warn_if, test.error_if)
+    known = _known(test, staged)
+    if known is not None:
+        found, judged_by = known
+        numbers = found.failures, judged_by.warns(found.failures), judged_by.fails(found.failures)
+        return judged(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
     try:
         text = staged.text(test.sql)
         limit = f"\nLIMIT {int(test.limit)}" if test.limit is not None else ""
@@ -194,8 +209,18 @@ def _run(test: DataTest, staged: Staged) -> DataTestResult:
         return not_run(test.name, str(reason), test.column, test.place)
     except (AnalysisError, SparkFailure) as error:
         return not_run(test.name, f"Spark cannot run it over the staged rows: {error}", test.column, test.place)
-    limits = (test.severity, test.warn_if, test.error_if)
     return judged(test.name, int(failures), bool(warns), bool(fails), limits, staged, test.sql, test.column, test.place)
+
+
+def _known(test: DataTest, staged: Staged) -> tuple[Count, Limits] | None:
+    limits = Limits.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
+    asked = question(test.sql) if staged.refused is None and limits is not None else None
+    found = staged.count(asked, Plans()) if asked is not None and _reads(asked, staged) else None
+    return (found, limits) if found is not None and limits is not None else None
+
+
+def _reads(asked: Question, staged: Staged) -> bool:
+    return staged.target in (asked.relation, asked.other)
 
 
 def judged(
