@@ -9,7 +9,8 @@ from datetime import datetime, timezone
 from html.parser import HTMLParser
 
 from planproof.origin import Origin
-from planproof.report.details import Details
+from planproof.report import markdown
+from planproof.report.details import DataTestResult, Details
 from planproof.report.html import plane_boxes, render, render_run
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
@@ -33,7 +34,7 @@ BAD = Report(
     1.0,
     HOSTILE,
     HOSTILE,
-    Details(lines={f"{HOSTILE}:1": HOSTILE}),
+    Details(lines={f"{HOSTILE}:1": HOSTILE}, tests=(DataTestResult(HOSTILE, "not run", HOSTILE),)),
 )
 
 
@@ -54,6 +55,17 @@ def seen(page):
     parser = Seen()
     parser.feed(page)
     return parser
+
+
+def test_tests_that_did_not_run_before_the_publish_are_listed():
+    tests = (DataTestResult("unique_id", "pass", "counted"), DataTestResult("related", "not run", "it reads <later>"))
+    report = Report("shop.orders", "published", details=Details(tests=tests))
+    page, text = render([report]), markdown.render([report])
+    assert "data tests that did not run before the publish: 1" in page
+    assert "<li>related: it reads &lt;later&gt;</li>" in page
+    assert "unique_id" not in page
+    assert "- shop.orders: related: it reads \\<later\\>" in text
+    assert "unique" not in text
 
 
 def test_hostile_names_stay_text():

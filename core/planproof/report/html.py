@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
-from planproof.report.parts import counted, fate, stopped, where
+from planproof.report.parts import counted, fate, not_tried, stopped, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
@@ -77,6 +77,7 @@ def render(
         planes=lambda report: list(plane_boxes(report)),
         picture=picture,
         stopped=stopped,
+        not_tried=not_tried,
         fate=fate,
         quote=quote,
         where=where,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, next_steps, one_line, said, skipped, stopped, where
+from planproof.report.parts import Parts, next_steps, not_tried, one_line, said, skipped, stopped, where
 from planproof.report.text import summary
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
@@ -29,6 +29,11 @@ def render(reports: Sequence[Report]) -> str:
     if open_ones:
         lines += ["<details><summary>Unproved, and warnings</summary>", ""]
         lines += [f"- {escaped(f.code)} {escaped(r.model)}: {escaped(said(f))}{_at(f)}" for r, f in open_ones]
+        lines += ["", "</details>", ""]
+    untried = [(r, said) for r in reports for said in not_tried(r)]
+    if untried:
+        lines += ["<details><summary>Data tests that did not run before the publish</summary>", ""]
+        lines += [f"- {escaped(r.model)}: {escaped(said)}" for r, said in untried]
         lines += ["", "</details>", ""]
     return "\n".join(lines)
 

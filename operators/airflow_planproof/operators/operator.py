@@ -40,7 +40,8 @@ class PlanproofOperator(BaseOperator):
     :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
     :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
     :param keep_rejected: keeps the staged data of a model that was rejected.
-    :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`.
+    :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`,
+        which `answered` is here: it says how dbt's own test nodes are answered, and no operator runs these.
     :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
     :param spark: the version of Spark for which an offline check answers, such as `3.5`.
     :param env: environment variables for dbt's `env_var()` and Spark, set while the task runs.
