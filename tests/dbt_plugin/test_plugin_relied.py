@@ -23,7 +23,7 @@ from dbt.adapters.factory import FACTORY
 from dbt_planproof import absence, install, relied
 
 BROKEN = """
-    {{ config(materialized='table', file_format='parquet') }}
+    {{ config(materialized='table', file_format='parquet', meta={'planproof': {'tests': var('tests', 'after')}}) }}
     select {% if var('bad', false) %} 'x' {% else %} 1 {% endif %} as id
     """
 CONTRACT = """
@@ -127,6 +127,37 @@ def test_each_thing_that_is_missing_stops_the_run_before_it_writes(
     assert str(reliance) in said
     assert "PLANPROOF=off" in said
     assert "on_unguarded: pass" in said
+
+
+def renamed(reliance: Any, patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Makes the look find another method in the place of one that dbt itself calls meanwhile; breaks the rest. What the
+    last invocation put in the place of dbt's methods is taken away before."""
+    install.remove()
+    module = importlib.import_module(reliance.module)
+    if isinstance(reliance, relied.Takes):
+        owner = getattr(module, reliance.owner)
+        plain = getattr(owner, reliance.method)
+        patch.setattr(owner, reliance.method, lambda self, *given, **named: plain(self, *given, **named))
+    elif reliance.name == "get_flags":
+        known = {name: value for name, value in vars(module.get_flags()).items() if name != "STORE_FAILURES"}
+        patch.setattr(module, "get_flags", lambda: SimpleNamespace(**known))
+    else:
+        broken(reliance, patch, folder)
+
+
+@pytest.mark.parametrize("reliance", relied.OF_TESTS, ids=lambda reliance: str(reliance)[:70])
+def test_tests_before_the_publish_are_not_skipped_where_dbt_lacks_a_thing_for_them(
+    project: Any, reliance: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = project.state("kept")
+    with monkeypatch.context() as patch:
+        renamed(reliance, patch, tmp_path)
+        ended = project.run("run", "--vars", "{tests: before}")
+    assert not ended.success
+    assert project.state("kept") == before
+    said = str(ended.exception or project.results["kept"]["message"])
+    assert str(reliance) in said, said
+    assert "set `tests: after`" in said
 
 
 def test_a_command_that_writes_nothing_goes_on_with_a_warning(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
