@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planproof.report.folding import STYLE
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, next_steps, one_line, query_of, said, where
+from planproof.report.parts import Parts, line_of, next_steps, one_line, query_of, said, where
 
 LINES = 8
 WIDTH = 44
@@ -79,7 +79,11 @@ def _table(findings: Sequence[Finding]) -> list[str]:
     cells = [head, *[(*map(_cut, row[:-1]), row[-1]) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
-    return [*lines, *dict.fromkeys(f"  {f.code}: {one_line(said(f))}" for f in findings)]
+    return [*lines, *dict.fromkeys(f"  {f.code}: {one_line(said(f))}{_promised(f)}" for f in findings)]
+
+
+def _promised(finding: Finding) -> str:
+    return f" (promised at {line_of(finding.promise)})" if finding.promise is not None else ""
 
 
 def shown_path(path: Path) -> str:

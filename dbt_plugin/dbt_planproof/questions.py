@@ -22,6 +22,7 @@ from dbt_planproof.written import unterminated
 from planproof.contract import Contract, Model
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
+from planproof.project.promised import Promises
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 
@@ -137,7 +138,9 @@ class Questions:
             fail_on=model.settings.fail_on,
             contract=model.contract is not None,
         )
-        placed = relocate(replace(report, details=details), run.node, self.adapter.config.project_root)
+        root = self.adapter.config.project_root
+        placed = relocate(replace(report, details=details), run.node, root)
+        placed = Promises(Path(root)).placed(placed, run.node)
         unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
         if run.seen is Seen.COLUMNS and unplaced:
             run.seen = Seen.PLANES

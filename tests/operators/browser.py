@@ -72,8 +72,17 @@ class Browser:
     def value(self, script: str) -> Any:
         return self._ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
 
+    def resize(self, width: int, height: int) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self._ask("Emulation.setDeviceMetricsOverride", **size)
+
+    def prefer(self, scheme: str) -> None:
+        """`light` or `dark`, as the reader's system would say."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._ask("Emulation.setEmulatedMedia", features=features)
+
     def picture(self, file: Path) -> None:
-        file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot")["data"]))
+        file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1

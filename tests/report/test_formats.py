@@ -74,6 +74,19 @@ def test_json_keeps_the_schema_that_is_published_with_it() -> None:
         assert not validator.is_valid({**form, **broken})
 
 
+def test_sarif_fits_its_official_schema() -> None:
+    """The classes of pydantic-sarif are generated from OASIS's schema of 2.1.0, and forbid what it does not name."""
+    official = pytest.importorskip("pydantic_sarif.model").StaticAnalysisResultsFormatSarifVersion210JsonSchema
+    log = json.loads(render(RUN, "sarif", Form("dbt/")))
+    promised = replace(RUN.reports[0].findings[0], promise=Origin(12, 9, "models/schema.yml"))
+    related = replace(RUN, reports=(replace(RUN.reports[0], findings=(promised,)),))
+    for form in (log, json.loads(render(related, "sarif")), json.loads(render(RunReport(), "sarif"))):
+        official.model_validate(form)
+    log["runs"][0]["results"][0]["nobody"] = 1
+    with pytest.raises(ValueError, match="nobody"):
+        official.model_validate(log)
+
+
 def test_sarif_has_what_code_scanning_asks_for() -> None:
     log = json.loads(render(RUN, "sarif", Form("dbt/")))
     assert log["version"] == "2.1.0"

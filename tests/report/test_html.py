@@ -188,6 +188,6 @@ def test_a_page_of_many_models_tells_the_healthy_ones_in_a_line():
     proved = Finding(Verdict.PROVED, "PP504", "logical", "id", evidence="a filter")
     broken = Finding(Verdict.VIOLATED, "PP504", "logical", "id", message="other type")
     page = render([model(f"m{i}", proved, *([broken] if i == 250 else [])) for i in range(400)])
-    assert page.count("<table>") == 1, "of the broken one alone"
+    assert page.count('<table class="findings">') == 1, "of the broken one alone"
     assert page.count("1 proved; the whole report of this model is in the JSON form") == 399
     assert len(page) < 400 * 800 + 20_000

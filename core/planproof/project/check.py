@@ -13,6 +13,7 @@ from planproof.project.lookup import with_state
 from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
+from planproof.project.promised import Promises
 from planproof.project.schedule import Schedule
 from planproof.project.selection import selected
 from planproof.project.sources import read_frozen
@@ -60,4 +61,6 @@ def check_project(
     for remark in (check.judged_for(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)
-    return [report for key, report in found.items() if key in wanted]
+    # Lines of YAML are no part of what is kept of a model: whoever writes above it moves them.
+    promises = Promises(project.directory)
+    return [promises.placed(report, project.nodes[key].raw) for key, report in found.items() if key in wanted]

@@ -15,6 +15,7 @@ from planproof.project.branches import Branch, branch_of
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.promised import Promises
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
 from planproof.quoting import backticked
 from planproof.report.details import Details
@@ -362,7 +363,8 @@ def _told(report: Report, node: ProjectNode, model: Model, project: Project, ses
         contract=model.contract is not None,
         contract_hash=model.contract.fingerprint if model.contract is not None else None,
     )
-    return relocate(replace(report, details=details), node.raw, project.directory)
+    placed = relocate(replace(report, details=details), node.raw, project.directory)
+    return Promises(project.directory).placed(placed, node.raw)
 
 
 def _left(session: Session, name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
-from planproof.report.parts import counted, fate, not_tried, stopped, where
+from planproof.report.parts import counted, fate, line_of, not_tried, stopped, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
@@ -81,6 +81,7 @@ def render(
         fate=fate,
         quote=quote,
         where=where,
+        line_of=line_of,
         script=Markup(text) if script else None,
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
     )

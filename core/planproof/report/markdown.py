@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, next_steps, not_tried, one_line, said, skipped, stopped, where
+from planproof.report.parts import Parts, line_of, next_steps, not_tried, one_line, said, skipped, stopped, where
 from planproof.report.text import summary
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
@@ -58,7 +58,7 @@ def _stopped(report: Report) -> Iterator[str]:
             cells = (f.code, f.field, f.promised, f.found, f.plane, where(f.origin) if f.origin else None)
             yield f"| {' | '.join(escaped(cell or '-') for cell in cells)} |"
         yield ""
-        yield from dict.fromkeys(f"- {escaped(f.code)}: {escaped(said(f))}" for f in parts.findings)
+        yield from dict.fromkeys(f"- {escaped(f.code)}: {escaped(said(f))}{_promised(f)}" for f in parts.findings)
         for step, codes in next_steps(parts.findings).items():
             yield f"- Next ({', '.join(codes)}): {escaped(step)}"
         yield ""
@@ -66,6 +66,10 @@ def _stopped(report: Report) -> Iterator[str]:
         yield escaped(parts.error)
         yield ""
     yield f"**{escaped(parts.fate)}**"
+
+
+def _promised(finding: Finding) -> str:
+    return f" (promised at {escaped(line_of(finding.promise))})" if finding.promise else ""
 
 
 def _at(finding: Finding) -> str:

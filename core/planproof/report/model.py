@@ -42,7 +42,10 @@ INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it."""
+    """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it.
+
+    `origin` is the place in the model's text, `promise` the one in the YAML that promises something else.
+    """
 
     verdict: Verdict
     code: str
@@ -53,6 +56,7 @@ class Finding:
     message: str = ""
     origin: Origin | None = None
     evidence: str | None = None
+    promise: Origin | None = None
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
@@ -245,8 +249,9 @@ FIELDS = tuple(f.name for f in fields(Report))
 def flat(part: Any) -> dict[str, Any]:
     """A part of a report; `asdict` would copy all that is in it, which takes longer than a model's judgement."""
     form: dict[str, Any] = {name: getattr(part, name) for name in part.__dataclass_fields__}
-    if form.get("origin") is not None:
-        form["origin"] = flat(form["origin"])
+    for name in ("origin", "promise"):
+        if form.get(name) is not None:
+            form[name] = flat(form[name])
     return form
 
 
@@ -256,7 +261,8 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
 
 def _finding(form: Mapping[str, Any]) -> Finding:
     known = {k: v for k, v in form.items() if k != "next_step"}
-    return Finding(**{**known, "verdict": Verdict(form["verdict"]), "origin": _origin(form.get("origin"))})
+    places = {"origin": _origin(form.get("origin")), "promise": _origin(form.get("promise"))}
+    return Finding(**{**known, "verdict": Verdict(form["verdict"]), **places})
 
 
 def _origin(form: Mapping[str, Any] | None) -> Origin | None:

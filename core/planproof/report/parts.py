@@ -135,6 +135,11 @@ def where(origin: Origin) -> str:
     return f"{place} (about)" if origin.approximate else place
 
 
+def line_of(origin: Origin) -> str:
+    """`models/schema.yml:12`."""
+    return f"{origin.file}:{origin.line}"
+
+
 def source_line(report: Report, origin: Origin | None) -> str | None:
     """The line at an origin, where the report holds it."""
     if origin is None:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from planproof.report.model import Report, Verdict
 
 WIDTH, GAP, LINE, HEAD, PAD = 300, 36, 17, 44, 10
-_SHOWN, _TEXT = 12, 44
+_SHOWN, _TEXT = 12, 38
 
 
 class Line(NamedTuple):

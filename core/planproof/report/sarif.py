@@ -64,6 +64,7 @@ def _results(found: Sequence[tuple[Report, Finding]], codes: Sequence[str], pref
             "level": LEVELS[finding.verdict],
             "message": {"text": f"{report.model}: {said(finding)}"},
             "locations": [_location(report, finding, prefix)],
+            **_related(finding, prefix),
             "partialFingerprints": {FINGERPRINT: f"{mark}:{number}"},
             "properties": {"verdict": finding.verdict.value, "plane": finding.plane},
         }
@@ -89,6 +90,17 @@ def _location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
         region = {"startLine": origin.line, **({} if origin.approximate else {"startColumn": origin.column})}
     place = {"uri": quote(f"{prefix}{file}"), "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": place, "region": region}, **location}
+
+
+def _related(finding: Finding, prefix: str) -> dict[str, Any]:
+    """Where the promise stands that a finding is about."""
+    promise = finding.promise
+    if promise is None:
+        return {}
+    place = {"uri": quote(f"{prefix}{promise.file}"), "uriBaseId": "%SRCROOT%"}
+    region = {"startLine": promise.line, "startColumn": promise.column}
+    location = {"physicalLocation": {"artifactLocation": place, "region": region}}
+    return {"relatedLocations": [{"id": 1, **location, "message": {"text": "what is promised"}}]}
 
 
 def _notification(report: Report) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from planproof.report.parts import (
     Parts,
     counted,
     is_counted,
+    line_of,
     next_steps,
     not_tried,
     query_of,
@@ -210,13 +211,15 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
         yield Text.assemble((f"{f.code} ", "bold"), clean(said(f)))
         if f.origin is not None:
             yield Text.assemble(("      at ", "dim"), (clean(where(f.origin)), "cyan"))
+        if f.promise is not None:
+            yield Text.assemble(("      promised at ", "dim"), (clean(line_of(f.promise)), "cyan"))
         excerpt = quote(report, f.origin)
         if excerpt is not None and excerpt.plain not in quoted:
             quoted.add(excerpt.plain)
             yield excerpt
         query = query_of(report, f)
         if query is not None:
-            yield Text("\n".join(f"      {row}" for row in clean(query).strip().splitlines()), "cyan", no_wrap=True)
+            yield Text("\n".join(f"      {row}" for row in clean(query).strip().splitlines()), "cyan")
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
@@ -252,6 +255,7 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
             if id(f) in folded or f.code in STYLE:
                 continue
             place = f" at {where(f.origin)}" if f.origin else ""
+            place += f", promised at {line_of(f.promise)}" if f.promise else ""
             seen.setdefault((f.code, f"{said(f)}{place}"), []).append((report, f))
     for (code, message), holders in seen.items():
         report, finding = holders[0]

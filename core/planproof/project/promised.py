@@ -1,0 +1,108 @@
+"""Where in the YAML a promise stands that a finding is about: `models/schema.yml`, line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planproof.origin import Origin
+from planproof.project.nodes import patch_of
+from planproof.project.reads import content, is_file
+from planproof.report.dotted import parts
+from planproof.report.model import Finding, Report, Verdict
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KEY_OF = {"PP500": "data_type", "PP504": "data_type", "PP505": "constraints", "PP506": "constraints"}
+"""Of which of a column's keys a code speaks."""
+_OF_THE_MODEL = ("PP502", "PP503", "PP507", "PP508", "PP509")
+
+
+@dataclass(slots=True)
+class Promises:
+    """The YAML files of a project in `directory`; each is read once, and only where a promise is open or broken."""
+
+    directory: Path | None
+    _models: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def placed(self, report: Report, node: Mapping[str, Any]) -> Report:
+        """The report whose findings on the contract, unless they are proved, tell where it promises that."""
+        if not any(_is_about_a_promise(f) for f in report.findings):
+            return report
+        package, path = patch_of(node)
+        if not path or self.directory is None or ".." in Path(path).parts or Path(path).is_absolute():
+            return report
+        # Of an installed package the YAML lies beside its models.
+        own = package in ("", str(node.get("package_name") or "")) and not _is_installed(node, self.directory, path)
+        file = path if own else f"dbt_packages/{package}/{path}"
+        model = self._described(file).get(str(node.get("name")))
+        if model is None:
+            return report
+        findings = (
+            replace(f, promise=_place(f, model, file)) if _is_about_a_promise(f) else f for f in report.findings
+        )
+        return replace(report, findings=tuple(findings))
+
+    def _described(self, file: str) -> dict[str, Any]:
+        """The nodes of the models that a file describes, by name; none of a file that cannot be read."""
+        if file not in self._models:
+            self._models[file] = {}
+            try:
+                root = yaml.compose(content(Path(str(self.directory)) / file).decode("utf-8"), Loader=_LOADER)
+                self._models[file] = {name: model for model in _items(_at(root, "models")) if (name := _name(model))}
+            except (OSError, ValueError, RecursionError, yaml.YAMLError):
+                pass
+        return self._models[file]
+
+
+def _is_about_a_promise(finding: Finding) -> bool:
+    return finding.code.startswith("PP5") and finding.verdict is not Verdict.PROVED and finding.promise is None
+
+
+def _is_installed(node: Mapping[str, Any], directory: Path, path: str) -> bool:
+    package = patch_of(node)[0]
+    return bool(package) and not is_file(directory / path) and is_file(directory / "dbt_packages" / package / path)
+
+
+def _place(finding: Finding, model: Any, file: str) -> Origin | None:
+    wanted = parts(finding.field)[0].lower() if finding.field else None
+    columns = {str(_name(column)).lower(): column for column in _items(_at(model, "columns"))}
+    column = columns.get(wanted) if wanted is not None else None
+    if finding.code in _OF_THE_MODEL and _constraint(finding, column) is None:
+        listed = None if finding.code in ("PP502", "PP503") else _at(model, "constraints")
+        found = _constraint(finding, model) or listed or column or model
+    elif column is None:
+        return None if wanted is not None else _origin(model, file)
+    else:
+        key = _KEY_OF.get(finding.code)
+        found = _constraint(finding, column) or (_at(column, key) if key else None) or column
+    return _origin(found, file)
+
+
+def _constraint(finding: Finding, holder: Any) -> Any:
+    """The constraint of a column or a model that a finding speaks of."""
+    kind = (finding.promised or "").partition("(")[0].lower().replace(" ", "_")
+    kinds = {"not_null", "primary_key"} if kind == "not_null" else {kind}
+    listed = [c for c in _items(_at(holder, "constraints")) if getattr(_at(c, "type"), "value", None) in kinds]
+    return listed[0] if listed else None
+
+
+def _origin(node: Any, file: str) -> Origin:
+    return Origin(node.start_mark.line + 1, node.start_mark.column + 1, file)
+
+
+def _at(node: Any, key: str) -> Any:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for name, value in pairs if name.value == key), None)
+
+
+def _items(node: Any) -> Iterator[Any]:
+    yield from node.value if isinstance(node, yaml.SequenceNode) else ()
+
+
+def _name(node: Any) -> str | None:
+    found = _at(node, "name")
+    return found.value if isinstance(found, yaml.ScalarNode) else None

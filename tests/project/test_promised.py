@@ -1,0 +1,106 @@
+"""The line of the YAML that promises what a model breaks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from planproof.project import read_project
+from planproof.project.check import check_project
+from planproof.project.promised import Promises
+from planproof.report.model import Finding, Report, Verdict
+from planproof.report.run import RunReport
+from planproof.report.sarif import render
+
+YAML = """\
+version: 2
+
+models:
+  - name: other
+    columns: [{name: id}]
+  - name: orders
+    config: {contract: {enforced: true}}
+    constraints:
+      - {type: primary_key, columns: [id]}
+      - type: check
+        expression: amount > 0
+    columns:
+      - name: ID
+        description: the key
+        data_type: bigint
+        constraints:
+          - type: not_null
+      - name: amount
+        data_type: int
+      - name: gone
+        data_type: string
+"""
+
+
+@pytest.fixture
+def reports(tmp_path, dbt_manifest):
+    def checked(text: str, patch: str = "shop://models/schema.yml"):
+        (tmp_path / "models").mkdir(exist_ok=True)
+        (tmp_path / "models" / "schema.yml").write_text(text)
+        columns = {
+            "ID": {"data_type": "bigint", "constraints": [{"type": "not_null"}]},
+            "amount": "int",
+            "gone": "string",
+        }
+        model = {
+            "sql": "select id as ID, cast(amount as double) as amount, 1 as more from raw.t",
+            "parents": ["raw.t"],
+            "contract": True,
+            "columns": columns,
+            "constraints": [{"type": "check", "expression": "amount > 0"}],
+            "patch_path": patch,
+        }
+        manifest = dbt_manifest({"orders": model}, {"raw.t": {"id": "bigint", "amount": "int"}})
+        return check_project(replace(read_project(manifest), directory=tmp_path))
+
+    return checked
+
+
+def lines(reports) -> dict[tuple[str, str | None], str]:
+    return {(f.code, f.field): f"{f.promise.file}:{f.promise.line}" for r in reports for f in r.findings if f.promise}
+
+
+def test_each_finding_on_the_contract_names_the_line_that_promises_it(reports, tmp_path) -> None:
+    found = reports(YAML)
+    assert lines(found) == {
+        ("PP501", "gone"): "models/schema.yml:20",
+        ("PP502", "more"): "models/schema.yml:6",
+        ("PP504", "amount"): "models/schema.yml:19",
+        ("PP506", "ID"): "models/schema.yml:17",
+    }
+    broken = [
+        Finding(Verdict.VIOLATED, "PP507", "files", field, promised)
+        for field, promised in (("id", "primary_key(id)"), (None, "check(amount > 0)"), ("amount", "unique(amount)"))
+    ]
+    node = {"patch_path": "shop://models/schema.yml", "package_name": "shop", "name": "orders"}
+    report = Promises(tmp_path).placed(Report("shop.orders", "rejected", tuple(broken)), node)
+    assert [f.promise and f.promise.line for f in report.findings] == [9, 10, 9]
+    assert "promised at models/schema.yml:19" in found[0].to_text()
+    results = json.loads(render(RunReport(tuple(found)), "dbt/"))["runs"][0]["results"]
+    related = next(r for r in results if r["ruleId"] == "PP504")["relatedLocations"][0]["physicalLocation"]
+    assert related["artifactLocation"]["uri"] == "dbt/models/schema.yml"
+    assert related["region"]["startLine"] == 19
+    assert lines(reports("# above\n" + YAML))["PP504", "amount"] == "models/schema.yml:20"
+
+
+@pytest.mark.parametrize(
+    ("text", "patch"),
+    [
+        ("models: [", "shop://models/schema.yml"),
+        ("models: 3", "shop://models/schema.yml"),
+        ("models:\n  - name: another\n", "shop://models/schema.yml"),
+        (YAML, "shop://../schema.yml"),
+        (YAML, "shop:///etc/passwd"),
+        (YAML, "elsewhere://models/none.yml"),
+        ("models: " + "[" * 3000, "shop://models/schema.yml"),
+    ],
+)
+def test_where_no_line_is_known_none_is_told(reports, text: str, patch: str) -> None:
+    assert lines(reports(text, patch)) == {}
