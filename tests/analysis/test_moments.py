@@ -74,3 +74,10 @@ def test_a_time_alone_is_no_timestamp_without_a_zone_and_only_java_knows_all_zon
     assert name("timestamp_ntz 'epoch'") == "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
     with pytest.raises(Unknown, match="the zone of the literal"):
         name("timestamp '2020-01-01 10:00:00 Not/AZone'")
+
+
+def test_today_is_that_of_the_session_s_zone() -> None:
+    # 25 hours lie between the two zones: it is never the same day in both.
+    zones = ("Pacific/Kiritimati", "Pacific/Pago_Pago")
+    names = [plan("SELECT DATE 'today'", Catalog(), conf=Conf(time_zone=zone)).schema[0].name for zone in zones]
+    assert names[0] > names[1]

@@ -82,7 +82,66 @@ def test_a_schema_text_with_a_type_that_a_spark_has_not(schema: str, since: str)
         assert refused(f"select from_json('{{}}', '{schema}')", spark) == condition
 
 
-def test_a_struct_packs_named_arguments_under_names_that_are_not_known() -> None:
-    for spark in SPARKS:
+def shown(query: str, spark: str, ansi: bool = True) -> tuple[str, str]:
+    """The name and the type of a query's only column."""
+    (field,) = plan(query, CATALOG, conf=replace(Conf.of(spark), ansi=ansi)).schema
+    return field.name, field.type.simple
+
+
+def test_a_struct_takes_named_arguments_for_columns_without_a_name() -> None:
+    for spark in ("3.5", "4.0"):
+        packed = "struct(1, namedargumentexpression(2))", "struct<col1:int,col2:int>"
+        assert shown("select struct(1, a => 2)", spark) == packed
+        assert shown("select struct(a => 2).col1", spark)[1] == "int"
+        assert refused("select namedargumentexpression(1)", spark) == "UNRESOLVED_ROUTINE"
+    for spark in ("4.1", "4.2", "4.3"):
         with pytest.raises(Unknown, match="a named argument of struct"):
-            refused("select struct(a => 1, 2)", spark)
+            refused("select struct(1, a => 2)", spark)
+
+
+def test_the_escape_character_of_like_in_names() -> None:
+    query = "select 'a' like 'b' escape '/'"
+    assert shown(query, "3.5")[0] == "a LIKE b"
+    assert shown(query, "4.0")[0] == "a LIKE b ESCAPE '/'"
+
+
+def test_days_in_a_frame_over_dates() -> None:
+    query = "select count(*) over (order by date'2020-01-01' range between {} preceding and current row) from t1"
+    days, months = query.format("interval 7 days"), query.format("interval 1 month")
+    assert refused(days, "3.5", ansi=False) == "DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE"
+    assert refused(days, "4.0", ansi=False) == refused(months, "3.5", ansi=False) == ""
+
+
+def test_a_pivot_groups_by_what_can_be_grouped_by() -> None:
+    query = "select * from (select map(c1, c2) m, c1, c2 from t1) pivot (sum(c2) for c1 in (1))"
+    assert refused(query, "3.5") == "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE"
+    assert refused(query, "4.0") == ""
+
+
+@pytest.mark.parametrize("spark", SPARKS)
+def test_what_every_version_refuses(spark: str) -> None:
+    scale = "DECIMAL_SCALE_EXCEEDS_PRECISION" if spark == "4.3" else "_LEGACY_ERROR_TEMP_1228"
+    star = "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT"
+    for query, condition in (
+        ("select c1 from t1 where explode(array('a')) = 'a'", "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT"),
+        ("select explode(array('a')) = 'a'", "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS"),
+        ("select cast(1 as decimal(40, 2))", "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        ("select cast(1 as decimal(2, 5))", scale),
+        ("select cast('a' as string(3))", "UNSUPPORTED_DATATYPE"),
+        ("select count(distinct t1.*) from t1", star if spark in ("4.2", "4.3") else "_LEGACY_ERROR_TEMP_1021"),
+    ):
+        assert refused(query, spark) == condition, query
+
+
+def test_a_boolean_beside_one_or_nought() -> None:
+    def name(select: str, ansi: bool = False) -> str:
+        return shown(f"select {select} from (select c1 > 1 as b from t1)", "4.0", ansi)[0]
+
+    assert [name("b = 1"), name("0L = b"), name("b <=> 1.0"), name("b = 2")] == [
+        "b",
+        "(NOT b)",
+        "((b IS NOT NULL) AND b)",
+        "(b = 2)",
+    ]
+    with pytest.raises(AnalysisError, match="BINARY_OP_DIFF_TYPES"):
+        name("b = 1", ansi=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from vocabulary import COLLATES
 
 RAISED = "raised"
 
@@ -78,7 +79,8 @@ def answer(spark: Any, sql: str) -> tuple[str, list[str]] | str:
 
 
 def condition(error: PySparkException) -> str:
-    return error.getCondition() or type(error).__name__
+    told = error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
+    return told or type(error).__name__
 
 
 def _plain(spark: Any, expressions: Sequence[str], table: str) -> list[Answer]:
@@ -91,7 +93,9 @@ def _guarded(spark: Any, expressions: Sequence[str], table: str) -> list[Answer]
     """Each value in a struct that is null where Spark raises: Catalyst has such a guard, SQL has no name for it."""
     jvm = spark._jvm
     parser = spark._jsparkSession.sessionState().sqlParser()
-    column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    # Spark 3.5's columns are made of expressions.
+    java = jvm.org.apache.spark.sql
+    column = java.classic.ExpressionUtils.column if COLLATES else java.Column
     guard = jvm.org.apache.spark.sql.catalyst.expressions.TryEval
     wanted = spark._sc._gateway.new_array(jvm.org.apache.spark.sql.Column, len(expressions) + 1)
     wanted[0] = column(parser.parseExpression("id"))

@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from random import Random
 
 from operands import needed_twice
-from vocabulary import CONSTANTS, ELEMENTS, FIELDS, KINDS, LOOKUP, PLAIN, TESTED, VALUES, VOLATILE, ZEROS
+from vocabulary import COLLATES, CONSTANTS, ELEMENTS, FIELDS, KINDS, LOOKUP, PLAIN, TESTED, VALUES, VOLATILE, ZEROS
 
 Scope = tuple[tuple[str, str], ...]
 
 
 def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text))
+
+
+def _folded(text: str) -> str:
+    return f"collate({text}, 'UTF8_LCASE')" if COLLATES else f"lower({text})"
 
 
 @dataclass
@@ -309,7 +313,7 @@ class Grammar:
         return self._pick(
             lambda: f"({v(kind, depth)} {sign} {v(kind, depth)})",
             lambda: f"({v(kind, depth)} {sign} {v(kind, depth)})",
-            lambda: f"({v('string', 0)} {sign} collate({v('string', depth)}, 'UTF8_LCASE'))",
+            lambda: f"({v('string', 0)} {sign} {_folded(v('string', depth))})",
             lambda: f"({v('boolean', depth)} {self.chance.choice(('AND', 'OR', '=', '<=>'))} {v('boolean', depth)})",
             lambda: f"(NOT {v('boolean', depth)})",
             lambda: f"({v(kind, depth)} IS NULL)",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
+
+from vocabulary import COLLATES, SPARK
 
 from planproof.conf import Conf
 from planproof.types import Array, Struct, as_nullable, parse_type
@@ -30,8 +31,7 @@ TYPES = {
     "decs": "array<decimal(10,2)>",
     "grid": "array<array<int>>",
 }
-SPARK = metadata.version("pyspark")
-LCASE = "string collate UTF8_LCASE" if int(SPARK[0]) >= 4 else "string"
+LCASE = "string collate UTF8_LCASE" if COLLATES else "string"
 FIRM = "array<struct<a:int NOT NULL,n:int NOT NULL,b:string,c:string NOT NULL,e:string NOT NULL>>"
 _SOLID = Array(parse_type(FIRM).element, False)  # type: ignore[attr-defined]
 MADE: dict[str, tuple[Any, str, bool]] = {

@@ -11,6 +11,7 @@ import kept
 import pytest
 import rows as data
 from answers import answer
+from vocabulary import COLLATES
 
 from planproof.api import optimize, plan
 from planproof.catalog import Catalog
@@ -83,6 +84,11 @@ def set_codegen(spark: Any, compiled: bool) -> None:
         spark.conf.set(key, value)
 
 
+def _taken(sql: str) -> bool:
+    """Whether this Spark reads it: collations and pipes came with Spark 4.0."""
+    return COLLATES or not ("collate(" in sql or "|>" in sql)
+
+
 COMPILED = [pytest.param(ansi, True, 1, marks=pytest.mark.conformance) for ansi in (True, False)]
 
 
@@ -94,7 +100,7 @@ def test_whole_queries_give_the_same_answer(rows: Any, ansi: bool, compiled: boo
     fired, rewritten = set(), []
     for text in CASES.read_text().split(";\n"):
         sql = text.strip().replace("FROM rows", "FROM equality_files").replace("JOIN rows", "JOIN equality_files")
-        if not sql:
+        if not sql or not _taken(sql):
             continue
         found = optimize(plan(sql, Catalog({"equality_files": data.STORED}), conf=data.conf(ansi)))
         assert found.findings == (), sql

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
+SPARK = metadata.version("pyspark")
+COLLATES = int(SPARK[0]) >= 4
+"""Whether this Spark has collations."""
 KINDS = ("int", "long", "double", "decimal", "string", "lcase", "boolean")
 """The kinds of one value; those of arrays are the keys of `ELEMENTS`."""
 ELEMENTS = {
@@ -40,7 +45,7 @@ CONSTANTS: dict[str, tuple[str, ...]] = {
     "double": ("d", "0D", "1.5D"),
     "decimal": ("dec", "0.00", "99999999.99"),
     "string": ("name", "'b'", "''", "box.label"),
-    "lcase": ("tongue", "CAST('B' AS STRING COLLATE UTF8_LCASE)"),
+    "lcase": ("tongue", "CAST('B' AS STRING COLLATE UTF8_LCASE)" if COLLATES else "'B'"),
     "boolean": ("true", "(k = 1)", "(name IS NULL)"),
     "ints": ("xs", "items.qty", "slice(xs, 1, 0)", "flatten(grid)"),
     "longs": ("ls",),

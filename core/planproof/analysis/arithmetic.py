@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from planproof.analysis.binding import bind, call
 from planproof.analysis.context import Context
-from planproof.expr import Call, Expr
+from planproof.expr import Call, Expr, Literal
 from planproof.expr.function import Mismatch
 from planproof.functions.bind import cast, cast_unless_equal, unexpected
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.types import (
+    BOOLEAN,
     CALENDAR_INTERVAL,
     DATE,
     STRING,
@@ -22,6 +23,7 @@ from planproof.types import (
     DataType,
     Interval,
     Time,
+    is_numeric,
     is_string,
 )
 
@@ -35,7 +37,19 @@ def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> 
         found = _RESOLVERS[symbol](left, right, ctx, node)
         if found is not None:
             return found
-    return call(symbol, [left, right], ctx, node)
+    truth = _truth(symbol, left, right, ctx, node)
+    return call(symbol, [left, right], ctx, node) if truth is None else truth
+
+
+def _truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    """With ANSI off, `b = 1` is `b` and `b = 0` is `NOT b` (`BooleanEquality`); None for all else."""
+    if ctx.conf.ansi or symbol not in ("=", "<=>"):
+        return None
+    for value, number in ((left, right), (right, left)):
+        if value.type == BOOLEAN and isinstance(number, Literal) and is_numeric(number.type) and number.value in (0, 1):
+            found = value if number.value == 1 else call("not", [value], ctx, node)
+            return found if symbol == "=" else call("and", [call("isnotnull", [value], ctx, node), found], ctx, node)
+    return None
 
 
 def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> None:

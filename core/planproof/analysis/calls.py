@@ -186,7 +186,12 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
             arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             if function.name == "struct":
-                raise ctx.env.unknown("a named argument of struct", node)
+                if not ctx.conf.before("4.1"):
+                    # Newer Sparks take it too; under which names, only 3.5.9 and 4.0.5 were asked.
+                    raise ctx.env.unknown("a named argument of struct", node)
+                value = bind(argument.args["expression"], ctx)
+                arguments.append(call("namedargumentexpression", [value], ctx, argument))
+                continue
             name = argument.args["this"].args["this"].lower()
             if name in named:
                 raise ctx.env.rejected(
@@ -215,8 +220,9 @@ def _starred(star: q.Node, ctx: Context) -> list[Expr]:
 
 def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     """`count(*)` counts rows: Spark makes it `count(1)`."""
-    alone = function.name == "count" and len(node.args["expressions"]) == 1 and not node.args.get("distinct")
-    if alone and node.args["expressions"][0].args.get("qualifier"):
+    counted = function.name == "count" and len(node.args["expressions"]) == 1
+    alone = counted and not node.args.get("distinct")
+    if counted and node.args["expressions"][0].args.get("qualifier"):
         if ctx.conf.count_of_table_star:
             return []
         raise ctx.env.rejected(

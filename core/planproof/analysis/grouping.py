@@ -21,17 +21,15 @@ from planproof.analysis.checks import (
 from planproof.analysis.context import Context
 from planproof.analysis.evidence import nulled, proved_by_groups
 from planproof.analysis.groupby import Sets, group_expressions, unaliased
-from planproof.analysis.joins import boolean
+from planproof.analysis.joins import of_having
 from planproof.analysis.scope import empty
 from planproof.analysis.stars import is_star
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window, column_of
 from planproof.expr.function import Category
 from planproof.expr.pretty import pretty
-from planproof.functions.bind import cast, refused_cast
 from planproof.plan.nodes import Aggregate, Filter, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.types import BOOLEAN, VOID
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +98,7 @@ def _having(
     settled = over.settled(bound, node, block, ctx)
     if sets is not None:
         settled = nulled(settled, groups, sets, ctx.conf)
-    if settled.type not in (BOOLEAN, VOID):
-        # Spark's parser casts a condition of HAVING that is no predicate.
-        refused = refused_cast(settled.type, BOOLEAN, "ansi" if ctx.conf.ansi else "legacy")
-        if refused is not None:
-            raise ctx.env.mismatch(refused, node)
-        settled = cast(settled, BOOLEAN, ctx.conf)
-    return boolean(settled, "filter", node, ctx.env)
+    return of_having(settled, node, ctx.env)
 
 
 def _sources(node: q.Node, items: list[Expr]) -> list[q.Node]:

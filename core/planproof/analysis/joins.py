@@ -14,7 +14,7 @@ from planproof.analysis.modifiers import is_random
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof.expr.function import Mismatch
-from planproof.functions.bind import apply, cast_unless_same
+from planproof.functions.bind import apply, cast, cast_unless_same, refused_cast
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
@@ -110,6 +110,16 @@ def boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
         return condition
     code = "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE" if what == "join condition" else "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
     raise env.rejected(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
+
+
+def of_having(condition: Expr, node: q.Node, env: Environment) -> Expr:
+    """A condition of HAVING, which Spark's parser casts where it is no predicate."""
+    if condition.type == BOOLEAN:
+        return condition
+    refused = refused_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
+    if refused is not None:
+        raise env.mismatch(refused, node)
+    return cast(condition, BOOLEAN, env.conf)
 
 
 def _using(

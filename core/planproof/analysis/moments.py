@@ -36,7 +36,7 @@ def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`. Raises `AnalysisError` for a text that is no date."""
     word = _special("DATE", text, conf, origin)
     if word is not None:
-        return _special_date(word)
+        return _special_date(word, conf)
     found = _DATE.fullmatch(text)
     if not found:
         raise invalid("DATE", text, origin)
@@ -57,10 +57,10 @@ def _special(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | N
     return word
 
 
-def _special_date(word: str) -> Literal:
+def _special_date(word: str, conf: Conf) -> Literal:
     if word == "epoch":
         return Literal("1970-01-01", DATE, "DATE '1970-01-01'")
-    today = dt.date.today() + dt.timedelta(days=_DAYS.get(word, 0))
+    today = dt.datetime.now(_zone(conf.time_zone)).date() + dt.timedelta(days=_DAYS.get(word, 0))
     return Literal(today.isoformat(), DATE, f"DATE '{today.isoformat()}'")
 
 

@@ -6,6 +6,7 @@ from planproof.analysis import setops
 from planproof.analysis.binding import bind
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.context import Context, Environment
+from planproof.analysis.orderable import refuse_group
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof.expr.pretty import output_name, pretty
@@ -29,6 +30,8 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
             )
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
+    for group in groups:
+        refuse_group(group, node, env)
     # Where it can, Spark aggregates per value first and then picks: null where a group has no such row, a count too.
     picked = all(_first_of_its_value(a) for _, a in aggregates)
     made: list[Column] = []

@@ -27,7 +27,7 @@ from planproof.analysis.checks import (
 )
 from planproof.analysis.context import Aliases, Context, Environment
 from planproof.analysis.generators import Generated
-from planproof.analysis.joins import boolean
+from planproof.analysis.joins import boolean, of_having
 from planproof.analysis.orderable import refuse_rows
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
@@ -115,7 +115,7 @@ def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
     over = None
     having = node.args.get("having")
     if having is not None and group is None and env.conf.having_as_where:
-        below = Filter(boolean(bind(having.args["this"], ctx), "filter", having, env), child)
+        below = Filter(of_having(bind(having.args["this"], ctx), having, env), child)
         plan: Plan = Project(tuple(items.exprs), items.below(below))
     elif group is not None or having is not None or found & AGGREGATE:
         if outer is not None:

@@ -20,6 +20,7 @@ _SINCE = {
     "correlation below LIMIT and set operations": "4.0",
     "correlation in windows": "4.0",
     "unequal correlation below aggregates": "4.0",  # of EXISTS and IN; scalar and lateral subqueries have it
+    "days in frames over dates": "4.0",  # RANGE BETWEEN INTERVAL 7 DAYS PRECEDING
     "sorting over HAVING": "4.0",  # ORDER BY count(*) after a HAVING
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
     "timestamps plus NULL": "4.1",
@@ -62,6 +63,7 @@ _CALLED = {
     },
     "4.3": {
         "COLUMN_IS_NOT_VARIANT_TYPE": "INTERNAL_ERROR",
+        "DECIMAL_SCALE_EXCEEDS_PRECISION": "_LEGACY_ERROR_TEMP_1228",
         "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN": "_LEGACY_ERROR_TEMP_0064",
     },
 }

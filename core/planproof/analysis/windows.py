@@ -177,7 +177,8 @@ def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
     """`WindowSpecDefinition.isValidFrameType`, once the bound is cast to the key's type where that goes."""
     year_month = isinstance(given, Interval) and given.year_month
     if key == DATE:
-        return given in (INT, Interval("day", "day")) or year_month
+        days = given == Interval("day", "day") and not ctx.lacks("days in frames over dates")
+        return given == INT or days or year_month
     if key in _MOMENTS:
         return isinstance(given, Interval) or given == CALENDAR_INTERVAL
     return given == key or can_cast(given, key, ansi=ctx.conf.ansi)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Expr, Literal
+from planproof.expr.function import Category
+from planproof.expr.nodes import Call, Expr, Literal
 from planproof.functions.bind import cast_unless_equal
 from planproof.types import (
     BOOLEAN,
@@ -37,7 +38,15 @@ def _cast_both(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
 
 def _promoted(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     """Both operands cast; what is of no type, columns too, becomes a NULL of the target (`castExpr`)."""
-    return [Literal(None, target, "NULL") if a.type == VOID else cast_unless_equal(a, target, conf) for a in args]
+    return [
+        Literal(None, target, "NULL") if a.type == VOID and not _makes_rows(a) else cast_unless_equal(a, target, conf)
+        for a in args
+    ]
+
+
+def _makes_rows(arg: Expr) -> bool:
+    """Whether it is a generator, which an expression may not hold: a check that comes later is to find it."""
+    return isinstance(arg, Call) and arg.function.category is Category.GENERATOR
 
 
 def _typed_null(arg: Expr, target: DataType) -> Expr | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.conf import SPARKS, Conf, UnknownSpark
 from planproof.origin import AnalysisError, Unknown
-from planproof.types import Array, DataType, Map, String, Struct
+from planproof.types import Array, DataType, Map, String
 
 
 def derived(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,13 +58,11 @@ def _field(field: Any, collated: bool) -> dict[str, Any]:
 
 
 def _with_collations(t: DataType) -> Any:
-    """The type as JSON, with the collations of its strings in it."""
+    """The type as JSON, with the collations of its strings in it; a field of a struct has them in its metadata."""
     if isinstance(t, String):
         return t.simple
     if isinstance(t, Array):
         return {**t.json, "elementType": _with_collations(t.element)}
     if isinstance(t, Map):
         return {**t.json, "keyType": _with_collations(t.key), "valueType": _with_collations(t.value)}
-    if isinstance(t, Struct):
-        return {**t.json, "fields": [{**f.json, "type": _with_collations(f.type)} for f in t.fields]}
     return t.json

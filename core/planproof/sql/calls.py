@@ -173,9 +173,13 @@ class CallGrammar(LiteralGrammar):
         """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
         if self.peek(2) == ")" or self.peek(3) == "=>" or self.peek(2) in ("DISTINCT", "ALL"):
             return None
+        at = self.i
         start, name = self._enter()
         fields = [self.named_expression()]
         while self.skip(","):
+            if self.peek() == "=>":
+                self.back(at)
+                return None
             fields.append(self.named_expression())
         return self._form(start, name, "struct", expressions=fields)
 

@@ -12,6 +12,9 @@ from planproof.types import VOID, DataType, TypeSyntaxError, parse_type
 _YEAR_MONTH = ("YEAR", "MONTH")
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")
 _LENGTHS = {"CHAR", "CHARACTER", "VARCHAR", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME"}
+_DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
+_WIDEST = 38
+"""Digits that a decimal has at most."""
 _SIZED = ("CHAR", "CHARACTER", "VARCHAR")
 _PLAIN_WORDS = "BIGINT BINARY BOOLEAN BYTE DATE DOUBLE FLOAT INT INTEGER LONG REAL SHORT SMALLINT TINYINT VARIANT VOID"
 _PLAIN = frozenset(_PLAIN_WORDS.split())
@@ -190,12 +193,29 @@ class TypeGrammar(Cursor):
     def _named_extent(self) -> None:
         kind, start, name = self.kind, self.start, self.token()
         self.advance()
+        opened = self.i
         sized = self._lengths()
         if kind == "STRING" and self.kind == "COLLATE" and "COLLATE" not in self.lacks:
             self._collation_extent()
         if kind not in _NAMED or kind in self.lacks or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
             shown = self.text[start : self.stop].upper() if not name.startswith("`") else name
             self._unsupported(shown, start)
+        elif sized and kind in _DECIMALS:
+            self._decimal([int(self.token(at)) for at in range(opened + 1, self.i, 2)], start)
+        elif sized and kind == "STRING":
+            self._unsupported(self.text[start : self.stop].upper(), start)
+
+    def _decimal(self, given: list[int], start: int) -> None:
+        """Refuses a precision and a scale that no decimal has (`DecimalType`)."""
+        precision, scale = (*given, 0)[:2]
+        if len(given) > 2:
+            self._unsupported(self.text[start : self.stop].upper(), start)
+        elif scale > precision:
+            message = f"Decimal scale ({scale}) cannot be greater than precision ({precision})."
+            self.later("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start, self.stop)
+        elif precision > _WIDEST:
+            message = f"Decimal precision {precision} exceeds max precision {_WIDEST}."
+            self.later("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start, self.stop)
 
     def _unsupported(self, shown: str, start: int) -> None:
         self.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, self.stop)

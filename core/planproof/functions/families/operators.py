@@ -337,6 +337,11 @@ def _like(word: str) -> Callable[[Call, Pretty], str]:
     return show
 
 
+def _like_alone(call: Call, pretty: Pretty) -> str:
+    """Before Spark 4.0 the escape character is not printed."""
+    return f"{pretty(call.args[0])} LIKE {pretty(call.args[1])}"
+
+
 _NUMBERS = "a numeric or interval type"
 _PAIR = (ANY, ANY)
 
@@ -367,7 +372,8 @@ TABLE: Table = lines(
     fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), effects=PURE),
     fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, effects=PURE),
     fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, effects=PURE),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), effects=RAISES),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", effects=RAISES),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", effects=RAISES),
     fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", effects=RAISES),
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True),
     fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, lazy=(1, 2), effects=PURE),
