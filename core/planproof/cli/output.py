@@ -53,7 +53,7 @@ class Wanted:
     @property
     def is_brief(self) -> bool:
         """Whether no form was asked for that shows a plan, or a text that nothing is said of."""
-        return not {self.stdout, *(name for name, _ in self.files)} & {"json", "html"}
+        return not {self.stdout, *(name for name, _ in self.files)} & {"json", "html", "openlineage"}
 
     @classmethod
     def of(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planproof.report.run import RunReport
 
-FORMATS = ("text", "json", "markdown", "html", "junit", "sarif", "github")
+FORMATS = ("text", "json", "markdown", "html", "junit", "sarif", "github", "openlineage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,10 @@ def _rendered(run: RunReport, name: str, form: Form) -> str:
         from planproof.report import github
 
         return github.render(run, form.prefix)
+    if name == "openlineage":
+        from planproof.report import openlineage
+
+        return openlineage.render(run)
     if name == "text":
         from planproof.report.text import plain
 

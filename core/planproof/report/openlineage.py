@@ -1,0 +1,131 @@
+"""Reports as OpenLineage events, one JSON object per line: schema, column lineage and assertions of each model.
+
+Made as OpenLineage's file transport writes them, without its package; a test holds them to its classes.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+from planproof.codes import CODES
+from planproof.report.model import Report, Verdict
+from planproof.report.parts import is_promise, said
+from planproof.report.run import RunReport
+
+DATASETS, JOBS = "spark", "planproof"
+"""The namespaces of tables, whose names are the dotted ones, and of jobs, whose names are dbt's unique ids."""
+
+_SPEC = "https://openlineage.io/spec"
+_EVENT = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_FACETS = {
+    "schema": f"{_SPEC}/facets/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
+    "columnLineage": f"{_SPEC}/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
+    "dataQualityAssertions": f"{_SPEC}/facets/1-1-0/DataQualityAssertionsDatasetFacet.json"
+    "#/$defs/DataQualityAssertionsDatasetFacet",
+    "errorMessage": f"{_SPEC}/facets/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
+}
+_SUBTYPES = {
+    "identity": "IDENTITY",
+    "transformation": "TRANSFORMATION",
+    "aggregation": "AGGREGATION",
+    "filter": "FILTER",
+    "join": "JOIN",
+    "group by": "GROUP_BY",
+    "sort": "SORT",
+    "window": "WINDOW",
+}
+_DIRECT = ("identity", "transformation", "aggregation")
+
+
+def render(run: RunReport) -> str:
+    """An event for each model that was judged; what was skipped has none. Only what was published, or checked before
+    it runs, is an output: a model that was stopped has changed no table."""
+    producer = f"urn:planproof:{run.versions.get('planproof', 'unknown')}"
+    events = [_event(run, report, producer) for report in run.reports if report.outcome not in ("skipped", "compared")]
+    return "".join(f"{json.dumps(event)}\n" for event in events)
+
+
+def _event(run: RunReport, report: Report, producer: str) -> dict[str, Any]:
+    name = report.details.unique_id or report.model
+    stopped = report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
+    # The same report gives the same ids, however often it is told.
+    run_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{run.command} {run.project} {run.started} {name}")
+    facets = {}
+    if stopped:
+        message = report.error or "; ".join(said(f) for f in report.of(Verdict.VIOLATED)) or "it was stopped"
+        facets["errorMessage"] = _facet("errorMessage", producer, message=message, programmingLanguage="SQL")
+    own = _plain(report.model)
+    judged = {"namespace": DATASETS, "name": own, "inputFacets": _assertions(report, producer)}
+    read = [{"namespace": DATASETS, "name": relation} for relation in _read(report) if relation != own]
+    written = {"namespace": DATASETS, "name": own, "facets": dict(_facets(report, producer))}
+    return {
+        "eventTime": run.started or datetime.now(timezone.utc).isoformat(),
+        "eventType": "FAIL" if stopped else "COMPLETE",
+        "producer": producer,
+        "schemaURL": _EVENT,
+        "run": {"runId": str(run_id), "facets": facets},
+        "job": {"namespace": JOBS, "name": name, "facets": {}},
+        "inputs": [*read, *([judged] if judged["inputFacets"] else [])],
+        "outputs": [] if stopped or report.outcome == "audited" else [written],
+    }
+
+
+def _facet(name: str, producer: str, **content: Any) -> dict[str, Any]:
+    return {"_producer": producer, "_schemaURL": _FACETS[name], **content}
+
+
+def _assertions(report: Report, producer: str) -> dict[str, Any]:
+    """The terms of the contract that were decided, and whatever else is violated: what is unproved neither holds nor
+    fails."""
+    found: list[dict[str, Any]] = []
+    if report.details.contract and report.verdict is not Verdict.UNPROVED:
+        found.append({"assertion": "the contract holds", "success": report.verdict is Verdict.PROVED})
+    for finding in report.findings:
+        proved = finding.verdict is Verdict.PROVED and is_promise(finding)
+        if not proved and finding.verdict is not Verdict.VIOLATED:
+            continue
+        one: dict[str, Any] = {"assertion": f"{finding.code} {CODES[finding.code].title}", "success": proved}
+        if finding.field:
+            one["column"] = finding.field.split(".")[0].strip("`")
+        found.append(one)
+    return {"dataQualityAssertions": _facet("dataQualityAssertions", producer, assertions=found)} if found else {}
+
+
+def _facets(report: Report, producer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    schemas = {reading.plane: reading.schema for reading in report.planes if reading.schema}
+    columns = schemas.get("analyzed") or schemas.get("catalog") or schemas.get("logical")
+    if columns:
+        yield "schema", _facet("schema", producer, fields=[{"name": n, "type": kind} for n, kind, _ in columns])
+    lineage = report.details.lineage
+    if lineage:
+        made = {name: {"inputFields": _sources(sources)} for name, sources in lineage["columns"]}
+        yield "columnLineage", _facet("columnLineage", producer, fields=made, dataset=_sources(lineage["rows"]))
+
+
+def _sources(sources: Iterable[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "namespace": DATASETS,
+            "name": _plain(relation),
+            "field": column,
+            "transformations": [{"type": "DIRECT" if how in _DIRECT else "INDIRECT", "subtype": _SUBTYPES[how]}],
+        }
+        for relation, column, how in sources
+    ]
+
+
+def _read(report: Report) -> list[str]:
+    """The relations that the model reads, once each."""
+    lineage = report.details.lineage or {"columns": [], "rows": []}
+    sources = [source for _, listed in lineage["columns"] for source in listed] + list(lineage["rows"])
+    named = [relation for relation, _, _ in sources] + list(report.details.inputs or ())
+    return list(dict.fromkeys(map(_plain, named)))
+
+
+def _plain(relation: str) -> str:
+    """A dotted name without backticks and without Spark's own catalog."""
+    return relation.replace("`", "").removeprefix("spark_catalog.")
