@@ -312,6 +312,20 @@ _TABLE = (
         "A data test of dbt's was asked of the staged rows before they were published, and found some.",
         "Run the query in the report to see the rows, and correct the model or its test.",
     ),
+    Code(
+        "PP514",
+        "rows set aside",
+        "Rows that break a term of the contract were left out of the publish, as `on_violation: quarantine` asks; they "
+        "stand in the table's quarantine.",
+        "Look at them in `<table>__quarantine`, under the run that the message names.",
+    ),
+    Code(
+        "PP515",
+        "rows not set aside",
+        "`on_violation: quarantine` is set, and nothing was published: more rows break a term than `quarantine.limit` "
+        "allows, or they cannot be set aside.",
+        "Follow the reason in the message.",
+    ),
     Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
     Code(
         "PP602",

@@ -18,7 +18,7 @@ from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
-from planproof.publish import lock
+from planproof.publish import lock, quarantine
 from planproof.publish.audit import look
 from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
 from planproof.publish.comparing import compare, refuse_keys
@@ -31,7 +31,7 @@ from planproof.publish.limits import refuse_unknown
 from planproof.publish.materialization import Job, Materialization, Publishing
 from planproof.publish.memory import Memory
 from planproof.publish.names import Names, Refused
-from planproof.publish.publication import database_root
+from planproof.publish.publication import Publication, database_root
 from planproof.publish.recover import locked, recover, recover_table, roots
 from planproof.publish.rows import rows_after
 from planproof.publish.stored import audit_stored
@@ -169,6 +169,7 @@ class Guard:
     ) -> Report:
         """`again` says of a first attempt why batches are not compared with their schemas in this one."""
         model, full_refresh = asked.model, asked.full_refresh
+        quarantine.refuse_setting(model, draft.settings)
         draft.add(again.remarks if again else [])
         # Of a table that is staged from its analyzed plan, Spark plans what it writes.
         examined = self._examined(draft, model.materialized != "table", analyzed)
@@ -227,16 +228,21 @@ class Guard:
 
         A process that dies instead leaves the journal entry behind, which `recover` settles.
         """
+        if not self._brought_through(job, room, way, publication):
+            return "rejected"
+        self._remember(job, way.written(job, publication), before)
+        return "published"
+
+    def _brought_through(self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing) -> bool:
+        """Whether the publish came to its end; False where the audit forbids it."""
         try:
-            if not self._carry_out(job, room, way, publication):
-                return "rejected"
+            return self._carry_out(job, room, way, publication)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             if not self._brought_back(job.draft, room, publication, error) or not isinstance(error, Exception):
                 raise
             message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
             job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
-        self._remember(job, way.written(job, publication), before)
-        return "published"
+            return True
 
     def _brought_back(self, draft: Draft, room: Format[Any], publication: Publishing, error: BaseException) -> bool:
         """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
@@ -256,6 +262,7 @@ class Guard:
         """What follows a publish. The target has changed by now: nothing that fails here makes that undone."""
         try:
             now = look(job, written)
+            quarantine.tidied(job, store_of(self.session))
             self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
@@ -271,9 +278,10 @@ class Guard:
         try:
             with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as staged:
                 statement = way.stage(staged, publication)
-            draft.add(uncompared(job))
-            draft.executed_sql = statement.replace(staged.examined.sql, job.examined.sql)
-            _told_of_arrays(job)
+            if not job.is_rest:
+                draft.add(uncompared(job))
+                draft.executed_sql = statement.replace(staged.examined.sql, job.examined.sql)
+                _told_of_arrays(job)
         except SparkFailure as failure:
             found = mismatch(failure)
             draft.add([found] if found else [])
@@ -286,8 +294,7 @@ class Guard:
         if job.tests is not None and not draft.fails:
             tried(job, publication, job.tests)
         if draft.fails:
-            self._reject(draft, publication, draft.settings.keep_rejected)
-            return False
+            return self._without_bad_rows(job, room, way, publication)
         if job.keys:
             if job.target is not None:
                 draft.tell(comparison=compare(job, job.keys, rows_after(job, publication)))
@@ -296,6 +303,29 @@ class Guard:
         room.commit(publication)
         publication.close()
         return True
+
+    def _without_bad_rows(
+        self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing
+    ) -> bool:
+        """After an audit that failed: publishes the rows that keep the contract, where the model asks for that and
+        rows are all that breaks it. False where nothing is published."""
+        draft = job.draft
+        if job.is_rest:
+            publication.step("reject")
+            room.settle(publication)
+            return False
+        if draft.settings.on_violation == "quarantine" and isinstance(publication, Publication):
+            names = room.names(job.model, self.run, next(self._tries))
+            parting = quarantine.parted(job, publication, names)
+            if parting is not None:
+                rest, second = quarantine.begin(parting, way, job)
+                with quarantine.told(job, parting) as told:
+                    own = quarantine.Parted(job.session, parting)
+                    told.published = self._brought_through(rest, own, quarantine.Rest(parting, way), second)
+                if told.published:
+                    return True
+        self._reject(draft, publication, draft.settings.keep_rejected)
+        return False
 
     def _reject(self, draft: Draft, publication: Publishing, keep: bool) -> None:
         publication.step("reject")

@@ -10,9 +10,15 @@ from typing import Any
 from planproof.codes import CODES
 from planproof.conf import SPARKS, UnknownSpark, spark_version
 from planproof.limits import LimitError, Limits
+from planproof.quarantine import Quarantine, QuarantineError
 
 NO_LIMITS = Limits()
+ANY_ROWS = Quarantine()
 ENFORCEABLE = ("types", "nullability", "order", "extra_columns")
+
+
+MAPPINGS: Mapping[str, type[Limits] | type[Quarantine]] = {"limits": Limits, "quarantine": Quarantine}
+"""The forms of settings that are mappings, each with what reads it."""
 
 
 class SettingsError(ValueError):
@@ -24,13 +30,13 @@ class Setting:
     """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
 
     `form` is `choice` (one of `choices`), `names` (any number of `choices`, or of planproof's codes where there are
-    none), `flag` (true or false), `limits` (a mapping),
+    none), `flag` (true or false), `limits` and `quarantine` (a mapping each),
     or `spark` (a version of Spark). The sentence does not end with a full stop.
     """
 
     name: str
     form: str
-    default: str | bool | tuple[str, ...] | Limits
+    default: str | bool | tuple[str, ...] | Limits | Quarantine
     sentence: str
     choices: tuple[str, ...] = ()
 
@@ -44,8 +50,8 @@ class Setting:
             return self._names(value, where)
         if self.form == "spark":
             return _spark(value, where)
-        if self.form == "limits":
-            return _limits(value, where)
+        if self.form in MAPPINGS:
+            return _mapping(MAPPINGS[self.form], value, where)
         # YAML 1.1 reads a bare `on` and `off` as booleans.
         text = ("on" if value else "off") if isinstance(value, bool) else value
         if text not in self.choices:
@@ -122,6 +128,21 @@ SETTINGS = (
         "what a publish may make of the table, such as {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, "
         "fresh: {column: loaded_at, within: 26h}}; one that is broken stops it",
     ),
+    Setting(
+        "on_violation",
+        "choice",
+        "stop",
+        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are set aside in "
+        "<table>__quarantine and the others are published (quarantine)",
+        ("stop", "quarantine"),
+    ),
+    Setting(
+        "quarantine",
+        "quarantine",
+        ANY_ROWS,
+        "how many rows may be set aside, above which nothing is published, and for how long they are kept, such as "
+        "{limit: 1%, keep: 30d}",
+    ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
     Setting(
         "tests",
@@ -164,6 +185,8 @@ class Settings:
     batches: str = "sample"
     changes: str = "values"
     limits: Limits = NO_LIMITS
+    on_violation: str = "stop"
+    quarantine: Quarantine = ANY_ROWS
     keep_rejected: bool = False
     tests: str = "after"
     on_internal_error: str = "fail"
@@ -198,10 +221,10 @@ def _spark(value: Any, where: str) -> str:
         ) from error
 
 
-def _limits(value: Any, where: str) -> Limits:
+def _mapping(form: type[Limits] | type[Quarantine], value: Any, where: str) -> Limits | Quarantine:
     try:
-        return value if isinstance(value, Limits) else Limits.of(value, where)
-    except LimitError as error:
+        return value if isinstance(value, form) else form.of(value, where)
+    except (LimitError, QuarantineError) as error:
         raise SettingsError(str(error)) from error
 
 

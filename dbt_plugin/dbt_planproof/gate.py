@@ -63,6 +63,8 @@ class Gate:
             self.local.run = self._run(node)
         except ProjectError as error:
             raise Stopped(f"planproof: {error}") from error
+        except Stopped:
+            raise
         except Exception as error:
             log.debug(f"internal error in planproof\n{traceback.format_exc()}")
             said = f"internal error in planproof: {type(error).__name__}: {error}"
@@ -277,6 +279,7 @@ class Gate:
         reason = reason or distance
         if reason is not None:
             self._say_unguarded(node.name, reason, node.resource_type)
+        _refuse_quarantine(node, reason)
         if node.resource_type != "model" or node.language != "sql" or not node.compiled_code:
             return None
         try:
@@ -358,10 +361,24 @@ class Gate:
             self.questions.forget(sql)
 
 
-def _passes_ours(node: Node) -> bool:
-    """What the node says of errors of planproof's own. Its other settings, which may be what fails, are not read."""
+def _own(node: Node, key: str) -> Any:
+    """What the node says of one setting. Its others, which may be what fails, are not read."""
     own = (node.config.meta or {}).get("planproof")
-    return isinstance(own, dict) and own.get("on_internal_error") == "pass"
+    return own.get(key) if isinstance(own, dict) else None
+
+
+def _passes_ours(node: Node) -> bool:
+    """What the node says of errors of planproof's own."""
+    return bool(_own(node, "on_internal_error") == "pass")
+
+
+def _refuse_quarantine(node: Node, reason: str | None) -> None:
+    """Raises `Stopped` for a node that asks for what only a publish of the guard's can do, and that dbt writes."""
+    if reason is not None and _own(node, "on_violation") == "quarantine":
+        raise Stopped(
+            f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
+            f"as {reason}. Say `on_violation: stop` of it"
+        )
 
 
 def _writes(run: Run, sql: str) -> bool:

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from planproof.origin import Origin
 from planproof.report.changes import Change, Profile, Values
 from planproof.report.comparison import Comparison, Example
-from planproof.report.details import DataTestResult, Details, Files
+from planproof.report.details import DataTestResult, Details, Files, SetAside
 from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
 from planproof.report.text import plain
@@ -105,7 +105,9 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
         DataTestResult("a_test", "fail", "3 results", 3, "id", "models/m.yml", "select 1"),
         DataTestResult("other", "not run", "why"),
     )
-    parts = {"files": files, "change": change, "comparison": compared, "tests": tests, "uncounted": ("unique(id)",)}
+    aside = SetAside("t__quarantine", "r_1", 1, 3, {"not_null(id)": 1})
+    parts = {"files": files, "change": change, "comparison": compared, "tests": tests, "quarantine": aside}
+    parts["uncounted"] = ("unique(id)",)
     details = Details(**{**known, "fail_on": "never", **parts})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),

@@ -12,7 +12,7 @@ import yaml
 
 from planproof.cli.output import Wanted
 from planproof.report.formats import FORMATS
-from planproof.settings import BY_NAME, SETTINGS, Setting, SettingsError
+from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,7 +134,7 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
         return click.option(
             name, setting.name, multiple=True, metavar=metavar, help=f"{said} With commas, or repeated."
         )
-    if setting.form in ("spark", "limits"):
+    if setting.form in ("spark", *MAPPINGS):
         metavar = "VERSION" if setting.form == "spark" else "YAML"
         return click.option(name, setting.name, metavar=metavar, help=said)
     return click.option(name, setting.name, type=click.Choice(setting.choices), help=said)
@@ -142,11 +142,11 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
 
 def _given(setting: Setting, value: Any) -> Any:
     """What the command line says of a setting, None where it says nothing."""
-    if setting.form not in ("names", "spark", "limits"):
+    if setting.form not in ("names", "spark", *MAPPINGS):
         return value
     if not value:
         return None
-    if setting.form == "limits":
+    if setting.form in MAPPINGS:
         value = _yaml(value, option_of(setting))
     if setting.form == "names":
         value = [name.strip() for text in value for name in text.split(",") if name.strip()]
@@ -155,7 +155,7 @@ def _given(setting: Setting, value: Any) -> Any:
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     # A request is written as JSON: a mapping stays one.
-    return value if setting.form == "limits" else found
+    return value if setting.form in MAPPINGS else found
 
 
 def spark(function: F) -> F:

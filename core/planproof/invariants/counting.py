@@ -46,11 +46,16 @@ def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term], chec
     field from an array's element. A null, or a long string, counts once for each place inside parents that are there.
     Raises `KeyError` where a path is not in the schema.
     """
-    counts = ["count(*)", *(f"coalesce(sum({_top(schema, term)}), 0L)" for term in terms), *map(_failing, checks)]
+    counts = [
+        "count(*)",
+        *(f"coalesce(sum({failing_places(schema, term)}), 0L)" for term in terms),
+        *map(_failing, checks),
+    ]
     return f"SELECT {', '.join(counts)} FROM {source} AS counted"
 
 
-def _top(schema: PhysicalSchema, term: Term) -> str:
+def failing_places(schema: PhysicalSchema, term: Term) -> str:
+    """SQL that counts, in one row, the places that break a term. Raises `KeyError` where the schema has none."""
     leaf: _Leaf = _is_null if term.longer_than is None else partial(_is_longer, length=term.longer_than)
     for f in schema:
         if f.name == term.path[0]:

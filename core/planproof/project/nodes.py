@@ -10,6 +10,7 @@ from planproof.catalog import split_name
 from planproof.conf import Conf
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
 from planproof.project.errors import ProjectError
+from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
 
@@ -149,9 +150,21 @@ def settings_of(
         raise ProjectError(f"{where}: meta.planproof is {given!r}, not a mapping of settings")
     by_name = {"enforce": [term for term in ENFORCEABLE if term != "order"]}
     try:
-        return Settings.of({**by_name, **(defaults or {}), **given, **(overrides or {})}, f"{where}: meta.planproof")
+        found = Settings.of({**by_name, **(defaults or {}), **given, **(overrides or {})}, f"{where}: meta.planproof")
     except SettingsError as error:
         raise ProjectError(str(error)) from error
+    if given.get("on_violation") == found.on_violation == "quarantine":
+        _refuse_quarantine(node, where)
+    return found
+
+
+def _refuse_quarantine(node: Node, where: str) -> None:
+    """Raises `ProjectError` where the node asks for what its way of storing rows cannot give."""
+    config = _mapping(node, "config", where)
+    strategy = _text(config, "incremental_strategy", where) or "append"
+    why = refusal(materialized_of(node), strategy, _text(config, "file_format", where) or "parquet")
+    if why is not None:
+        raise ProjectError(f"{where}: meta.planproof.on_violation: quarantine cannot be kept: {why}")
 
 
 def relation_of(node: Node) -> str:

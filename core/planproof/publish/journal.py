@@ -42,6 +42,15 @@ class PartitionSwap:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """A partition of a quarantine table (quoted), which holds the rows that one publish sets aside, and its place."""
+
+    table: str
+    partition: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One try of one run at one target. Relations are dotted and quoted; locations are decoded."""
 
@@ -68,6 +77,8 @@ class Entry:
     """Columns that the target gets with the delta: name and type."""
     catalog: str | None = None
     """The metastore in which it runs, where the session tells."""
+    aside: Aside | None = None
+    """The rows that go to the quarantine with this publish, or not at all."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -82,6 +93,7 @@ class Entry:
             known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
             known["moves"] = tuple(Move(**m) for m in known.get("moves", ()))
             known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
+            known["aside"] = Aside(**known["aside"]) if known.get("aside") else None
             known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
             return cls(**known)
         except (KeyError, TypeError, AttributeError) as error:

@@ -21,7 +21,8 @@ class Job:
 
     `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark holds
     the batches of Python functions against their declared schemas. `keys`: what is staged is compared by them, and not
-    published. `tests` run over the staged rows.
+    published. `tests` run over the staged rows. `is_rest`: what is staged is the rest of rows that were staged before,
+    some of which are set aside.
     """
 
     session: Session
@@ -35,6 +36,7 @@ class Job:
     compare_batches: bool = True
     keys: tuple[str, ...] = ()
     tests: Callable[[Any], Sequence[DataTestResult]] | None = None
+    is_rest: bool = False
 
 
 class Standing(Protocol):

@@ -26,6 +26,7 @@ from planproof.publish.names import (
     within,
 )
 from planproof.publish.owner import Owner
+from planproof.publish.partition import spec
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.absence import believe_database
@@ -243,6 +244,15 @@ class Publication:
         if self.entry.step == UNDO:
             self.step(UNDONE)
         self.drop_staging()
+
+    def withdraw(self) -> None:
+        """Takes back the rows that this publish was to set aside, wherever they stand by now."""
+        aside = self.entry.aside
+        if aside is None:
+            return
+        if self.stored(aside.table) is not None:
+            self.run(f"ALTER TABLE {aside.table} DROP IF EXISTS PARTITION ({spec(aside.partition)})")
+        self.store.delete(aside.location)
 
     def drop_prior(self, now: StoredTable | None = None) -> None:
         """Removes the old relation, which stands aside: nothing, where the catalog does not know it.

@@ -80,7 +80,8 @@ def _inherited(session: Session, store: Store, root: str, publish: str, entry: E
     entry = journal.entry
     ending = settle(Publication(session, store, journal), force)
     held = lock.holder(store, lock.path(entry.root, entry.slug))
-    if held is not None and held.run == entry.owner.run:
+    # A publish that sets rows aside has two entries: the lock goes with the last one.
+    if held is not None and held.run == entry.owner.run and not publishes(store, entry.root, entry.slug):
         store.delete(lock.path(entry.root, entry.slug))
     return _settled(entry, ending)
 

@@ -42,6 +42,18 @@ class DataTestResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAside:
+    """How many of the staged `of` rows a publish set aside in `table`, under the `run` that the column `quarantine_run`
+    holds there; `terms` counts them by the term that they break: a row may break several."""
+
+    table: str
+    run: str
+    rows: int
+    of: int
+    terms: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
     has a `contract`, with which `contract_hash`.
@@ -52,8 +64,8 @@ class Details:
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
     rows; `tests` are the data tests that were to run before the publish; `altered`: dbt changed its schema before it
     was stopped; `absent`: it is not there; `drift` is what changed since the last audit; `change` is what this publish
-    does to it, or would have done, `comparison` its rows beside the staged ones; `published`: it holds the new rows,
-    though what was to follow failed.
+    does to it, or would have done, `comparison` its rows beside the staged ones; `quarantine` the rows that this
+    publish set aside; `published`: it holds the new rows, though what was to follow failed.
     What went wrong: `transient` may pass by itself; `unsettled`: the target is half way; `exception` is its class;
     `reproducer` is a case of `planproof derive` in which our plan and Spark's differ.
     """
@@ -81,6 +93,7 @@ class Details:
     drift: Mapping[str, Any] | None = None
     change: Change | None = None
     comparison: Comparison | None = None
+    quarantine: SetAside | None = None
     transient: bool | None = None
     unsettled: bool | None = None
     reproducer: str | None = None
@@ -99,6 +112,8 @@ class Details:
             known["comparison"] = self.comparison.to_dict()
         if self.uncounted is not None:
             known["uncounted"] = list(self.uncounted)
+        if self.quarantine is not None:
+            known["quarantine"] = asdict(self.quarantine)
         if self.tests is not None:
             known["tests"] = [asdict(test) for test in self.tests]
         return known
@@ -117,6 +132,8 @@ class Details:
             typed["comparison"] = Comparison.from_dict(form["comparison"])
         if form.get("uncounted") is not None:
             typed["uncounted"] = tuple(form["uncounted"])
+        if form.get("quarantine") is not None:
+            typed["quarantine"] = SetAside(**form["quarantine"])
         if form.get("tests") is not None:
             typed["tests"] = tuple(DataTestResult(**test) for test in form["tests"])
         return cls(**{**form, **typed})

@@ -39,6 +39,8 @@ class PlanproofOperator(BaseOperator):
     :param batches: `off`, `sample` or `all`.
     :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
     :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
+    :param on_violation: `stop` or `quarantine`: rows that break a term are set aside in `<table>__quarantine`.
+    :param quarantine: how many rows may be set aside and how long they are kept, as in `meta.planproof.quarantine`.
     :param keep_rejected: keeps the staged data of a model that was rejected.
     :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`,
         which `answered` is here: it says how dbt's own test nodes are answered, and no operator runs these.
@@ -68,6 +70,8 @@ class PlanproofOperator(BaseOperator):
         batches: str | None = None,
         changes: str | None = None,
         limits: Mapping[str, Any] | None = None,
+        on_violation: str | None = None,
+        quarantine: Mapping[str, Any] | None = None,
         keep_rejected: bool | None = None,
         tests: str | None = None,
         on_internal_error: str | None = None,
@@ -86,6 +90,8 @@ class PlanproofOperator(BaseOperator):
             "batches": batches,
             "changes": changes,
             "limits": limits,
+            "on_violation": on_violation,
+            "quarantine": quarantine,
             "keep_rejected": keep_rejected,
             "tests": tests,
             "on_internal_error": on_internal_error,

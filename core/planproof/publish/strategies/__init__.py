@@ -16,7 +16,7 @@ STRATEGIES: dict[str, Strategy] = {
     "partitions": partitions.Partitions(),
     "view": view.View(),
 }
-UNTOUCHED = ("begin", "stage", "audit", "reject", UNDONE)
+UNTOUCHED = ("begin", "stage", "audit", "reject", "quarantine", UNDONE)
 """Steps at which the target is the old one, and only what was staged is left to remove."""
 Ending = Literal["finished", "undone", "left"]
 
@@ -45,6 +45,8 @@ def settle(publication: Publication, force: bool = False) -> Ending:
         publication.step(UNDO)
         strategy.undo(publication)
         ending = "undone"
+    if ending == "undone":
+        publication.withdraw()
     publication.journal.close()
     return ending
 

@@ -1,0 +1,108 @@
+"""The terms that a row keeps or breaks by itself, or by its key: each as a condition on one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planproof.claim import dotted
+from planproof.contract import Constraint, Contract
+from planproof.invariants import counting
+from planproof.quoting import backticked
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.settings import Settings
+
+TERMS = "quarantine_terms"
+"""The column of `marked` that names the terms which a row breaks: an array, empty where it keeps all."""
+_KEYS = ("unique", "primary_key")
+_KEY = "`__planproof_repeated`"
+_PLACES = ("PP500", "PP505", "PP506")
+
+
+@dataclass(frozen=True, slots=True)
+class RowTerm:
+    """`said` names it for people, `broken` is SQL that is true of a row that breaks it; `field` is its column's place.
+
+    A key's condition is that the row's key stands on several rows: `key` are its columns.
+    """
+
+    said: str
+    field: str | None
+    broken: str
+    key: tuple[str, ...] = ()
+
+
+def is_of_rows(finding: Finding) -> bool:
+    """Whether what it says is broken (or could not be counted yet) is broken by single rows, which can be told."""
+    if finding.verdict not in (Verdict.VIOLATED, Verdict.UNPROVED):
+        return False
+    return finding.code in _PLACES or (finding.code == "PP507" and not (finding.promised or "").startswith("foreign"))
+
+
+def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) -> list[RowTerm]:
+    """Every such term of a contract, over rows of `schema`: NOT NULL, lengths, checks, keys. Terms that
+    `settings.enforce` leaves out are none. Raises `KeyError` where the schema lacks a place."""
+    found = [_place(schema, term) for term in counting.terms_of(contract) if _counts(term, settings)]
+    for number, constraint in enumerate(contract.constraints):
+        said = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
+        if constraint.kind == "check":
+            found.append(RowTerm(said, None, f"NOT (\n{constraint.expression}\n)"))
+        elif constraint.kind in _KEYS:
+            field = ", ".join(constraint.columns)
+            found.append(RowTerm(said, field, f"repeated_{number}.{_KEY}", _columns(constraint, schema)))
+    return found
+
+
+def _counts(term: counting.Term, settings: Settings) -> bool:
+    return ("nullability" if term.longer_than is None else "types") in settings.enforce
+
+
+def _place(schema: PhysicalSchema, term: counting.Term) -> RowTerm:
+    place, condition = dotted(term.path), f"{counting.failing_places(schema, term)} > 0L"
+    said = f"not_null({place})" if term.longer_than is None else f"at most {term.longer_than} characters({place})"
+    return RowTerm(said, place, condition)
+
+
+def _columns(constraint: Constraint, schema: PhysicalSchema) -> tuple[str, ...]:
+    known = {f.name.lower(): f.name for f in schema}
+    return tuple(known[name.lower()] for name in constraint.columns)
+
+
+def marked(source: str, whole: str, columns: Sequence[str], terms: Sequence[RowTerm]) -> str:
+    """A query of the rows of `source`, each once, with the terms that it breaks as `quarantine_terms`.
+
+    All copies of a key break it that stand in `whole`, which holds the rows of `source`. Both stand in a FROM clause.
+    """
+    names = ", ".join(f"counted.{backticked(name)}" for name in columns)
+    broken = ", ".join(f"CASE WHEN {term.broken} THEN {text(term.said)} END" for term in terms)
+    joins = "".join(_joined(term, whole) for term in terms if term.key)
+    return f"SELECT {names}, array_compact(array({broken})) AS {TERMS} FROM {source} AS counted{joins}"
+
+
+def _joined(term: RowTerm, whole: str) -> str:
+    # One row per key: the join adds none. A key with a null in it is equal to no other.
+    alias = term.broken.partition(".")[0]
+    columns = [(backticked(name), f"`__planproof_key_{i}`") for i, name in enumerate(term.key)]
+    keys, full = ", ".join(name for name, _ in columns), " AND ".join(f"{name} IS NOT NULL" for name, _ in columns)
+    given = ", ".join(f"{name} AS {key}" for name, key in columns)
+    same = " AND ".join(f"counted.{name} = {alias}.{key}" for name, key in columns)
+    repeated = f"SELECT {given}, true AS {_KEY} FROM {whole} AS rows WHERE {full} GROUP BY {keys} HAVING count(*) > 1"
+    return f"\nLEFT JOIN ({repeated}) AS {alias} ON {same}"
+
+
+def count_query(marked_rows: str, terms: Sequence[RowTerm]) -> str:
+    """A query of one row: all rows of a `marked` query, those that break a term, and those that break each."""
+    each = "".join(f", count_if(array_contains({TERMS}, {text(term.said)}))" for term in terms)
+    return f"SELECT count(*), count_if(size({TERMS}) > 0){each} FROM (\n{marked_rows}\n) AS marked"
+
+
+def text(said: str) -> str:
+    """A string expression that no setting of Spark's parser reads otherwise.
+
+    >>> text("not_null(id)"), text("check(s = 'x')")
+    ("'not_null(id)'", "CAST(X'636865636B2873203D2027782729' AS STRING)")
+    """
+    if said.isprintable() and not set(said) & set("'\\$"):
+        return f"'{said}'"
+    return f"CAST(X'{said.encode().hex().upper()}' AS STRING)"

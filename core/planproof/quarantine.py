@@ -1,0 +1,92 @@
+"""What an author says of rows that are set aside: how many may be, and for how long they are kept.
+
+quarantine: {limit: 1%, keep: 30d}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+_KEEP = re.compile(r"\s*(\d+)\s*d\s*")
+
+
+def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
+    """Why rows of such a model cannot be set aside, whatever they hold; None where they can, or nothing is stored."""
+    if materialized == "ephemeral":
+        return None
+    if materialized == "view":
+        return "a view stores no rows that could be parted; say `on_violation: stop` of it, and this of what it reads"
+    if materialized not in ("table", "incremental"):
+        return f"it is materialized as {materialized}, which planproof does not publish"
+    if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):
+        return f"with {strategy} rows are not told apart before they are stored; append and insert_overwrite can"
+    return None if file_format == "parquet" else f"it is stored as {file_format}, and only Parquet tables can"
+
+
+class QuarantineError(ValueError):
+    """What cannot be read as such; the message names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """`most` rows, or a `share` of the staged ones in percent, may be set aside; with neither any number may, but not
+    all. They are kept for so many `days`."""
+
+    most: int | None = None
+    share: float | None = None
+    days: int = 30
+
+    @classmethod
+    def of(cls, given: Any, where: str) -> Quarantine:
+        """Of untrusted YAML. Raises `QuarantineError`, which begins with `where`."""
+        if not isinstance(given, Mapping):
+            raise QuarantineError(f"{where}: {given!r} is not a mapping of limit, keep")
+        unknown = [str(key) for key in given if key not in ("limit", "keep")]
+        if unknown:
+            raise QuarantineError(f"{where}: unknown key {unknown[0]!r}; known: limit, keep")
+        most, share = _limit(given.get("limit"), f"{where}.limit")
+        return cls(most, share, _days(given.get("keep"), f"{where}.keep"))
+
+    def allows(self, bad: int, rows: int) -> bool:
+        """Whether `bad` of so many rows may be set aside: never all of them.
+
+        >>> Quarantine(share=1.0).allows(1, 100), Quarantine(most=1).allows(2, 100), Quarantine().allows(3, 3)
+        (True, False, False)
+        """
+        if bad >= rows:
+            return False
+        if self.most is not None:
+            return bad <= self.most
+        return self.share is None or bad * 100 <= self.share * rows
+
+    def __bool__(self) -> bool:
+        return self != Quarantine()
+
+    def __str__(self) -> str:
+        if self.most is not None:
+            return f"at most {self.most:,} rows"
+        return f"at most {self.share:g} % of the rows" if self.share is not None else "not all rows"
+
+
+def _limit(given: Any, where: str) -> tuple[int | None, float | None]:
+    if given is None:
+        return None, None
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return given, None
+    found = _SHARE.fullmatch(str(given))
+    if found is None or float(found[1]) > 100:
+        raise QuarantineError(f"{where}: {given!r} is neither a share such as 1% nor a number of rows")
+    return None, float(found[1])
+
+
+def _days(given: Any, where: str) -> int:
+    if given is None:
+        return Quarantine().days
+    found = _KEEP.fullmatch(str(given))
+    if found is None or int(found[1]) < 1:
+        raise QuarantineError(f"{where}: {given!r} is not a number of days such as 30d")
+    return int(found[1])
