@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from planproof.settings import NO_LIMITS, SETTINGS, Setting
+from planproof.settings import ANY_ROWS, NO_LIMITS, SETTINGS, Setting
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
@@ -54,11 +54,11 @@ def _values(setting: Setting) -> str:
     if setting.choices:
         listed = ", ".join(f"`{choice}`" for choice in setting.choices)
         return f"any of {listed}" if setting.form == "names" else listed
-    return {"names": "codes", "limits": "a mapping", "spark": "a version, such as `3.5`"}[setting.form]
+    return {"names": "codes", "limits": "a mapping", "quarantine": "a mapping", "spark": "a version, such as `3.5`"}[setting.form]
 
 
 def _default(setting: Setting) -> str:
-    if setting.default in ("", (), NO_LIMITS):
+    if setting.default in ("", (), NO_LIMITS, ANY_ROWS):
         return "none"
     if setting.default == setting.choices:
         return "all"
