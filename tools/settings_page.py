@@ -45,7 +45,8 @@ lets dbt run where the plugin cannot guard ([guarantees.md](guarantees.md#a-dbt-
 
 
 def row(setting: Setting) -> str:
-    return f"| `{setting.name}` | {_values(setting)} | {_default(setting)} | {setting.sentence} |\n"
+    sentence = setting.sentence.replace("<", "&lt;")
+    return f"| `{setting.name}` | {_values(setting)} | {_default(setting)} | {sentence} |\n"
 
 
 def _values(setting: Setting) -> str:
