@@ -40,7 +40,9 @@ def commands(page: Path) -> list[list[str]]:
         elif language is not None:
             starts = r"\$ " if language == "text" else r"^|\$ |run: |- "
             match = re.search(rf"(?:{starts})\s*planproof ([a-z]+(?: .*)?)$", line)
-            found += [re.sub(r"\s#.*", "", match[1]).split()] if match else []
+            # What a shell puts in, and where it leads the output, are no words of ours.
+            words = re.sub(r"\$\([^)]*\)|\s[#|>].*", "", match[1]).split() if match else []
+            found += [words] if words else []
     return found
 
 
