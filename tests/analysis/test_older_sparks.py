@@ -112,6 +112,11 @@ def test_days_in_a_frame_over_dates() -> None:
     assert refused(days, "4.0", ansi=False) == refused(months, "3.5", ansi=False) == ""
 
 
+def test_a_bare_null_is_no_filter() -> None:
+    for spark in ("3.5", "4.0"):
+        assert refused("select c1 from t1 where null", spark) == "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
+
+
 def test_a_pivot_groups_by_what_can_be_grouped_by() -> None:
     query = "select * from (select map(c1, c2) m, c1, c2 from t1) pivot (sum(c2) for c1 in (1))"
     assert refused(query, "3.5") == "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE"

@@ -103,8 +103,8 @@ def _refreshed(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
 
 
 def boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
-    """A condition: boolean, or NULL taken for one."""
-    if condition.type == VOID:
+    """A condition: boolean, or NULL taken for one, which 3.5.9 and 4.0.5 refuse of a filter; others were not asked."""
+    if condition.type == VOID and not (what == "filter" and env.conf.before("4.1")):
         return cast_unless_same(condition, BOOLEAN, env.conf)
     if condition.type == BOOLEAN:
         return condition
