@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -9,7 +10,6 @@ from fractions import Fraction
 from planproof.arrow import column_counts as counts
 from planproof.publish.filtered import is_filter
 from planproof.publish.known_tests import Question
-from planproof.publish.partition import places
 from planproof.publish.shown import Plans, Shown
 from planproof.quoting import quoted
 from planproof.schema import PhysicalField, PhysicalSchema
@@ -272,22 +272,24 @@ def stored_as(session: Session, table: StoredTable | None) -> Stored | None:
     if not table.tracked:
         return None
     try:
-        found = places(session, table.name, table)
+        found = session.partition_locations(table.name)
     except SparkFailure:
         return None
-    locations = [place.location for place in found]
-    return stored_below(session, locations, table.schema, table.partition_by) if len(found) < MOST_PARTITIONS else None
+    if found is None or len(found) > MOST_PARTITIONS:
+        return None
+    return stored_below(session, found, table.schema, table.partition_by)
 
 
 def stored_below(
-    session: Session, locations: list[str], schema: PhysicalSchema, beside: tuple[str, ...] = ()
+    session: Session, locations: Sequence[str], schema: PhysicalSchema, beside: tuple[str, ...] = ()
 ) -> Stored | None:
-    folders = [local(location) for location in locations]
+    """None for a folder that is not there: what a catalog calls it may be spelt otherwise."""
+    folders = [folder for location in locations if (folder := local(location)) is not None and os.path.isdir(folder)]
     try:
-        paths = [path for folder in folders if folder is not None for path in session.files(folder)]
+        paths = [path for folder in folders for path in session.files(folder)]
     except SparkFailure:
         return None
-    return None if None in folders else Stored(tuple(paths), schema, beside)
+    return Stored(tuple(paths), schema, beside) if len(folders) == len(locations) else None
 
 
 def _field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
