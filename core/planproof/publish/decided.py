@@ -10,7 +10,7 @@ from fractions import Fraction
 from planproof.arrow import column_counts as counts
 from planproof.publish.filtered import is_filter
 from planproof.publish.known_tests import Question
-from planproof.publish.shown import Plans, Shown
+from planproof.publish.shown import Part, Plans, Shown
 from planproof.quoting import quoted
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -26,6 +26,8 @@ _OF_SOME_ROWS = frozenset(
     )
 )
 """What holds of all rows holds of some of them."""
+_OF_ALL_VALUES = frozenset(("not_constant", "at_least_one"))
+"""What holds of a column holds of any other with the same values, however often."""
 MOST_PARTITIONS = 200
 MOST_STEPS = 16
 """So many relations at most stand between a column and the files that hold its values."""
@@ -150,14 +152,7 @@ def _key(shown: Shown, columns: set[str]) -> str | None:
 def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Count | None:
     """No row fails where none fails of the relation whose rows these are."""
     part = shown.parts.get(question.column.lower())
-    if (
-        part is None
-        or question.kind not in _OF_SOME_ROWS
-        or (question.kind == "unique" and not part.once)
-        or (question.kind == "not_null" and part.padded)
-    ):
-        return None
-    if not relations.has(part.relation, part.column, part.type):
+    if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
     below = replace(question, relation=part.relation, column=part.column)
     found = _count(below, relations, steps + 1)
@@ -165,6 +160,15 @@ def _by_its_sources(question: Question, shown: Shown, relations: Relations, step
         return None
     ground = found.ground.removeprefix("proved: ")
     return Count(0, f"proved: the values of {'.'.join(part.relation)}.{part.column}, {ground}")
+
+
+def _carries(kind: str, part: Part) -> bool:
+    """Whether a test that the stored column passes is passed by the column that shows it."""
+    if kind == "unique":
+        return part.once
+    if kind == "not_null":
+        return not part.padded
+    return kind in _OF_SOME_ROWS or (kind in _OF_ALL_VALUES and part.whole)
 
 
 # --- by files -------------------------------------------------------------------------------------------------------
