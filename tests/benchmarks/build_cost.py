@@ -4,7 +4,7 @@
 
 Prints the ratio of wall time where schemas stay, and the seconds per model where every table's schema changes; beside
 them the seconds of this process and its JVM, which other programs on the machine change less. With `--tests` each model
-has four data tests, and the guarded build that setting.
+has four data tests, and the guarded build that setting; the last line says whether both builds found the same.
 """
 
 from __future__ import annotations
@@ -89,8 +89,12 @@ def config(kind: str) -> str:
     return f"{{{{ config(materialized='{kind}'{form}) }}}}\n"
 
 
-def build(root: Path, way: str, changed: bool) -> tuple[float, float]:
-    """Seconds of a whole build, and those that the processors worked for it."""
+Found = dict[str, tuple[str, Any]]
+"""Status and failures of each node."""
+
+
+def build(root: Path, way: str, changed: bool) -> tuple[float, float, Found]:
+    """Seconds of a whole build, those that the processors worked for it, and what it found."""
     from dbt.cli.main import dbtRunner
 
     os.environ["PLANPROOF"] = way
@@ -100,7 +104,7 @@ def build(root: Path, way: str, changed: bool) -> tuple[float, float]:
     result = dbtRunner().invoke(["build", *where, *given])
     wall, work = time.perf_counter() - began, _worked() - worked
     assert result.success, [r.message for r in result.result.results if r.status != "success"][:3]
-    return wall, work
+    return wall, work, {r.node.unique_id: (str(r.status), r.failures) for r in result.result.results}
 
 
 def _worked() -> float:
@@ -149,20 +153,23 @@ def main() -> None:
             for way in SCHEMAS:
                 build(home, way, False)
         times: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        found: dict[str, Found] = {}
         changed = False
         for turn in range(args.rounds):
             for what in ("same", "changed"):
                 changed = changed if what == "same" else not changed
                 for way in sorted(SCHEMAS, reverse=bool(turn % 2)):
-                    times.setdefault((what, way), []).append(build(home, way, changed))
+                    wall, work, found[way] = build(home, way, changed)
+                    times.setdefault((what, way), []).append((wall, work))
         spark.stop()
     for what in ("same", "changed"):
         for at, of in enumerate(("wall", "processor")):
-            on, off = (statistics.median(found[at] for found in times[what, way]) for way in ("on", "off"))
+            on, off = (statistics.median(one[at] for one in times[what, way]) for way in ("on", "off"))
             per_model = (on - off) / args.models
             said = f"guarded {on:6.2f} s, plain {off:6.2f} s, ratio {on / off:.2f}, {per_model:+.3f} s per model"
             print(f"{what:<8} {of:<9} {said}")
         print(f"         {times[what, 'on']} {times[what, 'off']}")
+    print(f"statuses and failures of {len(found['off'])} nodes alike: {found['on'] == found['off']}")
 
 
 if __name__ == "__main__":
