@@ -6,13 +6,17 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.decided import Count, Relations, count
+from planproof.publish.decided import Count, Relations, Stored, count, stored_below
 from planproof.publish.known_tests import question
+from planproof.schema import PhysicalSchema
+from planproof.session.files import data_files
 from planproof.settings import Settings
 
 # One of the texts is spelt otherwise where it is a folder's name.
@@ -223,6 +227,15 @@ def test_what_others_wrote_since_is_not_what_was_published(published: tuple[str,
     assert changed is not None
     assert (changed.failures, changed.ground.split(":")[0]) == (1, "counted")
     assert found(shown, guard) is None
+
+
+def test_a_folder_that_is_not_there_is_no_table_without_rows(tmp_path: Path) -> None:
+    session: Any = SimpleNamespace(files=data_files)
+    (tmp_path / "there").mkdir()
+    there, missing = f"file:{tmp_path}/there", f"file:{tmp_path}/missing"
+    assert stored_below(session, [there], PhysicalSchema()) == Stored((), PhysicalSchema())
+    for locations in ([missing], [there, missing], [there, "s3a://bucket/t"]):
+        assert stored_below(session, locations, PhysicalSchema()) is None
 
 
 def test_a_where_that_may_fail_or_does_more_is_left_to_spark(published: tuple[str, Guard]) -> None:
