@@ -159,7 +159,7 @@ class Trials:
         own = str(run.node["unique_id"])
         found: list[DataTestResult] = []
         for node in self._tests().get(own, ()):
-            why = staged.refused or self._more(node, own)
+            why = self._more(node, own)
             one = self._one(node, run, staged) if why is None else not_run(node.name, why, *_declared(node))
             found.append(one)
         for test in found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 pytest.importorskip("dbt")
 
 from dbt_planproof.states import OPEN, TRANSITIONS, Event, Run, State
-from dbt_planproof.trials import Trials
 
 
 def run(reason: str | None = None, **config: Any) -> Run:
@@ -78,28 +76,3 @@ def test_terms_are_withheld_from_dbt_only_where_they_were_judged(
     found = run(contract=contract, **config)
     found.state = state
     assert found.was_judged is judged
-
-
-def test_each_data_test_of_a_model_is_named_where_its_rows_are_not_tested_yet() -> None:
-    nodes = {
-        f"test.shop.{name}": SimpleNamespace(
-            name=name,
-            unique_id=f"test.shop.{name}",
-            resource_type="test",
-            column_name="id",
-            original_file_path="models/m.yml",
-            depends_on=SimpleNamespace(nodes=["model.shop.m"]),
-        )
-        for name in ("not_null_m_id", "unique_m_id")
-    }
-    model = SimpleNamespace(resource_type="model", config=SimpleNamespace(materialized="table"))
-    trials = Trials(SimpleNamespace(), threading.local())  # type: ignore[arg-type]
-    trials.begin(SimpleNamespace(nodes={"model.shop.m": model, **nodes}), nodes)
-    settings = SimpleNamespace(tests="before")
-    asked = trials.of(Run(SimpleNamespace(settings=settings), {"unique_id": "model.shop.m"}, ("s", "m"), ""))  # type: ignore[arg-type]
-    assert asked is not None
-    staged: Any = SimpleNamespace(refused="not yet")
-    assert [(t.name, t.status, t.said) for t in asked(staged)] == [
-        ("not_null_m_id", "not run", "not yet"),
-        ("unique_m_id", "not run", "not yet"),
-    ]

@@ -9,6 +9,7 @@ import pytest
 
 from planproof import Contract, Guard, Model
 from planproof.contract import ContractError
+from planproof.publish.trial import DataTest, run_tests
 from planproof.report.model import Report, Verdict
 
 _COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]
@@ -138,6 +139,23 @@ def test_new_columns_come_with_the_rows(lake: str, guard: Guard, iceberg: Any) -
     assert iceberg.table(name).where("extra is not null").count() == 1
     refused = guard.publish(model(name, "select 'x' as id", columns=None, options={"on_schema_change": "fail"}))
     assert (refused.outcome, "PP606" in violated(refused)) == ("rejected", True)
+
+
+@pytest.mark.parametrize("strategy", ["append", "insert_overwrite", "merge"])
+def test_data_tests_are_asked_of_the_table_as_it_will_be(lake: str, guard: Guard, strategy: str) -> None:
+    """Before the commit: the rows that stay are in it, too, and one that fails keeps the commit out."""
+    name = f"{lake}.t"
+    twice = DataTest("unique_id", f"select id from {name} group by id having count(*) > 1", column="id")
+    more = {"partition_by": ["day"], "options": {"unique_key": "id"}}
+    first = guard.publish(model(name, _FIRST, strategy, **more), tests=run_tests([twice]))
+    assert [(t.name, t.status) for t in first.details.tests] == [("unique_id", "pass")], first.findings
+    before = snapshot(guard, name)
+    # Both rows are new to the table; one of them by an id that stands in another partition.
+    delta = "select * from values (0L, 'd1', 7), (9L, 'd1', 7), (9L, 'd1', 8) as v(id, day, amount)"
+    report = guard.publish(model(name, delta, strategy, **more), tests=run_tests([twice]))
+    assert (report.outcome, violated(report)) == ("rejected", {"PP513"}), report.findings
+    assert report.details.tests[0].failures == (1 if strategy == "merge" else 2)
+    assert snapshot(guard, name) == before
 
 
 _OTHERS = {

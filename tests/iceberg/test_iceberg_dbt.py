@@ -74,3 +74,20 @@ def test_a_project_through_its_life(dbt: Any) -> None:
     assert not dbt.run("build", "--full-refresh", "--select", "merged").success
     assert dbt.exists("merged")
     assert len(dbt.rows("merged")) == 3
+
+
+def test_data_tests_run_before_the_commit(dbt: Any) -> None:
+    """`tests: before`: dbt's own tests over the staged rows, in the session's own catalog and in one beside it."""
+    tested = """
+        models:
+          - name: tested
+            config: {materialized: table, meta: {planproof: {tests: before}}}
+            columns: [{name: id, data_tests: [unique, not_null]}]
+        """
+    dbt.write({"models/tested.yml": tested, "models/tested.sql": "select id from range(3)"})
+    assert dbt.run("build", "--select", "tested").success, dbt.log[-3000:]
+    found = {t["name"]: t["status"] for t in dbt.reports["tested"]["details"]["tests"]}
+    assert found == {"unique_tested_id": "pass", "not_null_tested_id": "pass"}, dbt.reports["tested"]
+    dbt.write({"models/tested.sql": "select id % 2 as id from range(3)"})
+    assert not dbt.run("build", "--select", "tested").success
+    assert (dbt.statuses["tested"], dbt.rows("tested")) == ("error", [(0,), (1,), (2,)])

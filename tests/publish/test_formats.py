@@ -8,14 +8,10 @@ from typing import Any
 import pytest
 
 from planproof import Model
-from planproof.judge.draft import Draft
 from planproof.publish.formats import Parquet, format_of
 from planproof.publish.iceberg import Iceberg
-from planproof.publish.iceberg.commit import Commit
 from planproof.publish.iceberg.facts import as_filed, as_kept, filed
 from planproof.publish.names import Refused
-from planproof.publish.trial import IN_TRANSACTION, DataTest, run_tests, tried
-from planproof.report.details import DataTestResult
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import parse_type
 
@@ -64,24 +60,3 @@ def test_names_and_types_as_iceberg_has_them() -> None:
     assert as_filed(columns).names == ("a_x20b",)
     assert as_filed(columns)[0].type == parse_type("map<string,array<struct<c_x20d:tinyint,e:smallint>>>")
     assert as_kept(columns)[0].type == parse_type("map<string,array<struct<`c d`:int,e:int>>>")
-
-
-def test_data_tests_of_rows_in_a_transaction_are_named_and_none_is_asked() -> None:
-    """An Iceberg model with `tests: before` is published, and its report says of each test that it did not run."""
-    model = Model("lake.db.t", "select 1 as id", file_format="iceberg")
-    transaction: Any = SimpleNamespace(staged="`lake`.`db`.`staged`")
-    draft = Draft(model, model.settings)
-    names = SimpleNamespace(target=("lake", "db", "t"))
-    job: Any = SimpleNamespace(session=None, names=names, draft=draft, model=model)
-    # The session's own catalog may hold a table of the same name: no test may be asked of rows that are not its own.
-    asked = [DataTest(name, "select * from db.t", column="id", place="m.yml") for name in ("one", "other")]
-
-    tried(job, Commit(transaction, model.name, "`lake`.`db`.`t`", "replace"), run_tests(asked))
-
-    report = draft.report("published")
-    assert report.details.tests == tuple(
-        DataTestResult(n, "not run", IN_TRANSACTION, None, "id", "m.yml") for n in ("one", "other")
-    )
-    assert not draft.fails
-    said = " ".join(report.to_text().split())
-    assert f"Data tests that did not run before the publish one: {IN_TRANSACTION}" in said

@@ -43,6 +43,15 @@ def test_each_reading_of_the_relation_is_replaced_and_nothing_else(text: str, fo
     assert put(text) == (text if found is None else found)
 
 
+def test_a_relation_of_another_catalog_is_called_by_its_whole_name_or_where_it_is_current() -> None:
+    def put_lake(text: str, *namespace: str) -> str:
+        return stand_in(text, ("lake", "shop", "m"), "`new`", namespace, Conf())[0]
+
+    assert put_lake("from lake.shop.m, shop.m x", "spark_catalog", "shop") == "from `new` AS `m`, shop.m x"
+    assert put_lake("from shop.m, spark_catalog.shop.m x", "lake") == "from `new` AS `m`, spark_catalog.shop.m x"
+    assert put_lake("from m", "lake", "shop") == "from `new` AS `m`"
+
+
 def test_a_bare_name_is_one_of_the_current_database() -> None:
     assert put("select * from m", ("spark_catalog", "other")) == "select * from m"
     assert put("select * from shop.m", ("lake", "shop")) == "select * from shop.m"

@@ -20,13 +20,12 @@ from planproof.publish.strategies.view import column_names
 from planproof.report.details import DataTestResult
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.stand_in import stand_in
+from planproof.sql.stand_in import SESSION_CATALOG, stand_in
 
 _GLOB = frozenset("*?[]{}\\")
 """A path with one of them is a pattern to Spark's reader, and a plain place to its catalog."""
 
 COUNTED = "counted over the staged rows, before they were published"
-IN_TRANSACTION = "the rows that an Iceberg table is to get are not tested before their commit yet"
 
 
 class NotRun(Exception):
@@ -39,7 +38,7 @@ class Staged:
 
     `target` is database and table, in lower case. `shown` is what stands for them afterwards, in a query that a person
     runs; None where nothing does. `files` are all of them, where they lie on this machine, and `proved` is what the
-    plan says of them. `refused` is why no test is asked of them, None where tests are.
+    plan says of them. `catalog` is what a whole name begins with, where the target is not in the session's own catalog.
     """
 
     session: Session
@@ -48,12 +47,10 @@ class Staged:
     shown: str | None
     files: Stored | None = None
     proved: Shown | None = None
-    refused: str | None = None
+    catalog: tuple[str, ...] = ()
 
     def text(self, sql: str) -> str:
         """A test's SQL over these rows. Raises `NotRun` where it cannot be said so."""
-        if self.refused is not None:
-            raise NotRun(self.refused)
         return self._text(sql, self.relation)
 
     def query(self, sql: str) -> str | None:
@@ -67,7 +64,9 @@ class Staged:
 
     def _text(self, sql: str, relation: str) -> str:
         try:
-            text, count = stand_in(sql, self.target, relation, self.session.namespace, self.session.conf)
+            text, count = stand_in(
+                sql, (*self.catalog, *self.target), relation, self.session.namespace, self.session.conf
+            )
         except (AnalysisError, Unknown) as error:
             raise NotRun(f"planproof does not read its SQL: {error}") from error
         if not count:
@@ -88,7 +87,10 @@ def tried(job: Job, publication: Publishing, tests: Tests) -> None:
             text, files = _shown(job, publication), _files(job, publication)
             found = tuple(tests(Staged(job.session, target, relation, text, files, shown(job))))
     else:
-        found = tuple(tests(Staged(job.session, target, publication.entry.staging, None, refused=IN_TRANSACTION)))
+        # In a transaction stands the whole table as it will be.
+        text = _query(job) if publication.entry.strategy == "replace" else None
+        outer = tuple(part for part in job.names.target[:-2] if part.lower() != SESSION_CATALOG)
+        found = tuple(tests(Staged(job.session, target, publication.entry.staging, text, catalog=outer)))
     if not found:
         return
     job.draft.tell(tests=found)
@@ -158,10 +160,14 @@ def _files(job: Job, publication: Publication) -> Stored | None:
 
 def _shown(job: Job, publication: Publication) -> str | None:
     if job.draft.strategy == "view":
-        return f"(\n{query(job.examined.sql)}\n)"
+        return _query(job)
     if job.draft.settings.keep_rejected:
         return with_kept(job, publication.entry.staging, publication.entry.columns)
-    return f"(\n{query(job.examined.sql)}\n)" if job.draft.strategy in ("rename", "location") else None
+    return _query(job) if job.draft.strategy in ("rename", "location") else None
+
+
+def _query(job: Job) -> str:
+    return f"(\n{query(job.examined.sql)}\n)"
 
 
 def _last_two(target: tuple[str, ...]) -> tuple[str, str]:
@@ -214,7 +220,7 @@ def _run(test: DataTest, staged: Staged) -> DataTestResult:
 
 def _known(test: DataTest, staged: Staged) -> tuple[Count, Limits] | None:
     limits = Limits.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
-    asked = question(test.sql) if staged.refused is None and limits is not None else None
+    asked = question(test.sql) if limits is not None else None
     found = staged.count(asked, Plans()) if asked is not None and _reads(asked, staged) else None
     return (found, limits) if found is not None and limits is not None else None
 

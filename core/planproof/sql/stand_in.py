@@ -16,10 +16,11 @@ SESSION_CATALOG = "spark_catalog"
 
 
 def stand_in(
-    text: str, target: tuple[str, str], replacement: str, namespace: Sequence[str], conf: Conf
+    text: str, target: Sequence[str], replacement: str, namespace: Sequence[str], conf: Conf
 ) -> tuple[str, int]:
     """The text with `replacement` (a relation, as it is written in FROM) in place of each reading of `target`, and how
-    many there were. `target` is (database, table), `namespace` the current catalog and database.
+    many there were. `target` is (database, table) in the session's own catalog, in others it begins with their name;
+    `namespace` is the current catalog and database.
 
     The relation keeps the name that the text calls it by; a CTE of the table's name stays what it is. Raises
     `AnalysisError` and `Unknown` as `parse` does, and `Unknown` for a reading that has no such form.
@@ -61,11 +62,11 @@ def _full(table: q.Table, namespace: Sequence[str]) -> tuple[str, ...]:
     """Database and table; the whole name where it is in another catalog, nothing for one that is computed."""
     parts = tuple(part.lower() for part in name_parts(table))
     current, *database = (part.lower() for part in namespace)
-    if len(parts) == 3 and parts[0] == SESSION_CATALOG:
-        return parts[1:]
-    if current != SESSION_CATALOG:
+    if not parts:
         return ()
-    return (*database, *parts) if len(parts) == 1 else parts
+    if len(parts) < 3:
+        parts = (current, *database, *parts) if len(parts) == 1 else (current, *parts)
+    return parts[1:] if parts[0] == SESSION_CATALOG else parts
 
 
 def _refuse_full_names(tree: q.Node, target: tuple[str, ...], text: str) -> None:
@@ -74,7 +75,7 @@ def _refuse_full_names(tree: q.Node, target: tuple[str, ...], text: str) -> None
         given = node.args.get("qualifier") or () if isinstance(node, q.Star) else ()
         parts = tuple(i.this for i in given) if given else name_parts(node)
         lowered = tuple(part.lower() for part in parts)
-        if any(lowered[at : at + 2] == target for at in range(max(0, len(lowered) - 1))):
+        if any(lowered[at : at + 2] == target[-2:] for at in range(max(0, len(lowered) - 1))):
             raise Unknown("a column's table by its full name, for a relation in its place", place(text, *node.span))
 
 
