@@ -84,7 +84,7 @@ def _writes(spark: Any, rows: int, pairs: int, seconds: float) -> dict[str, Any]
             break
         order = (bare, guarded) if number % 2 == 0 else (guarded, bare)
         _settle(spark)
-        costs = {work.__name__: _cost(work) for work in order}
+        costs = {work.__name__: cost(work) for work in order}
         measured.append((costs["bare"], costs["guarded"]))
     cpu = [g[0] / b[0] for b, g in measured]
     wall = [g[1] / b[1] for b, g in measured]
@@ -93,8 +93,8 @@ def _writes(spark: Any, rows: int, pairs: int, seconds: float) -> dict[str, Any]
         "columns": COLUMNS,
         "pairs": len(measured),
         "jobs": jobs,
-        "cpu_ratio": _interval(cpu),
-        "wall_ratio": _interval(wall),
+        "cpu_ratio": interval(cpu),
+        "wall_ratio": interval(wall),
         "footers_of_one_publish_seconds": _own_footers(spark),
         "bare_cpu_seconds": round(statistics.median(b[0] for b, _ in measured), 2),
     }
@@ -147,7 +147,7 @@ def _jobs(spark: Any, work: Callable[[], None]) -> int:
     return found
 
 
-def _cost(work: Callable[[], None]) -> tuple[float, float]:
+def cost(work: Callable[[], None]) -> tuple[float, float]:
     """(CPU seconds of this process and the JVM, wall-clock seconds)."""
     cpu, wall = _cpu(), time.perf_counter()
     work()
@@ -184,7 +184,7 @@ def _ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def _interval(ratios: list[float]) -> dict[str, float]:
+def interval(ratios: list[float]) -> dict[str, float]:
     """The median, and the bootstrap's 95 % interval of it."""
     rng = random.Random(7)
     medians = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
