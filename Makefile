@@ -10,7 +10,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -53,7 +53,11 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 
 test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, with Spark 3.5, in an environment of its own.
 	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "not conformance" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
+	.venv-iceberg/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
+
+sweep-iceberg: environment ## Plays the contract matrix on Iceberg's tables, and kills publishes of them at every step (slow).
+	@.ci/iceberg
+	.venv-iceberg/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
 
 test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-core, with the whole contract matrix: DBT=1.10
 	@.ci/dbt $(DBT)

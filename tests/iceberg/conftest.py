@@ -11,7 +11,7 @@ import itertools
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,36 +62,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=why))
 
 
-@pytest.fixture(scope="session")
-def spark_settings(spark_dir: Path) -> dict[str, str]:
+def _settings(catalogs: dict[str, str], home: Path) -> dict[str, str]:
+    """Spark's settings for Iceberg with these catalogs, and where there is a driver `lake_jdbc` below `home`."""
     jar = _runtime()
     assert jar is not None, "tests without the runtime are skipped"
-    catalogs = {
-        "spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
-        "spark_catalog.type": "hive",
-        "lake_hive": _ICEBERG,
-        "lake_hive.type": "hive",
-        "lake_hadoop": _ICEBERG,
-        "lake_hadoop.type": "hadoop",
-        "lake_hadoop.warehouse": (spark_dir / "lake_hadoop").as_uri(),
-    }
     settings = {
         "spark.jars": str(jar),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # Iceberg changes a column's type in Hive's list too, and Hive refuses it otherwise.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     }
+    catalogs = {**catalogs, "lake_hadoop": _ICEBERG, "lake_hadoop.type": "hadoop"}
+    catalogs["lake_hadoop.warehouse"] = (home / "lake_hadoop").as_uri()
     driver = _sqlite()
     if driver is not None:
         jars, library = driver
-        database = spark_dir / "lake_jdbc.db"
+        database = home / "lake_jdbc.db"
         with sqlite3.connect(database) as connection:
             connection.executescript(_SQLITE)
         catalogs |= {
             "lake_jdbc": _ICEBERG,
             "lake_jdbc.type": "jdbc",
             "lake_jdbc.uri": f"jdbc:sqlite:{database}",
-            "lake_jdbc.warehouse": (spark_dir / "lake_jdbc").as_uri(),
+            "lake_jdbc.warehouse": (home / "lake_jdbc").as_uri(),
             "lake_jdbc.jdbc.init-catalog-tables": "false",
             "lake_jdbc.jdbc.schema-version": "V1",
         }
@@ -99,6 +92,37 @@ def spark_settings(spark_dir: Path) -> dict[str, str]:
         settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
         settings["spark.driver.extraLibraryPath"] = str(library)
     return settings | {f"spark.sql.catalog.{key}": value for key, value in catalogs.items()}
+
+
+@pytest.fixture(scope="session")
+def spark_settings(spark_dir: Path) -> dict[str, str]:
+    catalogs = {
+        "spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
+        "spark_catalog.type": "hive",
+        "lake_hive": _ICEBERG,
+        "lake_hive.type": "hive",
+    }
+    return _settings(catalogs, spark_dir)
+
+
+@pytest.fixture
+def lake_settings() -> Callable[[Path], dict[str, str]]:
+    """The settings of a Spark of its own, whose catalogs lie in the folder that is given."""
+    if _sqlite() is None:
+        pytest.skip(NO_DRIVER)
+
+    def settings(home: Path) -> dict[str, str]:
+        quiet = {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "768m",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": (home / "warehouse").as_uri(),
+        }
+        return quiet | _settings({}, home)
+
+    return settings
 
 
 @pytest.fixture(scope="session")

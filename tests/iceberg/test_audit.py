@@ -13,7 +13,7 @@ from planproof.project.freeze import drift_of_sources, frozen_form, text_of
 from planproof.project.manifest import read_project
 from planproof.project.sources import read_frozen
 from planproof.report.model import Report
-from planproof.session.snapshots import Snapshot, snapshot_of
+from planproof.session.snapshots import Snapshot
 
 ORDERS = Contract([("id", "bigint", False), ("name", "string", False), ("amount", "double", True)])
 
@@ -39,7 +39,9 @@ def message(report: Report, field: str) -> str:
 
 
 def snapshot(guard: Guard, name: str, at: str | None = None) -> Snapshot:
-    found = snapshot_of(guard.session, name, at)
+    tables = guard.session.transactions()
+    assert tables is not None
+    found = tables.snapshot(name, at)
     assert found is not None
     return found
 
@@ -185,8 +187,9 @@ def test_other_tables_have_no_snapshots(iceberg: Any, guard: Guard, database: st
     assert guard.audit(f"{database}.plain", ORDERS).verdict == "proved"
     asked = guard.audit(f"{database}.plain", ORDERS, at="1")
     assert "is no Iceberg table" in str(asked.error)
-    assert snapshot_of(guard.session, f"{database}.plain") is None
-    assert snapshot_of(guard.session, f"{database}.absent") is None
+    tables = guard.session.transactions()
+    assert tables is not None
+    assert [tables.snapshot(f"{database}.{name}") for name in ("plain", "absent")] == [None, None]
 
 
 def test_sources_are_frozen_with_their_flags_and_field_ids(

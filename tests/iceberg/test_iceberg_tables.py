@@ -218,6 +218,11 @@ def test_a_commit_of_which_nobody_knows(
     assert iceberg.table(name).count() == (5 if landed else 3)
     # A catalog may still carry out what it was asked for: its files stay where the table does not have them yet.
     assert bool(orphans(iceberg, name)) is not landed
+    if not landed:
+        for force, code in ((False, "PP609"), (True, "PP602")):
+            (said,) = [r for r in Guard(iceberg).recover(force=force) if r.model == name]
+            assert [f.code for f in said.findings] == [code], said
+        assert orphans(iceberg, name) == []
 
 
 def test_evidence_of_a_published_table(lake: str, guard: Guard, iceberg: Any) -> None:
@@ -232,6 +237,10 @@ def test_evidence_of_a_published_table(lake: str, guard: Guard, iceberg: Any) ->
     report = guard.publish(kept)
     assert (report.outcome, report.details.rejected) == ("rejected", None)
     assert "PP611" in {f.code for f in report.of(Verdict.WARNING)}, "keep_rejected is not silently nothing"
+    tables = guard.session.transactions()
+    assert tables is not None
+    folder = Path(str(tables.place(lake.split("."))).removeprefix("file:"))
+    assert [p.name for p in folder.iterdir()] == ["t"], "nothing is left of a table that was not made"
     assert guard.publish(model(f"{lake}.u", "select 1L as id", ("id", "bigint", False))).outcome == "published"
 
 
@@ -273,4 +282,63 @@ def test_a_process_that_dies(
     assert {type(r[1]) for r in rows(name)} == {str if step == "after it" else int}
     again = Guard(iceberg.newSession())
     assert again.publish(old).outcome == "published"
+    # The process lives here, so that recovery has to be forced.
+    ending = "published" if step == "after it" else "rejected"
+    assert [r.outcome for r in again.recover(force=True) if r.model == name] == [ending]
+    # Which manifests a write has made is noted when it has ended.
+    unnoted = "/metadata/" if step == "after the write" else "/no such folder/"
+    assert [file for file in orphans(iceberg, name) if unnoted not in file] == []
     assert [r[1] for r in rows(name)] == [1, 1, 1]
+
+
+def _relations(spark: Any, database: str) -> list[tuple[str, bool]]:
+    views = {r["viewName"] for r in spark.sql(f"show views in {database}").collect()}
+    return sorted((r["tableName"], r["tableName"] in views) for r in spark.sql(f"show tables in {database}").collect())
+
+
+def test_a_view_made_a_table(database: str, guard: Guard, iceberg: Any) -> None:
+    name = f"{database}.v"
+    iceberg.sql(f"create view {name} as select 1L as id")
+    null = model(name, "select if(id > 0, null, id) as id from range(3)", ("id", "bigint", False))
+    assert guard.publish(null).outcome == "rejected"
+    assert guard.publish(model(name, "select cast(raise_error('no') as bigint) as id")).outcome == "failed"
+    assert _relations(iceberg, database) == [("v", True)]
+    # The new rows come from the view whose place they take.
+    report = guard.publish(model(name, f"select id + 1 as id from {name}", ("id", "bigint", True)))
+    assert (report.outcome, report.strategy) == ("published", "exchange"), report
+    assert (iceberg.table(name).collect()[0][0], guard.session.registered(name).format) == (2, "iceberg")
+    assert guard.publish(model(name, "select 5L as id")).strategy == "replace"
+
+
+@pytest.mark.parametrize("statement", ["ALTER VIEW", "ALTER TABLE", "DROP VIEW"])
+@pytest.mark.parametrize("how", ["dies before it", "dies after it", "fails"])
+def test_a_view_whose_place_is_being_taken(
+    database: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wholly the view or wholly the table, whatever happens between the two renames."""
+    name, rows, failed = f"{database}.v", guard.session.rows, []
+    iceberg.sql(f"create view {name} as select 1L as id")
+
+    def breaks(sql: str) -> Any:
+        if not sql.startswith(statement) or failed:
+            return rows(sql)
+        failed.append(sql)
+        if how == "dies after it":
+            rows(sql)
+        raise SparkFailure("the metastore went away") if how == "fails" else Killed
+
+    monkeypatch.setattr(guard.session, "rows", breaks)
+    is_new = statement != "ALTER VIEW" or how == "dies after it"
+    if how == "fails":
+        report = guard.publish(model(name, "select 2L as id"))
+        assert report.outcome == ("published" if is_new else "failed"), report
+    else:
+        with pytest.raises(Killed):
+            guard.publish(model(name, "select 2L as id"))
+        monkeypatch.setattr(guard.session, "rows", rows)
+        # Its process lives, so that recovery has to be forced.
+        reports = [r for r in Guard(iceberg).recover(force=True) if r.model == name]
+        assert [r.outcome for r in reports] == ["published" if is_new else "rejected"]
+    assert failed
+    assert _relations(iceberg, database) == [("v", not is_new)]
+    assert iceberg.table(name).collect()[0][0] == (2 if is_new else 1)

@@ -12,7 +12,6 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.snapshots import snapshot_of
 from planproof.types import DataType, parse_type
 
 VERSION = 1
@@ -82,7 +81,8 @@ def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str
     """The field ids of an Iceberg table's columns; none for any other relation."""
     if table.kind != "table":
         return {}
-    snapshot = snapshot_of(session, node.relation, counted=False)
+    tables = session.transactions()
+    snapshot = None if tables is None else tables.snapshot(node.relation, counted=False)
     return {} if snapshot is None else snapshot.ids
 
 

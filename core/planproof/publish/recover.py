@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from planproof.origin import AnalysisError
 from planproof.publish import lock
+from planproof.publish.iceberg.left import notes, sweep
 from planproof.publish.journal import Entry, folder, publishes, read
 from planproof.publish.names import STATE, join
 from planproof.publish.publication import Publication, database_root
 from planproof.publish.strategies import Ending, settle
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, store_of
+from planproof.session.store import Store, decoded, store_of
 
 
 def recover(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
@@ -24,6 +25,7 @@ def recover(session: Session, store: Store, roots: Iterable[str], force: bool = 
     reports: list[Report] = []
     for root in dict.fromkeys(roots):
         reports += [_one(session, store, root, publish, force) for publish in publishes(store, root)]
+        reports += [sweep(session, store, note, force) for note in notes(store, root)]
         _unlock(store, root, force)
         _tidy(store, root)
     return reports
@@ -44,7 +46,8 @@ def roots(session: Session, root: str | None) -> list[str]:
     """
     if root is not None:
         return [root]
-    store, found = store_of(session), []
+    store, tables = store_of(session), session.transactions()
+    found = [] if tables is None else [decoded(place) for place in tables.places()]
     for name, *_ in session.rows("SHOW DATABASES"):
         location = database_root(session, (str(name),))
         found.append(location)

@@ -20,7 +20,6 @@ from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.snapshots import snapshot_of
 from planproof.session.store import decoded, local
 from planproof.types import without_lengths
 
@@ -36,7 +35,8 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     assert contract is not None
     draft.read(Claim("contract", contract.schema))
     name = draft.model.name
-    snapshot = None if "/" in name else snapshot_of(session, name, at)
+    tables = None if "/" in name else session.transactions()
+    snapshot = None if tables is None else tables.snapshot(name, at)
     if snapshot is not None:
         return audit_snapshot(draft, session, snapshot)
     if at is not None:

@@ -11,6 +11,7 @@ from planproof.conf import Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.schema import PhysicalSchema
+from planproof.session.snapshots import Snapshot
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and behind the column's name in a watched query's failure."""
@@ -118,8 +119,19 @@ class Transaction(Protocol):
     def is_new(self) -> bool:
         """Whether the table is not there yet."""
 
+    @property
+    def location(self) -> str:
+        """The table's folder."""
+
     def schema(self) -> PhysicalSchema:
         """The table's schema once it is committed."""
+
+    def set_apart(self, name: str) -> str | None:
+        """Has the data files that are written next lie in a folder of that name, beside the table's others, and returns
+        its location; None where the table places its files by other rules."""
+
+    def manifests(self) -> Sequence[str]:
+        """The files of metadata that were written for the change."""
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         """Adds columns of an analyzed query to the table, at its end and nullable."""
@@ -155,6 +167,21 @@ class Transactional(Protocol):
 
     def table(self, name: str) -> StoredTable | None:
         """The format's table of that name as it is now, found by loading it; None for anything else."""
+
+    def snapshot(self, name: str, at: str | None = None, counted: bool = True) -> Snapshot | None:
+        """The current snapshot of a table, or with the schema of then the one `at` a tag, a branch or an id; None for
+        any other relation. Without `counted` no manifest is read. Raises `SparkFailure` where the table has no such
+        snapshot."""
+
+    def names_any(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
+        """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
+        there is no such table. Raises `SparkFailure`."""
+
+    def place(self, database: Sequence[str]) -> str | None:
+        """The location of a namespace, its catalog first; None where its catalog gives it none."""
+
+    def places(self) -> list[str]:
+        """The locations of all namespaces of the session's other catalogs that make such tables."""
 
     def refusal(self) -> str | None:
         """Why no transaction may be opened under the session's settings; None where one may."""

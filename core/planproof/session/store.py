@@ -10,6 +10,7 @@ import errno
 import os
 import shutil
 import uuid
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -39,6 +40,9 @@ class Store(Protocol):
 
     def delete(self, location: str) -> None:
         """Deletes a file or a folder with all that it holds; nothing happens where there is none."""
+
+    def prune(self, location: str) -> None:
+        """Deletes the folders at and below a location that hold no file."""
 
     def move(self, source: str, target: str) -> None:
         """Renames a file or folder. Fails where the target exists. Makes the target's parent."""
@@ -176,10 +180,17 @@ class LocalStore:
                 shutil.rmtree(path)
             else:
                 os.unlink(path)
+                with suppress(FileNotFoundError):
+                    os.unlink(_checksum(path))
         except FileNotFoundError:
             pass
         except OSError as error:
             raise SparkFailure(f"cannot delete {location}: {error}") from error
+
+    def prune(self, location: str) -> None:
+        for folder, _, _ in os.walk(_path(location), topdown=False):
+            with suppress(OSError):  # It holds something.
+                os.rmdir(folder)
 
     def move(self, source: str, target: str) -> None:
         old, new = _path(source), _path(target)
@@ -306,6 +317,14 @@ class HadoopStore:
             if files.exists(path) and not files.delete(path, True):
                 raise SparkFailure(f"cannot delete {location}")
 
+    def prune(self, location: str) -> None:
+        from planproof.session.failures import translated
+
+        with translated():
+            files, path = self._open(location)
+            if files.exists(path):
+                _prune(files, path)
+
     def move(self, source: str, target: str) -> None:
         from planproof.session.failures import translated
 
@@ -317,6 +336,14 @@ class HadoopStore:
             files.mkdirs(new.getParent())
             if not files.rename(old, new):
                 raise SparkFailure(f"cannot move {source} to {target}")
+
+
+def _prune(files: Any, folder: Any) -> None:
+    for status in files.listStatus(folder):
+        if status.isDirectory():
+            _prune(files, status.getPath())
+    if not len(files.listStatus(folder)):
+        files.delete(folder, False)
 
 
 class RoutedStore:
@@ -352,6 +379,9 @@ class RoutedStore:
 
     def delete(self, location: str) -> None:
         self._at(location).delete(location)
+
+    def prune(self, location: str) -> None:
+        self._at(location).prune(location)
 
     def move(self, source: str, target: str) -> None:
         self._at(source).move(source, target)

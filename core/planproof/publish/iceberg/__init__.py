@@ -9,12 +9,15 @@ from __future__ import annotations
 from planproof.contract import Model
 from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialization import Job, Materialization, is_delta
 from planproof.publish.names import Names, Refused
 from planproof.publish.strategies import Ending
 from planproof.quoting import quoted
 from planproof.session.protocol import Session, StoredTable, Transactional
+
+SESSION_CATALOG = "spark_catalog"
 
 
 class Iceberg:
@@ -56,7 +59,12 @@ class Iceberg:
     def way(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
         if is_delta(job, full_refresh):
             return Change(self._tables)
-        return Replacement(self._tables)
+        return OverView(self._tables) if self._takes_a_views_place(job) else Replacement(self._tables)
+
+    def _takes_a_views_place(self, job: Job) -> bool:
+        """Spark renames views of its own catalog, where this is the current one."""
+        is_view = job.target is not None and job.target.kind == "view"
+        return is_view and job.names.target[0] == self._session.namespace[0] == SESSION_CATALOG
 
     def commit(self, publication: Commit) -> None:
         publication.commit()

@@ -13,7 +13,7 @@ from planproof.contract import Contract
 from planproof.publish import stage
 from planproof.publish.audit import decide
 from planproof.publish.evolution import Evolution, evolution
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
 from planproof.publish.incremental import assignments, changed, misfits
 from planproof.publish.materialization import Job
@@ -47,7 +47,7 @@ class Change:
             return None
         merges(job)
         name = quoted(job.names.target)
-        return Commit(self._tables.change(name), model.name, name, "change")
+        return begun(job, self._tables, self._tables.change(name), "change")
 
     def stage(self, job: Job, publication: Commit) -> str:
         change, produced = self._evolution, job.examined.planes.analyzed.names
@@ -59,6 +59,7 @@ class Change:
         if any(name.lower() not in known for name in produced):
             kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
             text = f"SELECT {kept} FROM (\n{text}\n)"
+        publication.set_apart()
         with self._mode(job):
             statement = _statement(job, publication.entry.staging, text)
             job.session.write(statement)

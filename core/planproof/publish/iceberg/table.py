@@ -8,7 +8,7 @@ from typing import Any
 from planproof.judge.planes import examine_plans
 from planproof.publish import stage
 from planproof.publish.audit import decide
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused, join
@@ -26,11 +26,12 @@ class Replacement:
 
     def begin(self, job: Job) -> Commit:
         refuse_others(job)
-        target, model = quoted(job.names.target), job.model
-        transaction = self._tables.replace(target, job.examined.runs, partitions(job), _properties(job))
-        return Commit(transaction, model.name, target, "replace")
+        target = quoted(job.names.target)
+        transaction = self._tables.replace(target, job.examined.runs, partitions(job), properties(job))
+        return begun(job, self._tables, transaction, "replace")
 
     def stage(self, job: Job, publication: Commit) -> str:
+        publication.set_apart()
         statement = f"INSERT INTO {publication.entry.staging}\n{stage.query(job.examined.sql)}"
         job.session.write(statement)
         return statement
@@ -72,7 +73,8 @@ def partitions(job: Job) -> list[str]:
     return [*found, f"bucket({int(buckets)}, {quoted((names[0],))})"]
 
 
-def _properties(job: Job) -> dict[str, str]:
+def properties(job: Job) -> dict[str, str]:
+    """What the model says of its table besides columns and partitions, as Iceberg's properties."""
     options: dict[str, Any] = dict(job.model.options)
     found = {str(k): str(v) for part in ("options", "tblproperties") for k, v in (options.get(part) or {}).items()}
     if options.get("location_root"):

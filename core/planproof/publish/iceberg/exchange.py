@@ -1,0 +1,58 @@
+"""`table` on Iceberg where a view stands: the table is committed under a name of its own, and the two change places.
+
+No transaction replaces a view. Readers find neither for as long as two renames take; a process that dies between them
+leaves a note, by which a recovery goes on, or back where the view still stands.
+"""
+
+from __future__ import annotations
+
+from planproof.publish.iceberg.commit import Commit, begun
+from planproof.publish.iceberg.left import change_places, settle_exchange
+from planproof.publish.iceberg.table import Replacement, partitions, properties
+from planproof.publish.materialization import Job
+from planproof.publish.names import join
+from planproof.publish.strategies import Ending
+from planproof.quoting import quoted
+
+
+class OverView(Replacement):
+    """`planproof.publish.materialization.Materialization` of a table that takes the place of a view."""
+
+    def begin(self, job: Job) -> Commit:
+        staging, given = quoted(job.names.staging[-2:]), properties(job)
+        home = self._tables.place(job.names.database)
+        if home is not None:
+            # The name is another one by the time that people look.
+            given.setdefault("location", join(home, f"{job.names.table}_{job.names.stamp}"))
+        transaction = self._tables.replace(staging, job.examined.runs, partitions(job), given)
+        commit = begun(job, self._tables, transaction, "exchange")
+        return Exchange(job, commit)
+
+
+class Exchange(Commit):
+    """A commit that ends with the table and the view changing places."""
+
+    def __init__(self, job: Job, plain: Commit) -> None:
+        super().__init__(plain.transaction, plain.entry, plain.notebook)
+        self._session, self._names = job.session, job.names
+
+    def commit(self) -> None:
+        self.step("exchange")
+        names = [quoted(parts[-2:]) for parts in (self._names.staging, self._names.away, self._names.target)]
+        self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])
+        self.transaction.commit()
+        change_places(self._session, self.notebook.note)
+        self.step("clean")
+        self.notebook.delete()
+
+    def settle(self) -> Ending:
+        if self.entry.step != "exchange":
+            return super().settle()
+        tables = self._session.transactions()
+        assert tables is not None
+        ending = settle_exchange(self._session, tables, self.notebook.note)
+        if ending == "undone":
+            self.notebook.sweep()
+        self.notebook.delete()
+        self.close()
+        return ending

@@ -1,0 +1,233 @@
+"""What a killed publish of an Iceberg table leaves: files that no snapshot names, and a note of where they lie.
+
+The note is written before the first file and deleted after the commit, so that files of which nobody else can say
+whose they are can be swept. It decides nothing: the table itself tells whether a publish was committed, and where it
+may still be, or where the table is not found, everything stays as it lies.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from planproof.origin import AnalysisError
+from planproof.publish.names import STATE, join, parent
+from planproof.publish.owner import Owner, begin, end
+from planproof.publish.strategies import Ending
+from planproof.report.model import Finding, Report, Verdict
+from planproof.session.protocol import Session, SparkFailure, Transactional
+from planproof.session.store import Store
+
+_FOLDER = "staged"
+SETTLES = 3600
+"""After so many seconds no catalog carries out a commit any more that it was asked for."""
+
+
+_SAID = {"finished": ("PP603", "published"), "undone": ("PP602", "rejected"), "left": ("PP609", "rejected")}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One publish under way. `folder` holds the data files that it writes and nothing else, None where the table puts
+    them elsewhere; `others` are its manifests. `is_new`: there was no table yet; `location` is the table's.
+    A table that takes a view's place is made as `staging` first, and the view steps aside to `away`."""
+
+    model: str
+    target: str
+    slug: str
+    strategy: str
+    owner: Owner
+    is_new: bool
+    location: str
+    folder: str | None = None
+    others: tuple[str, ...] = ()
+    staging: str | None = None
+    away: str | None = None
+    step: str = "begin"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Note:
+        """Raises ValueError where the text is no note."""
+        try:
+            form: Mapping[str, Any] = json.loads(text)
+            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
+            return cls(**{**known, "owner": Owner.read(known["owner"]), "others": tuple(known.get("others", ()))})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a note: {error!r}") from error
+
+
+def folder(root: str) -> str:
+    return join(root, STATE, _FOLDER)
+
+
+@dataclass
+class Notebook:
+    """The note of one publish where it lies. A publish does not depend on it: where it cannot be written, files that a
+    kill leaves are swept by Iceberg's `remove_orphan_files` only."""
+
+    store: Store
+    root: str | None
+    note: Note
+    is_written: bool = field(default=False, init=False)
+
+    @property
+    def location(self) -> str:
+        return join(folder(self.root or ""), f"{self.note.slug}.{self.note.owner.run}.json")
+
+    def write(self, **changes: Any) -> None:
+        self.note = replace(self.note, **changes)
+        if self.root is None:
+            return
+        begin(self.note.owner.run)
+        for _ in range(2):  # Another publish may remove the folder just now.
+            with suppress(SparkFailure):
+                self.store.write(self.location, self.note.to_json())
+                self.is_written = True
+                return
+
+    def delete(self) -> None:
+        if self.is_written:
+            with suppress(SparkFailure):  # A later recovery finds that there is nothing to do.
+                forget(self.store, self.location)
+        self.end()
+
+    def end(self) -> None:
+        """This process is done with the publish; a note that is left is of one that nobody knows the end of."""
+        end(self.note.owner.run)
+
+    def sweep(self) -> None:
+        """Deletes what the publish wrote, which is known not to be committed."""
+        with suppress(SparkFailure):
+            remove(self.store, self.note)
+        self.delete()
+
+
+def remove(store: Store, note: Note) -> None:
+    """Deletes the note's files, and of a table that was never made the folders that are empty then."""
+    for location in (*note.others, *([note.folder] if note.folder else [])):
+        store.delete(location)
+    if note.is_new:
+        store.prune(note.location)
+
+
+def forget(store: Store, location: str) -> None:
+    """Deletes a note, and the folders that are empty then: to a Hadoop catalog they are namespaces."""
+    store.delete(location)
+    state = parent(parent(location))
+    if store.names(state) == [_FOLDER]:
+        store.prune(state)
+
+
+def notes(store: Store, root: str, slug: str | None = None) -> list[str]:
+    """The locations of the notes below a root, of one table where `slug` is given."""
+    found = [name for name in store.names(folder(root)) if name.endswith(".json")]
+    return [join(folder(root), name) for name in found if slug is None or name.startswith(f"{slug}.")]
+
+
+def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
+    """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
+    tables = session.transactions()
+    if tables is None:
+        raise SparkFailure("only a classic session reads Iceberg's tables")
+    if note.staging is not None:
+        ending = settle_exchange(session, tables, note)
+        if ending == "undone":
+            remove(store, note)
+        forget(store, location)
+        return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
+    named = tables.names_any(note.target, note.folder, note.others)
+    if named:
+        forget(store, location)
+        return "finished", "it had been committed"
+    if named is None and not note.is_new:
+        return _left(store, location, force, f"{note.target} is not there any more, or has another name")
+    if named is None and _was_registered(store, note):
+        return _left(store, location, force, f"no table {note.target} is there, and one was made at {note.location}")
+    age = time.time() - (store.modified(location) or 0.0)
+    if note.step == "commit" and age < SETTLES and not force:
+        return "left", f"its catalog may still carry out the commit; recover again in {SETTLES // 60} minutes"
+    remove(store, note)
+    forget(store, location)
+    return "undone", "no snapshot names its files, which were deleted"
+
+
+def change_places(session: Session, note: Note) -> None:
+    """The view steps aside, the table takes its name, the view is dropped."""
+    session.rows(f"ALTER VIEW {note.target} RENAME TO {note.away}")
+    session.rows(f"ALTER TABLE {note.staging} RENAME TO {note.target}")
+    session.rows(f"DROP VIEW {note.away}")
+
+
+def settle_exchange(session: Session, tables: Transactional, note: Note) -> Ending:
+    """Goes on where the view is aside, and back where it still stands. May be called again. Raises `SparkFailure`."""
+    assert note.staging is not None
+    assert note.away is not None
+    is_made, is_there = tables.table(note.staging) is not None, session.registered(note.target) is not None
+    is_aside = session.registered(note.away) is not None
+    if is_there:
+        if is_made:
+            session.rows(f"DROP TABLE {note.staging} PURGE")
+        if is_aside:
+            session.rows(f"DROP VIEW {note.away}")
+        return "finished" if tables.table(note.target) is not None and not is_made else "undone"
+    if is_made:
+        session.rows(f"ALTER TABLE {note.staging} RENAME TO {note.target}")
+        if is_aside:
+            session.rows(f"DROP VIEW {note.away}")
+        return "finished"
+    if is_aside:
+        session.rows(f"ALTER VIEW {note.away} RENAME TO {note.target}")
+    return "undone"
+
+
+def _left(store: Store, location: str, force: bool, why: str) -> tuple[Ending, str]:
+    if force:
+        forget(store, location)
+        return "left", f"{why}; given up, and its files stay as they lie"
+    return "left", f"{why}; its files stay as they lie, until `recover --force` gives them up"
+
+
+def _was_registered(store: Store, note: Note) -> bool:
+    return any(name.endswith(".metadata.json") for name in store.names(join(note.location, "metadata")))
+
+
+def sweep(session: Session, store: Store, location: str, force: bool = False) -> Report:
+    """Sweeps what one note tells of, unless its owner may be alive."""
+    try:
+        note = Note.from_json(store.read(location) or "")
+    except ValueError as error:
+        said = f"{location}: {error}; it names what a killed publish wrote. Delete it"
+        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP601", said),), error=said)
+    if not note.owner.is_dead and not force:
+        said = f"{note.model} is being published by {note.owner}"
+        return Report(note.model, "failed", (_finding(Verdict.UNPROVED, "PP604", said),), error=said)
+    try:
+        ending, what = settle(session, store, location, note, force)
+    except (SparkFailure, AnalysisError) as failure:
+        said = f"what a killed publish of {note.model} left could not be looked at: {failure}; run recover again"
+        return Report(note.model, "failed", (), error=said, strategy=note.strategy)
+    code, outcome = _SAID[ending]
+    said = f"the publish of {note.model} ({note.strategy}) by {note.owner} stopped at step {note.step!r}; {what}"
+    return Report(note.model, outcome, (_finding(Verdict.WARNING, code, said),), strategy=note.strategy)
+
+
+def earlier(session: Session, store: Store, root: str, slug: str) -> list[Report]:
+    """Sweeps what dead publishes of one table left."""
+    reports: list[Report] = []
+    with suppress(SparkFailure):  # Where no note can be read, none could be written.
+        for location in notes(store, root, slug):
+            with suppress(ValueError):
+                if Note.from_json(store.read(location) or "").owner.is_dead:
+                    reports.append(sweep(session, store, location))
+    return reports
+
+
+def _finding(verdict: Verdict, code: str, said: str) -> Finding:
+    return Finding(verdict, code, "catalog", message=said)

@@ -1,0 +1,146 @@
+"""Iceberg's catalogs of one session: how a name resolves in them, and what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from planproof.catalog import split_name
+from planproof.origin import AnalysisError
+from planproof.session import versions
+from planproof.session.failures import translated
+from planproof.session.protocol import SparkFailure
+
+SESSION_CATALOG = "spark_catalog"
+_CATALOG = "org.apache.iceberg.spark.source.HasIcebergCatalog"
+_TABLE = "org.apache.iceberg.spark.source.SparkTable"
+
+
+class Catalogs:
+    """Spark's register of catalogs, seen by what of them makes Iceberg tables."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.java: Any = spark._jsparkSession
+        self.jvm: Any = spark._jvm
+        # A catalog that a session has loaded stays; each look at one costs calls.
+        self._plugins: dict[str, Any] = {}
+        self._held: dict[str, bool] = {}
+        self._classes: dict[str, Any] = {}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether Iceberg's runtime is on this session's class path."""
+        return self._interface is not None
+
+    def complete(self, name: str) -> tuple[str, ...]:
+        """Catalog, namespace and table of a name, as the session resolves it."""
+        parts = split_name(name)
+        with translated():
+            catalogs = self.register()
+            if len(parts) > 1 and bool(catalogs.isCatalogRegistered(parts[0])):
+                return parts
+            current = str(catalogs.currentCatalog().name())
+            if len(parts) > 2 and current == SESSION_CATALOG:
+                return parts  # It has no namespaces in others: the first part was meant as a catalog.
+            return (current, *parts) if len(parts) > 1 else (current, *map(str, catalogs.currentNamespace()), *parts)
+
+    def holds(self, catalog: str) -> bool:
+        """Whether a catalog makes Iceberg tables."""
+        interface = self._interface
+        if interface is None:
+            return False
+        if catalog not in self._held:
+            with suppress(SparkFailure, AnalysisError):
+                self._held[catalog] = bool(interface.isInstance(self.named(catalog)))
+        return self._held.get(catalog, False)
+
+    def loaded(self, parts: Sequence[str]) -> Any | None:
+        """Spark's view of an Iceberg table as it is now; None for any other relation. Raises `SparkFailure`."""
+        if not self.holds(parts[0]):
+            return None
+        catalog, identifier = self.named(parts[0]), self.identifier(parts)
+        with suppress(AnalysisError):
+            try:
+                return self._fresh(catalog, identifier)
+            except SparkFailure:
+                # The catalog may have in its cache what somebody else has dropped since; an outage fails once more.
+                with translated():
+                    catalog.invalidateTable(identifier)
+                return self._fresh(catalog, identifier)
+        return None
+
+    def _fresh(self, catalog: Any, identifier: Any) -> Any | None:
+        with translated():
+            found = catalog.loadTable(identifier)
+            if not self._loaded.isInstance(found):
+                return None
+            # The catalog may have it from its cache, as it was a while ago.
+            found.table().refresh()
+            return found
+
+    def register(self) -> Any:
+        """Spark's own. It reads which catalogs there are, and what the session's own one is, from the thread's active
+        session: dbt's threads have none."""
+        self._activate(self.java)
+        return self._manager
+
+    def named(self, name: str) -> Any:
+        with translated():
+            register = self.register()
+            if name not in self._plugins:
+                self._plugins[name] = register.catalog(name)
+            return self._plugins[name]
+
+    def namespaces(self, catalog: str) -> list[tuple[str, ...]]:
+        """All namespaces of a catalog, those within others after these."""
+        with translated():
+            listed = self.named(catalog).listNamespaces
+            found = [tuple(map(str, one)) for one in listed()]
+            for namespace in found:  # It grows as it is read.
+                found += [
+                    tuple(map(str, one)) for one in listed(self.array(self.java_class("java.lang.String"), namespace))
+                ]
+        return found
+
+    def identifier(self, parts: Sequence[str]) -> Any:
+        namespace = self.array(self.java_class("java.lang.String"), parts[1:-1])
+        return self.java_class("org.apache.spark.sql.connector.catalog.Identifier").of(namespace, parts[-1])
+
+    def array(self, kind: Any, values: Sequence[Any]) -> Any:
+        made = self.spark.sparkContext._gateway.new_array(kind, len(values))
+        for at, value in enumerate(values):
+            made[at] = value
+        return made
+
+    def texts(self, mapping: Any) -> dict[str, str]:
+        """A map of texts by two calls, not two for each entry."""
+        join = self.java_class("java.lang.String").join
+        names, found = (str(join("\0", part)).split("\0") for part in (mapping.keySet(), mapping.values()))
+        whole = len(names) == len(found) == int(mapping.size())
+        return dict(zip(names, found)) if whole else {str(k): str(v) for k, v in dict(mapping).items()}
+
+    def java_class(self, name: str) -> Any:
+        if name not in self._classes:
+            self._classes[name] = getattr(self.jvm, name)
+        return self._classes[name]
+
+    @cached_property
+    def _activate(self) -> Any:
+        return versions.session_class(SparkSession, self.jvm).setActiveSession
+
+    @cached_property
+    def _manager(self) -> Any:
+        return self.java.sessionState().catalogManager()
+
+    @cached_property
+    def _interface(self) -> Any | None:
+        return versions.class_named(self.jvm, _CATALOG)
+
+    @cached_property
+    def _loaded(self) -> Any:
+        return versions.class_named(self.jvm, _TABLE)

@@ -1,0 +1,107 @@
+"""A snapshot of an Iceberg table, as Iceberg's own metadata and manifests describe it; no data file is opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planproof.claim import Path
+from planproof.quoting import quoted
+from planproof.session.failures import translated
+from planproof.session.iceberg.catalogs import Catalogs
+from planproof.session.protocol import SparkFailure
+from planproof.session.schemas import physical_schema
+from planproof.session.snapshots import Counts, Place, Snapshot
+
+_IMPORTED = "schema.name-mapping.default"
+"""The property of a table that took over files which others wrote (`add_files`, `migrate`): such files have no field
+ids, and nobody has compared their values with the table's schema."""
+
+
+def snapshot(catalogs: Catalogs, name: str, at: str | None, counted: bool) -> Snapshot | None:
+    """See `planproof.session.protocol.Transactional.snapshot`."""
+    with translated():
+        parts = catalogs.complete(name)
+    found = catalogs.loaded(parts)
+    if found is None:
+        return None
+
+    def iceberg(name: str) -> Any:
+        return catalogs.java_class(f"org.apache.iceberg.{name}")
+
+    with translated():
+        table = found.table()
+        current = table.currentSnapshot()
+        number = _numbered(current) if at is None else _asked(table, name, at)
+        schema = table.schema() if at is None else iceberg("util.SnapshotUtil").schemaFor(table, number)
+        relation = quoted(parts) if at is None else f"{quoted(parts)} VERSION AS OF {number}"
+        form = iceberg("spark.SparkSchemaUtil").convert(schema).json()
+        places = tuple(_places(table, schema, iceberg("SchemaParser").toJson))
+        partitions = tuple(str(transform.toString()) for transform in found.partitioning())
+        sorting = found.properties().get("sort-order")
+    counts = _counts(catalogs, parts, number) if counted and number is not None else Counts()
+    return Snapshot(relation, number, physical_schema(str(form)), places, partitions, sorting and str(sorting), counts)
+
+
+def _places(table: Any, schema: Any, written: Any) -> Iterator[Place]:
+    imported = table.properties().get(_IMPORTED) is not None
+    former = [json.loads(str(written(s))) for s in table.schemas().values()]
+    optional = {number for form in former for _, number, required in fields(form) if not required}
+    for path, number, required in fields(json.loads(str(written(schema)))):
+        yield Place(path, number, required, required and not imported and number not in optional)
+
+
+def fields(form: Any, above: Path = ()) -> Iterator[tuple[Path, int, bool]]:
+    """Path, id and whether it is required of each place of a schema in Iceberg's JSON, parents first.
+
+    >>> struct = {"type": "struct", "fields": [{"id": 3, "name": "a", "required": True, "type": "int"}]}
+    >>> list(fields({"type": "list", "element-id": 2, "element-required": False, "element": struct}, ("items",)))
+    [(('items', 'element'), 2, False), (('items', 'element', 'a'), 3, True)]
+    """
+    if not isinstance(form, dict):
+        return
+    below = [(f["name"], f["id"], f["required"], f["type"]) for f in form.get("fields", ())]
+    for part, always in (("key", True), ("element", False), ("value", False)):
+        if part in form:
+            below.append((part, form[f"{part}-id"], always or form[f"{part}-required"], form[part]))
+    for name, number, required, kind in below:
+        yield (*above, name), int(number), bool(required)
+        yield from fields(kind, (*above, name))
+
+
+def _numbered(snapshot: Any) -> int | None:
+    return None if snapshot is None else int(snapshot.snapshotId())
+
+
+def _asked(table: Any, name: str, at: str) -> int:
+    """A tag or branch of that name comes before an id."""
+    refs = {str(ref): int(there.snapshotId()) for ref, there in dict(table.refs()).items()}
+    if at in refs:
+        return refs[at]
+    known = [int(s.snapshotId()) for s in table.snapshots()]
+    if at.isdecimal() and int(at) in known:
+        return int(at)
+    named = ", ".join(sorted(refs)) or "no name"
+    raise SparkFailure(
+        f"{name} has no tag, branch or snapshot {at}; it has {named}, and {len(known)} snapshots, the last of which "
+        f"are {', '.join(map(str, known[-3:])) or 'not there'}"
+    )
+
+
+def _counts(catalogs: Catalogs, parts: Sequence[str], number: int) -> Counts:
+    """One statement over the table's `files`, which is as short however many there are."""
+    files = f"{quoted((*parts, 'files'))} VERSION AS OF {number}"
+    text = (
+        "SELECT content = 0, -1 AS id, count(*), count_if(record_count > 0), sum(record_count) "
+        f"FROM {files} GROUP BY content = 0 UNION ALL "
+        "SELECT true, id, count(*), 0L, sum(nulls) FROM "
+        f"(SELECT explode(null_value_counts) AS (id, nulls) FROM {files} WHERE content = 0 AND record_count > 0) "
+        "GROUP BY id"
+    )
+    with translated(text):
+        rows = catalogs.spark.sql(text).collect()
+    whole = {bool(data): (int(n), int(filled), int(total)) for data, at, n, filled, total in rows if at == -1}
+    count, filled, total = whole.get(True, (0, 0, 0))
+    nulls = {int(at): int(found) for _, at, n, _, found in rows if at != -1 and n == filled}
+    return Counts(count, total, whole.get(False, (0, 0, 0))[0], nulls)

@@ -1,0 +1,240 @@
+"""The Iceberg tables of a session's catalogs: what they are now, and how a change of one is opened."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from planproof.origin import AnalysisError
+from planproof.quoting import quoted
+from planproof.session import versions
+from planproof.session.failures import translated
+from planproof.session.iceberg.catalogs import SESSION_CATALOG, Catalogs
+from planproof.session.iceberg.reading import snapshot
+from planproof.session.iceberg.transaction import IcebergTransaction, Java
+from planproof.session.java import items
+from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
+from planproof.session.schemas import physical_schema
+from planproof.session.snapshots import Snapshot
+
+_STAGED = "planproof_staged"
+"""The catalog in whose names transactions stand; it holds nothing else."""
+_CACHE = "org.apache.iceberg.spark.SparkTableCache"
+_DATA_TYPE = "org.apache.spark.sql.types.DataType"
+_WAP = ("spark.wap.id", "spark.wap.branch")
+
+
+class Iceberg:
+    """The Iceberg catalogs of one session; `planproof.session.protocol.Transactional`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._catalogs = Catalogs(spark)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether Iceberg's runtime is on this session's class path."""
+        return self._catalogs.is_there
+
+    def complete(self, name: str) -> tuple[str, ...]:
+        """Catalog, namespace and table of a name, as the session resolves it."""
+        return self._catalogs.complete(name)
+
+    def holds(self, name: str) -> bool:
+        """Whether the name lies in a catalog that makes Iceberg tables."""
+        return self._parts(name) is not None
+
+    def _parts(self, name: str) -> tuple[str, ...] | None:
+        """The whole name of what lies in a catalog that makes Iceberg tables; None for any other name."""
+        if not self.is_there:
+            return None
+        with suppress(SparkFailure, AnalysisError):
+            parts = self.complete(name)
+            return parts if self._catalogs.holds(parts[0]) else None
+        return None
+
+    def table(self, name: str) -> StoredTable | None:
+        """The Iceberg table of that name, as it is now; None for anything else."""
+        parts = self._parts(name)
+        found = None if parts is None else self._catalogs.loaded(parts)
+        if found is None:
+            return None
+        with translated():
+            return _stored(name, found, self._catalogs.texts)
+
+    def snapshot(self, name: str, at: str | None = None, counted: bool = True) -> Snapshot | None:
+        """The current snapshot of an Iceberg table, or with the schema of then the one `at` a tag, a branch or an id;
+        None for any other relation. Without `counted` no manifest is read. Raises `SparkFailure` where the table has no
+        such snapshot."""
+        return snapshot(self._catalogs, name, at, counted) if self.holds(name) else None
+
+    def names_any(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
+        """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
+        there is no such table. Raises `SparkFailure`."""
+        if self.table(name) is None:
+            return None
+        parts, is_ours = self.complete(name), {"all_manifests": "path", "snapshots": "manifest_list"}
+        with translated():
+            tables = {what: self._spark.table(quoted((*parts, what))) for what in ("all_files", *is_ours)}
+            found = [tables[what].where(tables[what][column].isin(list(others))) for what, column in is_ours.items()]
+            if folder is not None:
+                files = tables["all_files"]
+                found.append(files.where(files["file_path"].startswith(f"{folder.rstrip('/')}/")))
+            return any(frame.limit(1).count() for frame in found)
+
+    def place(self, database: Sequence[str]) -> str | None:
+        """The location of a namespace, its catalog first; None where its catalog gives it none."""
+        with translated():
+            namespace = self._catalogs.array(self._catalogs.java_class("java.lang.String"), database[1:])
+            found = self._catalogs.named(database[0]).loadNamespaceMetadata(namespace).get("location")
+        return None if found is None else str(found)
+
+    def places(self) -> list[str]:
+        """The locations of all namespaces of the session's Iceberg catalogs, the session's own catalog left out."""
+        keys = [key.split(".") for key in versions.given_settings(self._spark) if key.startswith("spark.sql.catalog.")]
+        names = sorted({key[3] for key in keys if len(key) == 4} - {SESSION_CATALOG, _STAGED})
+        found: list[str] = []
+        for name in (name for name in names if self._catalogs.holds(name)):
+            with suppress(SparkFailure, AnalysisError):  # A catalog that does not answer keeps no note from the others.
+                found += [p for n in self._catalogs.namespaces(name) if (p := self.place((name, *n))) is not None]
+        return found
+
+    def refusal(self) -> str | None:
+        """Why no transaction may be opened in this session; None where one may."""
+        set_by = [key for key in _WAP if key in versions.given_settings(self._spark)]
+        if not set_by:
+            return None
+        return f"the session sets {set_by[0]}, which leads every write to another branch or stage; unset it"
+
+    def replace(
+        self,
+        name: str,
+        planes: SparkPlanes,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> IcebergTransaction:
+        """Opens the table's replacement by one of an analyzed query's columns, empty as yet; a table that is not there
+        is made. Partitions are columns or Iceberg's transforms, `days(at)`. Among the properties may stand `location`
+        and `comment`. Raises `SparkFailure`."""
+        parts = self.complete(name)
+        catalog, identifier = self._catalogs.named(parts[0]), self._catalogs.identifier(parts)
+        old = self._catalogs.loaded(parts)
+        with translated():
+            schema = planes.execution.analyzed().schema()
+            if catalog.useNullableQuerySchema():
+                schema = schema.asNullable()
+            if old is not None:
+                schema = self._described(schema, old.schema())
+            given = {"provider": "iceberg", **(properties or {})}
+            transforms = self._transforms(partition_by, list(schema.fieldNames()))
+            staged = catalog.stageCreateOrReplace(identifier, schema, transforms, given).table()
+        return self._opened(parts, staged)
+
+    def change(self, name: str) -> IcebergTransaction:
+        """Opens a change of the table as it is now. Raises `SparkFailure`."""
+        parts = self.complete(name)
+        with translated():
+            catalog, identifier = self._catalogs.named(parts[0]), self._catalogs.identifier(parts)
+            catalog.invalidateTable(identifier)
+            table = catalog.loadTable(identifier).table()
+            table.refresh()
+            staged = table.newTransaction().table()
+        return self._opened(parts, staged)
+
+    def _opened(self, parts: tuple[str, ...], staged: Any) -> IcebergTransaction:
+        with translated():
+            operations = staged.operations()
+            # Catalogs that cache hand out a transaction of their own around Iceberg's, which alone knows its base.
+            outer = operations.getClass().getDeclaredField("this$0")
+            outer.setAccessible(True)
+            transaction = outer.get(operations)
+            key = uuid.uuid4().hex
+            table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(parts))
+            self._staged_catalog()
+            self._cache.add(key, table)
+
+        def forget() -> None:
+            with translated():
+                self._cache.remove(key)
+
+        def refresh() -> None:
+            with translated():
+                self._catalogs.named(parts[0]).invalidateTable(self._catalogs.identifier(parts))
+                self._catalogs.java.catalog().refreshTable(quoted(parts))
+
+        return IcebergTransaction(
+            quoted((_STAGED, key)), transaction, table, Java(self._catalogs.java_class), forget, refresh
+        )
+
+    # --- the JVM's side ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _cache(self) -> Any:
+        """py4j takes Spark's `get(String)` for the static `get()`."""
+        new, jvm = self._catalogs.array, self._catalogs.jvm
+        cache: Any = versions.class_named(jvm, _CACHE)
+        return cache.getMethod("get", new(jvm.java.lang.Class, ())).invoke(None, new(jvm.java.lang.Object, ()))
+
+    def _staged_catalog(self) -> None:
+        """Makes the staging names' catalog known to this session: a catalog is loaded at its first use, and stays."""
+        catalogs, key = self._catalogs.register(), f"spark.sql.catalog.{_STAGED}"
+        if not catalogs.isCatalogRegistered(_STAGED):
+            self._spark.conf.set(key, "org.apache.iceberg.spark.SparkCachedTableCatalog")
+            try:
+                catalogs.catalog(_STAGED)
+            finally:
+                self._spark.conf.unset(key)
+
+    def _transforms(self, partition_by: Sequence[str], columns: Sequence[str]) -> Any:
+        """Spark's own parser reads them; the statement around them is never run."""
+        kind = self._catalogs.java_class("org.apache.spark.sql.connector.expressions.Transform")
+        if not partition_by:
+            return self._catalogs.array(kind, ())
+        known = {name.lower() for name in columns}
+        texts = [quoted((text,)) if text.strip("`").lower() in known else text for text in map(str.strip, partition_by)]
+        statement = f"CREATE TABLE t USING iceberg PARTITIONED BY ({', '.join(texts)}) AS SELECT 1"
+        parsed = self._catalogs.java.sessionState().sqlParser().parsePlan(statement)
+        return self._catalogs.array(kind, items(parsed.partitioning()))
+
+    def _described(self, schema: Any, old: Any) -> Any:
+        """The schema with the comments that columns of the same names have now: a replacement would lose them."""
+        form, before = json.loads(str(schema.json())), json.loads(str(old.json()))
+        comments = {f["name"]: f["metadata"]["comment"] for f in before["fields"] if "comment" in f["metadata"]}
+        changed = False
+        for field in form["fields"]:
+            if field["name"] in comments and "comment" not in field["metadata"]:
+                field["metadata"]["comment"] = comments[field["name"]]
+                changed = True
+        return self._catalogs.java_class(_DATA_TYPE).fromJson(json.dumps(form)) if changed else schema
+
+
+def _stored(name: str, table: Any, texts: Callable[[Any], dict[str, str]]) -> StoredTable:
+    properties = texts(table.properties())
+    return StoredTable(
+        name,
+        "table",
+        physical_schema(table.schema().json()),
+        tuple(_column(transform) for transform in table.partitioning()),
+        "iceberg",
+        str(table.table().location()),
+        True,
+        properties,
+        properties.get("comment"),
+    )
+
+
+def _column(transform: Any) -> str:
+    """A partition as a model names it: a column, or a transform of one.
+
+    >>> class Days: toString = lambda self: "days(at)"
+    >>> _column(Days())
+    'days(at)'
+    """
+    text = str(transform.toString())
+    return text.removeprefix("identity(")[:-1] if text.startswith("identity(") else text

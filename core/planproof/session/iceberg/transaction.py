@@ -1,0 +1,175 @@
+"""An open change of one Iceberg table, which plain SQL writes to and reads.
+
+It is opened by Iceberg's own calls, its table is put into Iceberg's cache of tables under a name of its own, and that
+name stands in SQL as any other. Nothing of the table changes until the commit, which compares and swaps: it is refused
+where the table is not the one that was opened. `Transaction.commitTransaction` would not do: it reads the table anew,
+and drops what others, or what SQL has written to the transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+
+from planproof.origin import AnalysisError
+from planproof.schema import PhysicalSchema
+from planproof.session.failures import quiet, translated
+from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session.schemas import physical_schema
+
+_MOVED = ("CommitFailedException", "AlreadyExistsException", "NoSuchTableException", "ValidationException")
+"""What a catalog says of a table that is not the one that was opened."""
+_BY_PATH = "DefaultLocationProvider"
+"""Iceberg's way to place files without hashes in their paths, or rules of the user's own."""
+_DATA_PATH = "write.data.path"
+
+
+class Java(NamedTuple):
+    """What a transaction needs of the JVM: its classes, by their whole names."""
+
+    named: Callable[[str], Any]
+
+    @property
+    def schemas(self) -> Any:
+        """Iceberg's conversions of schemas."""
+        return self.named("org.apache.iceberg.spark.SparkSchemaUtil")
+
+    @property
+    def types(self) -> Any:
+        """Spark's class of types, which reads them as JSON."""
+        return self.named("org.apache.spark.sql.types.DataType")
+
+
+class IcebergTransaction:
+    """An open change of one table; `planproof.session.protocol.Transaction`."""
+
+    def __init__(
+        self,
+        staged: str,
+        transaction: Any,
+        table: Any,
+        java: Java,
+        forget: Callable[[], None],
+        refresh: Callable[[], None],
+    ) -> None:
+        self.staged, self._transaction, self._table = staged, transaction, table
+        self._java, self._forget, self._refresh = java, forget, refresh
+        with translated():
+            self._base: Any = transaction.startMetadata()
+            self._operations: Any = transaction.underlyingOps()
+
+    @property
+    def is_new(self) -> bool:
+        return self._base is None
+
+    def schema(self) -> PhysicalSchema:
+        with translated():
+            return physical_schema(self._java.schemas.convert(self._table.schema()).json())
+
+    def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
+        with translated():
+            form = json.loads(str(planes.execution.analyzed().schema().asNullable().json()))
+            form["fields"] = [field for field in form["fields"] if field["name"] in names]
+            added = self._java.schemas.convert(self._java.types.fromJson(json.dumps(form)))
+            self._table.updateSchema().unionByNameWith(added).commit()
+
+    @property
+    def location(self) -> str:
+        with translated():
+            return str(self._table.location())
+
+    def set_apart(self, name: str) -> str | None:
+        with translated():
+            operations = self._table.operations()
+            places = operations.locationProvider()
+            if str(places.getClass().getSimpleName()) != _BY_PATH:
+                return None
+            folder = str(places.newDataLocation(name))
+            metadata = self._transaction.currentMetadata()
+            properties = self._java.named("java.util.HashMap")(metadata.properties())
+            properties.put(_DATA_PATH, folder)
+            # Only where files go is asked of these operations: no property of the table changes.
+            apart = operations.getClass().getDeclaredField("tempOps")
+            apart.setAccessible(True)
+            apart.set(operations, self._operations.temp(metadata.replaceProperties(properties)))
+            return folder if str(operations.locationProvider().newDataLocation("x")) == f"{folder}/x" else None
+
+    def manifests(self) -> list[str]:
+        with translated():
+            io = self._table.io()
+            return [location for s in self._own() for location in _manifests(s, io)]
+
+    def files(self) -> list[str]:
+        with translated():
+            io = self._table.io()
+            return sorted(str(f.path()) for s in self._own() for f in s.addedDataFiles(io))
+
+    def deletes(self) -> bool:
+        with translated():
+            io = self._table.io()
+            return any(True for s in self._own() for _ in s.addedDeleteFiles(io))
+
+    def commit(self) -> None:
+        try:
+            with quiet():
+                self._operations.commit(self._base, self._transaction.currentMetadata())
+        except Py4JJavaError as error:
+            java = error.java_exception
+            if str(java.getClass().getSimpleName()) in _MOVED:
+                self._renew()
+                raise Moved(str(java.getMessage())) from error
+            with translated():
+                raise
+        self._renew()
+
+    def _renew(self) -> None:
+        """Has this session see the table as it is now. What was committed, or refused, stays so where that fails."""
+        with suppress(SparkFailure, AnalysisError):
+            self._refresh()
+
+    def is_committed(self) -> bool:
+        own = [s.snapshotId() for s in self._own()]
+        if not own:
+            return False
+        with translated():
+            now = self._operations.refresh()
+            return now is not None and now.snapshot(own[0]) is not None
+
+    def discard(self) -> None:
+        with translated():
+            io = self._table.io()
+            for snapshot in self._own():
+                for location in _locations(snapshot, io):
+                    with suppress(Py4JJavaError), quiet():
+                        io.deleteFile(location)
+
+    def close(self) -> None:
+        self._forget()
+
+    def _own(self) -> list[Any]:
+        """The snapshots that the base does not have, the newest first."""
+        snapshots = self._transaction.currentMetadata().snapshots()
+        found = []
+        for at in range(snapshots.size() - 1, -1, -1):
+            snapshot = snapshots.get(at)
+            if self._base is not None and self._base.snapshot(snapshot.snapshotId()) is not None:
+                break
+            found.append(snapshot)
+        return found
+
+
+def _locations(snapshot: Any, io: Any) -> Iterator[str]:
+    """Every file that a snapshot wrote, those that name others last."""
+    for of in (snapshot.addedDataFiles, snapshot.addedDeleteFiles):
+        yield from [str(file.path()) for file in of(io)]
+    yield from _manifests(snapshot, io)
+
+
+def _manifests(snapshot: Any, io: Any) -> Iterator[str]:
+    number = snapshot.snapshotId()
+    yield from [str(m.path()) for m in snapshot.allManifests(io) if m.snapshotId() == number]
+    yield str(snapshot.manifestListLocation())
