@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from planproof.analysis.calls import unresolved_routine
 from planproof.analysis.context import Environment
-from planproof.analysis.counting import counting_query
+from planproof.analysis.counting import Counting, counting_query, reads_one
 from planproof.analysis.immediate import is_immediate, parsed
 from planproof.analysis.places import output_origins
 from planproof.analysis.queries import bind_query
@@ -18,8 +18,8 @@ from planproof.analysis.versions import as_called
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.functions.registry import Registry, builtin
-from planproof.hazards import Suspicion, hazards
-from planproof.hazards.suspicion import Range
+from planproof.hazards import UNDECIDED, Suspicion, hazards
+from planproof.hazards.bounds import Fits
 from planproof.origin import AnalysisError, Origin, Unknown, place
 from planproof.plan.nodes import Named, field_of
 from planproof.plan.nodes import Plan as Node
@@ -38,15 +38,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A hazard that data can decide: `sql` counts, in one row, the rows that show it; `what` says what they show.
+    """A hazard that data can decide: `sql` counts, in one row, the rows that show it (None where no count can be cut
+    out of the query, and only statistics may tell); `what` says what they show.
 
-    `harmless` is a range of a source's column within which no row does: statistics may tell, and no count is needed.
+    `fits` says of which values of the sources no row does: statistics may tell, and no count is needed. A `cheap` count
+    reads one relation, without what the query computes before; `counting` is its query in parts.
     """
 
     finding: Finding
-    sql: str
+    sql: str | None
     what: str
-    harmless: Range | None = None
+    fits: Fits | None = None
+    cheap: bool = True
+    counting: Counting | None = None
 
 
 class RegistryMismatch(ValueError):
@@ -59,7 +63,8 @@ class LogicalPlan:
 
     `origins` places each output column in the text (None for one that a star stands for). `registry` identifies the
     sources and functions under which it was made. `checks` are what could be counted to decide the hazards among the
-    `findings`. `print(plan)` shows each node with its schema.
+    `findings`, and arithmetic that may wrap, which is none before it is decided. `print(plan)` shows each node with its
+    schema.
     """
 
     root: Node
@@ -141,7 +146,8 @@ def plan(
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
     suspected = [_placed(s, env.text) for s in hazards(root, env.conf)]
-    findings = (*_duplicates(root, origins, env.conf.case_sensitive), *(s.finding for s in suspected))
+    said = (s.finding for s in suspected if s.finding.code not in UNDECIDED)
+    findings = (*_duplicates(root, origins, env.conf.case_sensitive), *said)
     identity = env.catalog.identity, env.registry.identity
     return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
 
@@ -156,11 +162,18 @@ def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check
     """The counts that can be cut out of the text. EXECUTE IMMEDIATE has another text than the one that is read."""
     if is_immediate(sql):
         return ()
-    cut = [(s, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
+    cut = [(s, s.count, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
     return tuple(
-        Check(s.finding, query, s.count.what, s.count.harmless)
-        for s, query in cut
-        if query is not None and s.count is not None
+        Check(
+            s.finding,
+            query.sql if query is not None else count.sql,
+            count.what,
+            count.fits,
+            query is not None and reads_one(tree, count.span),
+            query,
+        )
+        for s, count, query in cut
+        if query is not None or count.sql is not None or count.fits is not None
     )
 
 

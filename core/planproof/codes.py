@@ -149,6 +149,20 @@ _TABLE = (
         "Nothing to do.",
     ),
     Code(
+        "PP136",
+        "integer arithmetic wraps",
+        "With ANSI off a sum, difference or product of whole numbers that leaves its type's range is another number, "
+        "without an error. It is said once values do so, or cannot; with `overflow: warn` it is a warning.",
+        "Cast one side to a wider type before the arithmetic, or use try_add, try_subtract or try_multiply.",
+    ),
+    Code(
+        "PP137",
+        "CHAR compared with a string",
+        "A CHAR(n) column, which Spark pads with blanks, is compared with a string, which it does not: shorter values "
+        "never match, and a join is empty.",
+        "Compare rtrim(column), or store both with one type.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",

@@ -25,6 +25,7 @@ from planproof.publish.comparing import compare, refuse_keys
 from planproof.publish.entered import breaks_its_claims, watching
 from planproof.publish.formats import Format, format_of
 from planproof.publish.functions import Functions, broken, fed_by_rows
+from planproof.publish.hazards import swapped_views
 from planproof.publish.incremental import overflowed
 from planproof.publish.journal import publishes
 from planproof.publish.limits import refuse_unknown
@@ -154,7 +155,7 @@ class Guard:
             return ()
         except AnalysisError:  # Spark refuses Python functions in lambdas; our own plan knows them.
             conf = self.session.conf
-            return self.functions.columns(model.sql, self.memory.catalog(conf), conf)
+            return self.functions.columns(model.sql, self.memory.catalog(), conf)
 
     def _check(self, draft: Draft) -> Report:
         self._examined(draft)
@@ -201,12 +202,15 @@ class Guard:
 
     def _examined(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
         conf = self.session.conf
-        catalog = self.memory.catalog(conf, draft.sources)
+        catalog = self.memory.catalog(draft.sources)
 
         def planned() -> LogicalPlan:
             return plan(draft.model.sql, catalog, conf=conf, registry=self.functions.registry)
 
-        return examine(draft, planned, Spark(self.session, conf, catalog, self.functions, ahead, analyzed)).examined
+        spark = Spark(self.session, conf, catalog, self.functions, ahead, analyzed)
+        examined = examine(draft, planned, spark).examined
+        draft.add(swapped_views(draft))
+        return examined
 
     def _give_way(self, draft: Draft) -> Report:
         raise Refused(

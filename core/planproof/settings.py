@@ -143,6 +143,15 @@ SETTINGS = (
         "how many rows may be set aside, above which nothing is published, and for how long they are kept, such as "
         "{limit: 1%, keep: 30d}",
     ),
+    Setting(
+        "overflow",
+        "choice",
+        "",
+        "what becomes of casts and arithmetic of whole numbers that may wrap with ANSI off: decided by footers and "
+        "counts, and unproved where neither can (count); a warning (warn); or not looked for (off). Without it "
+        "arithmetic is decided where that costs little, and casts as with count",
+        ("count", "warn", "off"),
+    ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
     Setting(
         "tests",
@@ -187,6 +196,7 @@ class Settings:
     limits: Limits = NO_LIMITS
     on_violation: str = "stop"
     quarantine: Quarantine = ANY_ROWS
+    overflow: str = ""
     keep_rejected: bool = False
     tests: str = "after"
     on_internal_error: str = "fail"

@@ -24,7 +24,7 @@ from dbt_planproof.renamed import with_rows
 from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
-from dbt_planproof.written import delta_model, merge_model, plain_form, table_model, unterminated, view_model
+from dbt_planproof.written import delta_model, merge_model, plain_form, source_of, table_model, unterminated, view_model
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
@@ -243,8 +243,9 @@ class Gate:
         if run.is_dbts and _parts(statement) == run.target:
             if statement.kind in _HELD:
                 run.changes.append(statement)
-            if statement.kind == "merge":
-                self.questions.weigh(run, quoted(statement.clauses["source"]))
+            source = source_of(statement)
+            if source is not None:
+                self.questions.weigh(run, source)
         self.let_through()
         self._forget(statement, sql)
 

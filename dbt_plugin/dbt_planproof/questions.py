@@ -18,13 +18,14 @@ from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.states import Event, Run, Seen
 from dbt_planproof.trials import Trials
-from dbt_planproof.written import unterminated
+from dbt_planproof.written import Source, unterminated
 from planproof.contract import Contract, Model
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
+from planproof.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter
@@ -67,15 +68,13 @@ class Questions:
         run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         return report
 
-    def weigh(self, run: Run, source: str) -> None:
-        """The rows that a merge stores as they are, counted against the contract before any of them is stored."""
+    def weigh(self, run: Run, source: Source) -> None:
+        """The rows that a merge or an insert of dbt's stores, counted against the contract before any is stored."""
         model, contract = run.model, run.model.contract
         if contract is None or run.distance is not None or run.seen is Seen.NOTHING:
             return
-        # A key into the table itself may find what is stored there already.
-        inner = [c for c in contract.constraints if c.kind != "foreign_key"]
-        terms = Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
-        report = self._asked(run, model, lambda guard: guard.audit(source, terms, model.settings))
+        terms = _stored_terms(contract, source.columns)
+        report = self._asked(run, model, lambda guard: guard.audit(source.relation, terms, model.settings))
         report = replace(report, model=model.name, details=replace(report.details, altered=bool(run.changes)))
         if model.settings.fail_on != "never" and report.of(Verdict.VIOLATED):
             self._stop(run, replace(report, outcome="rejected"))
@@ -173,6 +172,24 @@ class Questions:
         guard = make_guard(session)
         guard.memory.plans = self.trials.plans
         return guard
+
+
+def _stored_terms(contract: Contract, columns: frozenset[str] | None) -> Contract:
+    """What of a contract binds every row that is stored, of which only these columns need be (None: all of them).
+
+    A key into the table itself may find what is stored there already.
+    """
+    if columns is None:
+        inner = [c for c in contract.constraints if c.kind != "foreign_key"]
+        return Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
+    fields = [
+        (f.name, f.type, f.nullable)
+        if f.name.lower() in columns
+        else (f.name, as_nullable(without_lengths(f.type)), True)
+        for f in contract.schema
+    ]
+    keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key")]
+    return Contract(fields, [c for c in keys if columns.issuperset(n.lower() for n in c.columns)], contract.places)
 
 
 def make_guard(session: Session) -> Guard:

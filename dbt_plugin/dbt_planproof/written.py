@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.contract import Model
-from planproof.quoting import backticked
-from planproof.sql.heads import Statement
+from planproof.quoting import backticked, quoted
+from planproof.sql.heads import Query, Statement
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
@@ -97,6 +97,48 @@ def view_model(model: Model, statement: Statement) -> Model:
         options={key: value for key, value in options.items() if value is not None},
         comment=statement.clauses.get("comment"),
     )
+
+
+@dataclass(frozen=True)
+class Source:
+    """The relation whose rows a statement stores, in backticks; `columns` are those that it stores of each of them,
+    None for all."""
+
+    relation: str
+    columns: frozenset[str] | None = None
+
+
+def source_of(statement: Statement) -> Source | None:
+    """What one of dbt's own statements stores of an incremental's rows; None where it is not understood."""
+    if statement.kind in ("merge", "merge_some"):
+        source = quoted(statement.clauses["source"])
+        columns = None if statement.kind == "merge" else _updated(Query(statement.query).words)
+        return None if statement.kind != "merge" and columns is None else Source(source, columns)
+    if statement.kind != "insert":
+        return None
+    words = Query(statement.query).words
+    names = [word.lower() for word in words]
+    plain = names.count("from") == 1 and names[-2:-1] == ["from"] and "(" not in names
+    view = words[-1].strip("`") if plain else ""
+    return Source(quoted((view,))) if view.lower() == f"{statement.relation[-1].lower()}__dbt_tmp" else None
+
+
+def _updated(words: Sequence[str]) -> frozenset[str] | None:
+    """The columns of `update set a = DBT_INTERNAL_SOURCE.a, ... when not matched then insert *`."""
+    lowered = [word.strip("`").lower() for word in words]
+    found: set[str] = set()
+    at = next((i for i in range(1, len(words)) if lowered[i - 1 : i + 1] == ["update", "set"]), len(words)) + 1
+    while (
+        lowered[at + 1 : at + 4] == ["=", "dbt_internal_source", "."]
+        and lowered[at : at + 1] == lowered[at + 4 : at + 5]
+    ):
+        found.add(lowered[at])
+        at += 5
+        if lowered[at : at + 1] != [","]:
+            break
+        at += 1
+    rest = lowered[at:]
+    return frozenset(found) if found and rest == ["when", "not", "matched", "then", "insert", "*"] else None
 
 
 def plain_form(form: dict[str, Any]) -> dict[str, Any]:

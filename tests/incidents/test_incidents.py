@@ -60,6 +60,8 @@ def run(spark: Any, home: str, ansi: Callable[[bool], None]) -> Callable[[dict[s
             return text.format(**names) if "{t}" in text or "{q}" in text or "{loc}" in text else text
 
         ansi(case.get("ansi", True))
+        for key, value in case.get("conf", {}).items():
+            spark.conf.set(key, value)
         if "files" in case:
             stored_files.write(Path(local(names["loc"]) or ""), case["files"], case.get("written_with", {}))
         for statement in case.get("setup", ()):
@@ -72,7 +74,7 @@ def run(spark: Any, home: str, ansi: Callable[[bool], None]) -> Callable[[dict[s
             return guard.check(model)
         if case["how"] == "audit":
             assert model.contract is not None
-            return guard.audit(model.name, model.contract)
+            return guard.audit(told(case.get("path", model.name)), model.contract)
         if "first" in case:
             before = {**case, "sql": case["first"], "contract": case.get("first_contract")}
             assert guard.publish(_model(before, model.name, told)).outcome == "published"

@@ -78,3 +78,46 @@ def test_a_view_is_counted_too_and_an_allowed_hazard_is_not(found: Any) -> None:
     report = found(sql, False, Settings(allow=("PP120",)))
     assert [(f.code, f.verdict.value) for f in report.findings if f.code == "PP120"] == [("PP120", "warning")]
     assert report.outcome == "published"
+
+
+def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: str, ansi: Any) -> None:
+    """What wraps is violated, what cannot is proved, and what nobody can count is unproved where that is asked for."""
+    ansi(False)
+    rows = "select cast(id as int) as a, cast(id + {more} as int) as b, 'k' as k from range(5)"
+    spark.sql(f"create table {database}.small using parquet as {rows.format(more=1)}")
+    spark.sql(f"create table {database}.large using parquet as {rows.format(more=2147483640)}")
+    spark.sql(f"create view {database}.v as select * from {database}.small")
+    guard = Guard(spark)
+
+    def told(sql: str, overflow: str = "", **more: Any) -> tuple[str, list[tuple[str, str]]]:
+        settings = Settings(overflow=overflow, **more)
+        report = guard.publish(Model(f"{database}.m", sql.format(d=database), settings=settings))
+        said = [(f.verdict.value, f.message) for f in report.findings if f.code in ("PP126", "PP136")]
+        return report.outcome, [(v, m.split("; ")[-1]) for v, m in said]
+
+    between = "its values lie between 1 and 5, by the footers of"
+    outcome, [(verdict, why)] = told("select a * b as n from {d}.small")
+    assert (outcome, verdict, why.startswith(between)) == ("published", "proved", True)
+    assert told("select a + b as n, b * 2 as m from {d}.v") == (
+        "published",
+        [("proved", "0 values wrap, counted over the model's sources")] * 2,
+    )
+    assert told("select b * a as n from {d}.large") == ("rejected", [("violated", "counted: 3 values wrap")])
+    assert told("select sum(b * a) as n from {d}.large where a < 2") == (
+        "published",
+        [("proved", "0 values wrap, counted over the model's sources")],
+    )
+    branch = "select case when a < 2 then b * a end as n from {d}.large"
+    assert told(branch) == ("published", [])
+    unproved = "whether a value does cannot be counted apart from the query"
+    assert told(branch, "count") == ("published", [("unproved", unproved)])
+    over = "with w as (select a, b from {d}.large) select a * b as n from w where a < 2"
+    assert told(over) == ("published", [])
+    assert told(over, "count") == ("published", [("proved", "0 values wrap, counted over the model's sources")])
+    assert [v for v, _ in told("select b * a as n from {d}.large", "warn")[1]] == ["warning"]
+    assert told("select b * a as n, cast(99999999999L as int) as m from {d}.large", "off") == ("published", [])
+    assert told("select cast(99999999999L as int) as m", "count") == (
+        "rejected",
+        [("violated", "the constant lies outside of it")],
+    )
+    assert told("select b * a as n from {d}.large", allow=("PP136",))[0] == "published"

@@ -28,7 +28,7 @@ from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, 
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
-from planproof.types import DataType, same_type
+from planproof.types import Char, DataType, same_type, without_lengths
 from planproof.types.coercion import wider_without_strings
 
 From = tuple[Plan, Scope]
@@ -149,10 +149,18 @@ def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
         raise env.rejected(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
     output = tuple(
-        Column(fresh_id(), f.name, f.type, f.nullable, qualifier, f.evidence if f.nullable else None)
+        Column(
+            fresh_id(),
+            f.name,
+            f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
+            f.nullable,
+            qualifier,
+            f.evidence if f.nullable else None,
+        )
         for f in relation.schema
     )
-    return Scan(relation.name, output)
+    padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, Char)}
+    return Scan(relation.name, output, padded=padded)
 
 
 def _sampled(plan: Plan, node: q.Node, env: Environment) -> Plan:

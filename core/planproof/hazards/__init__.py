@@ -10,14 +10,18 @@ from planproof.hazards.ignored_lengths import ignored_lengths
 from planproof.hazards.integer_division import integer_division
 from planproof.hazards.join_casts import join_casts
 from planproof.hazards.lineage import Lineage
+from planproof.hazards.narrowing import CODE as NARROWED
 from planproof.hazards.narrowing import narrowing
 from planproof.hazards.natural_keys import natural_keys
 from planproof.hazards.open_stars import open_stars
+from planproof.hazards.padding import padding
 from planproof.hazards.set_casts import set_casts
 from planproof.hazards.struct_casts import struct_casts
 from planproof.hazards.suspicion import Count, Suspicion
 from planproof.hazards.swapped_columns import swapped_columns
 from planproof.hazards.value_casts import value_casts
+from planproof.hazards.wrapping import CODE as WRAPPED
+from planproof.hazards.wrapping import wrapping
 from planproof.hazards.zoned_times import zoned_times
 from planproof.plan.nodes import Plan
 from planproof.report.model import Finding
@@ -30,14 +34,20 @@ HAZARDS: tuple[Hazard, ...] = (
     struct_casts,
     natural_keys,
     join_casts,
+    padding,
     set_casts,
     narrowing,
+    wrapping,
     integer_division,
     zoned_times,
     open_stars,
     ignored_lengths,
     value_casts,
 )
+
+
+UNDECIDED = (WRAPPED,)
+"""Codes that say nothing before data decides: arithmetic is no hazard by itself."""
 
 
 def concerns(finding: Finding, materialized: str, has_contract: bool) -> bool:
@@ -58,4 +68,4 @@ def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
     return list({(s.finding, s.span): s for s in found}.values())
 
 
-__all__ = ["HAZARDS", "Count", "Hazard", "Suspicion", "concerns", "hazards"]
+__all__ = ["HAZARDS", "NARROWED", "UNDECIDED", "Count", "Hazard", "Suspicion", "concerns", "hazards"]

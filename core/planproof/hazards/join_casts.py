@@ -22,7 +22,7 @@ from planproof.types.coercion import wider
 def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     for node in lineage.nodes:
         if isinstance(node, (Join, Filter)) and node.condition is not None:
-            for call in _equalities(node.condition):
+            for call in equalities(node.condition):
                 if isinstance(node, Filter) and not all(_varies(side, lineage) for side in call.args):
                     continue
                 for side in call.args:
@@ -37,11 +37,12 @@ def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
                     yield from _judged(column, common, None)
 
 
-def _equalities(condition: Expr) -> Iterator[Call]:
+def equalities(condition: Expr) -> Iterator[Call]:
+    """The equalities that must all hold for a condition to."""
     if isinstance(condition, Call):
         if condition.function.name == "and":
-            yield from _equalities(condition.args[0])
-            yield from _equalities(condition.args[1])
+            yield from equalities(condition.args[0])
+            yield from equalities(condition.args[1])
         elif condition.function.name in ("=", "<=>"):
             yield condition
 

@@ -9,24 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Expr, Window
+from planproof.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
+from planproof.hazards.bounds import Between, Fits, Stored
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
-from planproof.hazards.suspicion import Count, Range, Suspicion, in_rows, told, warning
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.paths import nested
 from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, Map, is_integral
 
+CODE = "PP126"
 _FLOATING = (FLOAT, DOUBLE)
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
 """Whole digits that always fit."""
-_LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+"""The least whole number that does not fit."""
 _GROWS = ("+", "-", "*", "sum", "try_sum", "abs", "round", "bround", "floor", "ceil")
 _LARGE = ("unix_millis", "unix_micros", "xxhash64", "crc32", "monotonically_increasing_id")
 _SECONDS = ("unix_timestamp", "to_unix_timestamp", "unix_seconds")
 """Numbers of today that fit an int, and do not once they are multiplied."""
-_HANDS_ON = (
+HANDS_ON = (
     *("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif"),
     *("max", "min", "any_value", "first", "first_value", "last", "last_value", "lag", "lead"),
 )
@@ -43,11 +46,15 @@ def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
-            yield Suspicion(warning("PP126", column or name, given, used, message), expr.span, _count(expr, lineage))
+            yield Suspicion(warning(CODE, column or name, given, used, message), expr.span, _count(expr, lineage))
 
 
 def _wraps(cast: Cast, lineage: Lineage) -> bool:
-    return _narrows(cast.child.type, cast.type) and _may_be_large(cast.child, lineage)
+    if not _narrows(cast.child.type, cast.type):
+        return False
+    return may_be_large(cast.child, lineage) or (
+        isinstance(cast.child, Literal) and not _constant(cast.child, cast.type)
+    )
 
 
 def _narrows(source: DataType, target: DataType) -> bool:
@@ -64,20 +71,21 @@ def _narrows(source: DataType, target: DataType) -> bool:
     return is_integral(source) and _WIDTH.index(source) > _WIDTH.index(target)
 
 
-def _may_be_large(expr: Expr, lineage: Lineage) -> bool:
+def may_be_large(expr: Expr, lineage: Lineage) -> bool:
+    """Whether nothing keeps a value small: a source holds it, or it was made of such."""
     if lineage.is_stored(expr):
         return True
     found = lineage.definition(expr)
     if isinstance(found, Window):
         found = found.call
     if not isinstance(found, Call):
-        return isinstance(found, Cast) and not found.written and _may_be_large(found.child, lineage)
+        return isinstance(found, Cast) and not found.written and may_be_large(found.child, lineage)
     name = found.function.name
     if name in _GROWS:
-        return any(_may_be_large(a, lineage) or (name == "*" and _is_seconds(a, lineage)) for a in found.args)
+        return any(may_be_large(a, lineage) or (name == "*" and _is_seconds(a, lineage)) for a in found.args)
     # A condition, or a place to look at, has another type.
-    handed = [a for a in found.args if a.type == found.type] if name in _HANDS_ON else ()
-    return name in _LARGE or any(_may_be_large(a, lineage) for a in handed)
+    handed = [a for a in found.args if a.type == found.type] if name in HANDS_ON else ()
+    return name in _LARGE or any(may_be_large(a, lineage) for a in handed)
 
 
 def _is_seconds(expr: Expr, lineage: Lineage) -> bool:
@@ -91,21 +99,29 @@ def _comparable(t: DataType) -> bool:
     return not isinstance(t, Map) and all(_comparable(i) and i not in _FLOATING for i in inside)
 
 
-def _harmless(cast: Cast, lineage: Lineage) -> Range | None:
-    """The whole numbers that fit, where the value is a source's own column of a wider such type."""
+def _constant(value: Literal, target: DataType) -> bool:
+    """Whether a constant lies within an integer's range; what is no whole number is not looked at."""
+    return not isinstance(value.value, int) or -LIMIT[target] <= value.value < LIMIT[target]
+
+
+def _fits(cast: Cast, lineage: Lineage) -> Fits | None:
+    """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
+    if isinstance(cast.child, Literal) and isinstance(cast.child.value, int) and is_integral(cast.type):
+        return Fits(Between(cast.child.value, cast.child.value), -LIMIT[cast.type], LIMIT[cast.type] - 1)
     found = lineage.stored(cast.child)
     if found is None or not is_integral(cast.child.type):
         return None
     source, column = found
-    return Range(source.relation, column.name, -_LIMIT[cast.type], _LIMIT[cast.type] - 1)
+    wide, limit = LIMIT[cast.child.type], LIMIT[cast.type]
+    return Fits(Stored(source.relation, column.name, -wide, wide - 1), -limit, limit - 1)
 
 
 def _count(cast: Cast, lineage: Lineage) -> Count | None:
-    within = in_rows(cast.child)
+    within, fits = in_rows(cast.child), _fits(cast, lineage)
     if within is None or not _comparable(cast.child.type):
-        return None
+        return None if fits is None else Count((-1, -1), "", "values wrap", fits=fits)
     if cast.child.type in _FLOATING:
-        limit = _LIMIT[cast.type]
+        limit = LIMIT[cast.type]
         return Count(within, f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D", "values lie outside of its range")
     condition = changed("({x})", cast.child.type, cast.type)
-    return Count(within, condition, "values wrap", harmless=_harmless(cast, lineage))
+    return Count(within, condition, "values wrap", fits=fits)

@@ -6,17 +6,8 @@ from dataclasses import dataclass
 
 from planproof.expr.function import Category
 from planproof.expr.nodes import Call, Expr, Lambda, Span, Variable, Window
+from planproof.hazards.bounds import Fits
 from planproof.report.model import Finding, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Whole numbers between which every value of a source's column lies, where no row can show the hazard."""
-
-    relation: str
-    column: str
-    low: int
-    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +16,18 @@ class Count:
 
     With `columns`, `span` is an input of a set operation, and the condition is about its columns under the names `c0`,
     `c1`, ... Without, `span` is an expression, and the condition is about it (`{x}`) in the rows of its query block.
-    `what` says what such rows show. `harmless`, where there is one, may spare the count.
+    `what` says what such rows show. `fits`, where there is one, may spare the count. With `wide` the span is arithmetic
+    of integers, and the rows are those in which it lies outside of these numbers. `sql` is a whole query of its own.
+    Without any of them nothing is counted.
     """
 
     span: Span
     condition: str
     what: str
     columns: int = 0
-    harmless: Range | None = None
+    fits: Fits | None = None
+    wide: tuple[int, int] | None = None
+    sql: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,23 +56,27 @@ def check(
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:
-            found += [(finding, footer.files) for finding in _file(wanted, footer)]
+            found += [(finding, footer.files) for finding in _file(wanted, footer, case_sensitive)]
             found += [(finding, footer.files) for finding in _unread(wanted, footer, away)]
             if not case_sensitive:
                 found += [(finding, footer.files) for finding in _doubled(wanted, footer)]
     return once(found)
 
 
-def _file(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
-    stored = {f.name.lower(): f for f in footer.schema}
+def _file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool) -> Iterator[Finding]:
+    stored, exact = {f.name.lower(): f for f in footer.schema}, {f.name: f for f in footer.schema}
     for f in wanted:
-        held = stored.get(f.name.lower())
+        held = exact.get(f.name) or stored.get(f.name.lower())
         if held is None:
             yield _lacks(footer, (f.name,), f.type, f.nullable)
             continue
         if held.name != f.name:
-            message = f"{footer.name}: {f.name} is stored as {held.name}; a session that minds case reads null"
-            yield _finding(Verdict.WARNING, (f.name,), f.name, held.name, message)
+            who = (
+                "this session minds case, and reads null" if case_sensitive else "a session that minds case reads null"
+            )
+            message = f"{footer.name}: {f.name} is stored as {held.name}; {who}"
+            verdict = Verdict.VIOLATED if case_sensitive else Verdict.WARNING
+            yield _finding(verdict, (f.name,), f.name, held.name, message)
         yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
 
 

@@ -14,7 +14,7 @@ from planproof.catalog import Catalog, split_name
 from planproof.claim import Claim, Facts, dotted
 from planproof.claims import logical, spark
 from planproof.conf import Conf
-from planproof.hazards import concerns
+from planproof.hazards import NARROWED, UNDECIDED, concerns
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.judge.draft import Draft, Judged
@@ -197,7 +197,11 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
     draft.read(logical.read(plan))
     draft.tell(**plan_details(plan))
-    found = (f for f in plan.findings if concerns(f, model.materialized, model.contract is not None))
+    overflow = draft.settings.overflow
+    suspected = [f for f in plan.findings if f.code != NARROWED or overflow != "off"]
+    if overflow == "warn":
+        suspected += [check.finding for check in plan.checks if check.finding.code in UNDECIDED]
+    found = (f for f in suspected if concerns(f, model.materialized, model.contract is not None))
     strict = draft.settings.planning == "strict"
     draft.add(replace(_strict(f) if strict else f, origin=_in(draft, f.origin)) for f in found)
     draft.enforced("I1", plan.looked_at)

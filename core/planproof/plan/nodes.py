@@ -6,6 +6,7 @@ stand. Nothing here knows SQL.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -62,11 +63,15 @@ class OneRow(Plan):
 
 @record(frozen=True, slots=True)
 class Scan(Plan):
-    """A table or view of the catalog, or (`recursive`) a CTE seen from inside itself. Its schema is frozen."""
+    """A table or view of the catalog, or (`recursive`) a CTE seen from inside itself. Its schema is frozen.
+
+    `padded` are its CHAR columns with their lengths, which are strings to a query.
+    """
 
     relation: str
     output: tuple[Column, ...]
     recursive: bool = False
+    padded: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
 @record(frozen=True, slots=True)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable
-from planproof.arrow.ranges import EMPTY, whole_numbers
-from planproof.catalog import split_name
 from planproof.claim import SAMPLE, Claim, Facts, dotted
 from planproof.claims import batches, files
-from planproof.hazards.suspicion import Range
 from planproof.invariants import counting, drift, physical, registered, stored
 from planproof.invariants.contract import COUNTABLE, settle
 from planproof.judge.draft import Draft
@@ -21,6 +17,7 @@ from planproof.publish import limits
 from planproof.publish.changes import change
 from planproof.publish.constraints import broken, checks
 from planproof.publish.entered import trusted
+from planproof.publish.hazards import decide_hazards
 from planproof.publish.materialization import Job
 from planproof.publish.publication import Publication
 from planproof.publish.rows import with_kept
@@ -145,69 +142,6 @@ def audit_query(job: Job) -> None:
         draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
     draft.findings = settle(draft.findings, draft.settings)
-
-
-def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
-    """Counts over the model's sources whether a hazard came true: violated where it did, proved where it did not.
-
-    A hazard that the settings allow is not counted; one that cannot be counted stays a warning.
-    """
-    for check in examined.checks:
-        at = next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
-        if at is None or check.finding.code in draft.settings.allow:
-            continue
-        evidence = _harmless(draft, session, check.harmless)
-        if evidence is not None:
-            known = draft.findings[at]
-            message = f"{known.message}; {evidence}"
-            draft.findings[at] = replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
-            continue
-        try:
-            number = int(session.rows(check.sql)[0][0] or 0)
-        except (AnalysisError, SparkFailure):
-            continue
-        draft.findings[at] = _decided(draft.findings[at], number, check.what)
-
-
-def _harmless(draft: Draft, session: Session, harmless: Range | None) -> str | None:
-    """What the footers of a source's files say of a column whose values all lie in a range; None where they do not."""
-    if harmless is None:
-        return None
-    try:
-        name = quoted(split_name(harmless.relation))
-        table = draft.sources.get(name) or session.table(name)
-        location = decoded(table.location) if table and table.format == "parquet" and table.location else None
-        if table is None or location is None or table.partition_by or local(location) is None:
-            return None
-        paths = session.files(local(location) or location)
-    except (AnalysisError, SparkFailure):
-        return None
-    found = whole_numbers(paths, harmless.column) if len(paths) <= FOOTERS else None
-    if found is None or not (found == EMPTY or harmless.low <= found[0] <= found[1] <= harmless.high):
-        return None
-    values = "it has no value" if found == EMPTY else f"its values lie between {found[0]} and {found[1]}"
-    return f"{values}, by the footers of {table.name} ({len(paths)} file{'' if len(paths) == 1 else 's'})"
-
-
-def _is_warning_of(finding: Finding, hazard: Finding) -> bool:
-    return finding.verdict is Verdict.WARNING and (finding.code, finding.message) == (hazard.code, hazard.message)
-
-
-def _decided(finding: Finding, number: int, what: str) -> Finding:
-    if number:
-        said = f"{finding.message}; counted: {number} {what if number != 1 else singular(what)}"
-        return replace(finding, verdict=Verdict.VIOLATED, plane="files", message=said)
-    why = f"0 {what}, counted over the model's sources"
-    return replace(finding, verdict=Verdict.PROVED, message=f"{finding.message}; {why}", evidence=why)
-
-
-def singular(what: str) -> str:
-    """
-    >>> singular("rows hold another value"), singular("values wrap")
-    ('row holds another value', 'value wraps')
-    """
-    noun, verb, *rest = what.split()
-    return " ".join([noun.removesuffix("s"), f"{verb}s", *rest])
 
 
 def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:

@@ -18,7 +18,7 @@ def is_filter(condition: str, relation: str, session: Session) -> bool:
     """
     conf = session.conf
     try:
-        found = plan(f"SELECT * FROM {relation} WHERE {condition}", live_catalog(session, conf), conf=conf).root
+        found = plan(f"SELECT * FROM {relation} WHERE {condition}", live_catalog(session), conf=conf).root
     except (AnalysisError, Unknown, SparkFailure):
         return False
     if isinstance(found, Project):

@@ -198,7 +198,7 @@ def _drift(job: Job, target: StoredTable) -> list[Finding]:
         SparkFailure,
     ):  # The delta is none the worse for it; `planproof audit` says what is wrong.
         return []
-    found = drift.check(plain(target.schema), footers, target.partition_by)
+    found = drift.check(plain(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
     return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from planproof.catalog import Catalog, Relation, split_name
 from planproof.claim import dotted
-from planproof.conf import Conf
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job
 from planproof.publish.shown import Plans
@@ -43,13 +42,13 @@ class Memory:
         self._known: dict[Key, _Known] = {}
         self.plans = Plans()
 
-    def catalog(self, conf: Conf | None = None, seen: dict[str, StoredTable] | None = None) -> Catalog:
+    def catalog(self, seen: dict[str, StoredTable] | None = None) -> Catalog:
         """Spark's catalog as it is now, below the one that the user gave. `seen` collects what Spark said of each
         relation that was asked for, by its name in backticks."""
         from planproof.session.sources import live_catalog
 
         seen = {} if seen is None else seen
-        live = live_catalog(self._session, conf, seen)
+        live = live_catalog(self._session, seen)
 
         def ask(parts: tuple[str, ...]) -> Relation | None:
             found = self._given.find(parts) if self._given is not None else None

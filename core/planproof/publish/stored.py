@@ -67,7 +67,7 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
             "table by its name"
         )
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
-    keys = _keys(path or location, paths)
+    keys = _keys(paths)
     return relation, schema, read_paths(draft, with_content(draft, paths), None, keys, session)
 
 
@@ -103,10 +103,11 @@ def _metadata(paths: Iterable[str]) -> bool:
     return any(path.endswith(".metadata.json") for path in paths)
 
 
-def _keys(root: str, paths: Iterable[str]) -> list[str]:
-    """The partition columns that the directories below `root` spell (`day=2024-01-01/`)."""
-    below = [path.removeprefix(root).split("/")[:-1] for path in paths]
-    return sorted({unquote(part.partition("=")[0]) for parts in below for part in parts if "=" in part})
+def _keys(paths: Iterable[str]) -> list[str]:
+    """The partition columns that directories spell (`day=2024-01-01/`), those above the place that is read too: there
+    readers of the table take the path's value, and readers of the place the file's."""
+    folders = [path.split("/")[:-1] for path in paths]
+    return sorted({unquote(part.partition("=")[0]) for parts in folders for part in parts if "=" in part})
 
 
 def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:

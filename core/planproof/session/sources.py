@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from planproof.catalog import Catalog, Relation
-from planproof.conf import Conf
 from planproof.quoting import quoted
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.session.protocol import Session, StoredTable
-from planproof.types import without_lengths
 
 
-def live_catalog(session: Session, conf: Conf | None = None, seen: dict[str, StoredTable] | None = None) -> Catalog:
+def live_catalog(session: Session, seen: dict[str, StoredTable] | None = None) -> Catalog:
     """A catalog that asks Spark, once per name, for tables, views and temporary views.
 
     Fields carry Spark's own flags. A temporary view's NOT NULL is no evidence: Python data may feed it. Names are
     resolved by Spark in its current catalog and database; make a new catalog after `USE`. `seen` collects what Spark
-    said of each, by the relation's name.
+    said of each, by the relation's name. Types keep char and varchar lengths; what a query sees of them is the plan's
+    to say.
     """
     catalog, *namespace = session.namespace
-    lengths_kept = (conf or session.conf).preserve_char_varchar
 
     def ask(parts: tuple[str, ...]) -> Relation | None:
         name = quoted(parts)
@@ -32,7 +30,7 @@ def live_catalog(session: Session, conf: Conf | None = None, seen: dict[str, Sto
             LogicalField(
                 parts[-1],
                 f.name,
-                f.type if lengths_kept else without_lengths(f.type),
+                f.type,
                 f.nullable,
                 "the source's flag" if flags_are_evidence and not f.nullable else None,
             )

@@ -41,6 +41,7 @@ class PlanproofOperator(BaseOperator):
     :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
     :param on_violation: `stop` or `quarantine`: rows that break a term are set aside in `<table>__quarantine`.
     :param quarantine: how many rows may be set aside and how long they are kept, as in `meta.planproof.quarantine`.
+    :param overflow: `count`, `warn` or `off`: what becomes of whole numbers that may wrap with ANSI off.
     :param keep_rejected: keeps the staged data of a model that was rejected.
     :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`,
         which `answered` is here: it says how dbt's own test nodes are answered, and no operator runs these.
@@ -72,6 +73,7 @@ class PlanproofOperator(BaseOperator):
         limits: Mapping[str, Any] | None = None,
         on_violation: str | None = None,
         quarantine: Mapping[str, Any] | None = None,
+        overflow: str | None = None,
         keep_rejected: bool | None = None,
         tests: str | None = None,
         on_internal_error: str | None = None,
@@ -92,6 +94,7 @@ class PlanproofOperator(BaseOperator):
             "limits": limits,
             "on_violation": on_violation,
             "quarantine": quarantine,
+            "overflow": overflow,
             "keep_rejected": keep_rejected,
             "tests": tests,
             "on_internal_error": on_internal_error,

@@ -1,0 +1,94 @@
+"""Between which whole numbers an expression lies: by its type, and by what statistics know of the columns in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+Find = Callable[[str, str], "tuple[int, int] | None"]
+"""Between which numbers the values of a relation's column lie, None where nobody knows."""
+
+
+def unknown(relation: str, column: str) -> tuple[int, int] | None:
+    """Where no statistics are at hand."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A constant, or a value of which only its type is known."""
+
+    low: int
+    high: int
+
+    def found(self, find: Find) -> tuple[int, int]:
+        return self.low, self.high
+
+    def columns(self) -> Iterator[tuple[str, str]]:
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A source's own column, whose type bounds it anyhow."""
+
+    relation: str
+    column: str
+    low: int
+    high: int
+
+    def found(self, find: Find) -> tuple[int, int]:
+        return find(self.relation, self.column) or (self.low, self.high)
+
+    def columns(self) -> Iterator[tuple[str, str]]:
+        yield self.relation, self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """`+`, `-` or `*` of two, as numbers without an end; `or` is one of the two.
+
+    >>> Computed("*", Between(-2, 3), Between(-5, 7)).found(unknown)
+    (-15, 21)
+    """
+
+    operator: str
+    left: Bounds
+    right: Bounds
+
+    def found(self, find: Find) -> tuple[int, int]:
+        (a, b), (c, d) = self.left.found(find), self.right.found(find)
+        if self.operator == "+":
+            return a + c, b + d
+        if self.operator == "or":
+            return min(a, c), max(b, d)
+        if self.operator == "-":
+            return a - d, b - c
+        ends = (a * c, a * d, b * c, b * d)
+        return min(ends), max(ends)
+
+    def columns(self) -> Iterator[tuple[str, str]]:
+        yield from self.left.columns()
+        yield from self.right.columns()
+
+
+Bounds = Between | Stored | Computed
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """No row shows a hazard where the `value` lies between `low` and `high`."""
+
+    value: Bounds
+    low: int
+    high: int
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value is one number, whatever any row holds."""
+        least, most = self.value.found(unknown)
+        return least == most and not any(self.value.columns())
+
+    def holds(self, find: Find) -> bool:
+        least, most = self.value.found(find)
+        return self.low <= least and most <= self.high

@@ -1,0 +1,84 @@
+"""A CHAR(n) column beside a text of another kind: the one is padded with blanks, the other is not, and they never meet.
+
+Spark pads literals and shorter CHAR columns that are compared with it (ApplyCharTypePadding), and no STRING column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof.catalog import split_name
+from planproof.conf import Conf
+from planproof.expr.nodes import Column, Expr, InSubquery, Literal, Outer, Span
+from planproof.expr.pretty import pretty
+from planproof.hazards.join_casts import equalities
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.suspicion import Count, Suspicion, warning
+from planproof.plan.nodes import Filter, Join, Scan
+from planproof.quoting import backticked, quoted
+from planproof.types import is_string
+
+_Stored = tuple[Scan, Column]
+
+
+def padding(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    if conf.preserve_char_varchar:
+        return  # Types keep their lengths then, and Spark compares CHAR with STRING by them.
+    for node in lineage.nodes:
+        if isinstance(node, (Join, Filter)) and node.condition is not None:
+            for call in equalities(node.condition):
+                yield from _judged(call.args[0], call.args[1], call.span, lineage)
+    for _, expr in lineage.expressions:
+        if isinstance(expr, InSubquery):
+            for value, column in zip(expr.values, expr.plan.output):
+                yield from _judged(value, column, None, lineage)
+
+
+def _judged(one: Expr, other: Expr, span: Span | None, lineage: Lineage) -> Iterator[Suspicion]:
+    for padded, text in ((one, other), (other, one)):
+        found, beside = _stored(padded, lineage), _stored(text, lineage)
+        if found is None or not _is_padded(found) or not _is_plain(text, beside, lineage):
+            continue
+        length = found[0].padded[found[1].name]
+        name, given = pretty(_column(padded)), f"char({length})"
+        message = (
+            f"{name} is {given}, which Spark pads with blanks, and is compared with {pretty(_column(text))}, a string, "
+            "which it does not: shorter values never match"
+        )
+        yield Suspicion(warning("PP137", name, given, "string", message), span, _count(found, beside, span))
+
+
+def _column(expr: Expr) -> Expr:
+    return expr.column if isinstance(expr, Outer) else expr
+
+
+def _stored(expr: Expr, lineage: Lineage) -> _Stored | None:
+    return lineage.stored(_column(expr))
+
+
+def _is_padded(found: _Stored) -> bool:
+    return found[1].name in found[0].padded
+
+
+def _is_plain(expr: Expr, beside: _Stored | None, lineage: Lineage) -> bool:
+    """Whether it is a text that nobody padded: no constant, no CHAR column, and nothing made of one."""
+    if not is_string(expr.type) or isinstance(lineage.definition(_column(expr)), Literal):
+        return False
+    if beside is not None:
+        return not _is_padded(beside)
+    inside = (lineage.stored(e) for e in lineage.definition(_column(expr)).walk())
+    return not any(found is not None and _is_padded(found) for found in inside)
+
+
+def _count(padded: _Stored, text: _Stored | None, span: Span | None) -> Count | None:
+    """The values that would meet without their blanks; None where a side is computed."""
+    if text is None:
+        return None
+    (left, ours), (right, theirs) = padded, text
+    own, other = backticked(ours.name), backticked(theirs.name)
+    sql = (
+        f"SELECT count(*) FROM (SELECT DISTINCT rtrim({own}) AS v FROM {quoted(split_name(left.relation))} "
+        f"WHERE {own} <> rtrim({own})) AS padded LEFT SEMI JOIN {quoted(split_name(right.relation))} AS plain "
+        f"ON plain.{other} = padded.v"
+    )
+    return Count(span or (-1, -1), "", "values meet only without their blanks", sql=sql)

@@ -1,0 +1,110 @@
+"""Arithmetic of integers that wraps with ANSI off.
+
+`quantity * price` of two ints is an int: 100000 * 100000 is 1410065408, without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from planproof.conf import Conf
+from planproof.expr.nodes import Alias, Call, Cast, Expr, Lambda, Literal, Window
+from planproof.expr.pretty import pretty
+from planproof.hazards.bounds import Between, Bounds, Computed, Fits, Stored, unknown
+from planproof.hazards.lineage import Lineage
+from planproof.hazards.narrowing import HANDS_ON, LIMIT, may_be_large
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
+from planproof.plan.nodes import Aggregate, Project
+from planproof.types import DataType, is_integral
+
+CODE = "PP136"
+_OPERATORS = ("+", "-", "*")
+_LAZY: dict[str, int] = {
+    "if": 1,
+    "when": 1,
+    "case": 1,
+    "coalesce": 1,
+    "nvl": 1,
+    "ifnull": 1,
+    "nvl2": 1,
+    "and": 1,
+    "or": 1,
+}
+"""Functions of which the arguments from this one on are not computed in every row."""
+
+
+def wrapping(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+    """Only over what a source holds, what hands it on, or a sum of it, and where the types leave room for it."""
+    if conf.ansi:
+        return
+    for node in lineage.nodes:
+        in_items = isinstance(node, (Project, Aggregate))
+        for top in node.expressions:
+            column = top.name if isinstance(top, Alias) else None
+            for call, always in _trees(top, None, in_items):
+                yield from _suspected(call, column, always, lineage)
+
+
+def _trees(expr: Expr, above: DataType | None, always: bool) -> Iterator[tuple[Call, bool]]:
+    """The largest pieces of arithmetic of one type, and whether every row of the block computes them.
+
+    Only such a piece's end counts: what wraps within it and comes back has its value.
+    """
+    own = expr.type if _is_arithmetic(expr) else None
+    if own is not None and own != above:
+        assert isinstance(expr, Call)
+        yield expr, always
+    lazy = _LAZY.get(expr.function.name) if isinstance(expr, Call) else None
+    for at, child in enumerate(expr.children):
+        inner = always and (lazy is None or at < lazy) and not isinstance(expr, (Lambda, Window))
+        inner = inner and not ((isinstance(expr, Call) and child is expr.filter) or _is_filtered(expr))
+        yield from _trees(child, own, inner)
+
+
+def _is_filtered(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.filter is not None
+
+
+def _is_arithmetic(expr: Expr) -> bool:
+    return (
+        isinstance(expr, Call) and expr.function.name in _OPERATORS and len(expr.args) == 2 and is_integral(expr.type)
+    )
+
+
+def _suspected(call: Call, column: str | None, always: bool, lineage: Lineage) -> Iterator[Suspicion]:
+    limit = LIMIT[call.type]
+    value = _bounds(call, lineage)
+    fits = Fits(value, -limit, limit - 1)
+    if fits.holds(unknown) or not (may_be_large(call, lineage) or fits.is_constant):
+        return
+    name, kind = pretty(call), call.type.simple
+    message = f"{told(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
+    span = in_rows(call) if always else None
+    count = None if span is None else Count(span, "", "values wrap", fits=fits, wide=(-limit, limit - 1))
+    finding = warning(CODE, column or name, name, kind, message)
+    yield Suspicion(finding, call.span, count or Count(call.span or (-1, -1), "", "values wrap", fits=fits))
+
+
+def _bounds(expr: Expr, lineage: Lineage) -> Bounds:
+    """By types: what is no number of a source is taken as small where it is (a count, a length, a part of a date)."""
+    if isinstance(expr, Cast) and is_integral(expr.child.type) and LIMIT[expr.child.type] <= LIMIT[expr.type]:
+        return _bounds(expr.child, lineage)
+    if isinstance(expr, Literal) and isinstance(expr.value, int):
+        return Between(expr.value, expr.value)
+    if _is_arithmetic(expr):
+        assert isinstance(expr, Call)
+        left, right = (_bounds(side, lineage) for side in expr.args)
+        return Computed(expr.function.name, left, right)
+    made = expr.call if isinstance(expr, Window) else lineage.definition(expr)
+    if isinstance(made, Call) and made.function.name in HANDS_ON and is_integral(made.type):
+        # NULL is no number; a condition has another type.
+        handed = [_bounds(arg, lineage) for arg in made.args if arg.type == made.type]
+        return reduce(lambda one, other: Computed("or", one, other), handed)
+    limit = LIMIT.get(expr.type, 2**63)
+    if not may_be_large(expr, lineage):
+        limit = min(limit, 2**31)
+    found = lineage.stored(expr)
+    if found is not None:
+        return Stored(found[0].relation, found[1].name, -limit, limit - 1)
+    return Between(-limit, limit - 1)

@@ -1,0 +1,189 @@
+"""Hazards decided by data: by the footers of the model's sources, else by a count over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planproof.api import Check
+from planproof.arrow.ranges import EMPTY, whole_numbers
+from planproof.catalog import split_name
+from planproof.hazards.bounds import Fits
+from planproof.hazards.narrowing import CODE as NARROWING
+from planproof.hazards.positions import swapped
+from planproof.hazards.suspicion import warning
+from planproof.hazards.wrapping import CODE as ARITHMETIC
+from planproof.judge.draft import Draft
+from planproof.judge.planes import Examined
+from planproof.origin import AnalysisError
+from planproof.quoting import quoted
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import Session, SparkFailure
+from planproof.session.store import decoded, local
+
+FOOTERS = 200
+"""Of a source with more files than these a count is as cheap as a look at all footers."""
+_QUERY_COLUMN = "view.query.out.col."
+"""The keys under which Spark keeps the names that a view's own query gives (CatalogTable.VIEW_QUERY_OUTPUT_PREFIX)."""
+WRAPS = (NARROWING, ARITHMETIC)
+"""What `overflow` is about."""
+
+
+def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
+    """Decides whether a hazard came true: violated where it did, proved where it did not.
+
+    A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic stands in
+    the draft once it is decided only: it is no hazard by itself.
+    """
+    footers, overflow = _Footers(draft, session), draft.settings.overflow
+    wanted = [c for c in examined.checks if c.finding.code not in draft.settings.allow]
+    wanted = [c for c in wanted if c.finding.code not in WRAPS or overflow not in ("warn", "off")]
+    wanted = [c for c in wanted if c.finding.code == ARITHMETIC or _place(draft, c) is not None]
+    decided = [(check, _by_footers(check, footers)) for check in wanted]
+    counted = _counted(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
+    for check, found in decided:
+        found = found or counted.get(id(check))
+        if check.finding.code == ARITHMETIC:
+            _told(draft, check, found)
+            continue
+        at = _place(draft, check)
+        if at is not None and found is not None:
+            draft.findings[at] = replace(found, origin=draft.findings[at].origin)
+
+
+def _place(draft: Draft, check: Check) -> int | None:
+    """Where the hazard's warning stands in the draft."""
+    return next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
+
+
+def _is_counted(check: Check, overflow: str) -> bool:
+    """By default only what is cheap to count is."""
+    return check.sql is not None and (check.finding.code != ARITHMETIC or check.cheap or overflow == "count")
+
+
+def _told(draft: Draft, check: Check, found: Finding | None) -> None:
+    """Arithmetic once it is decided; with `overflow: count` what cannot be decided is unproved."""
+    if found is None and draft.settings.overflow == "count":
+        message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
+        found = replace(check.finding, verdict=Verdict.UNPROVED, message=message)
+    known = {(f.code, f.field, f.message) for f in draft.findings}
+    if found is not None and (found.code, found.field, found.message) not in known:
+        origin, file = found.origin, draft.model.file
+        draft.add([replace(found, origin=origin.within(file) if origin is not None and file else origin)])
+
+
+def _by_footers(check: Check, footers: _Footers) -> Finding | None:
+    known, fits = check.finding, check.fits
+    if fits is None:
+        return None
+    evidence = footers.harmless(fits)
+    if evidence is not None:
+        message = f"{known.message}; {evidence}"
+        return replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
+    if fits.is_constant:
+        return replace(known, verdict=Verdict.VIOLATED, message=f"{known.message}; the constant lies outside of it")
+    return None
+
+
+def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
+    """What counting decides, by the check's identity: one query for all counts over the same rows."""
+    groups: dict[object, list[Check]] = {}
+    for check in checks:
+        key = (check.counting.before, check.counting.rows) if check.counting is not None else id(check)
+        groups.setdefault(key, []).append(check)
+    found: dict[int, Finding] = {}
+    for group in groups.values():
+        numbers = _numbers(session, group)
+        # One that Spark cannot count keeps the others from no answer.
+        numbers = numbers or [n for check in group for n in (_numbers(session, [check]) or [None])]
+        for check, number in zip(group, numbers):
+            if number is not None:
+                found[id(check)] = _decided(check.finding, number, check.what)
+    return found
+
+
+def _numbers(session: Session, checks: Sequence[Check]) -> list[int | None]:
+    """One number for each; none where Spark cannot count."""
+    first = checks[0]
+    terms = [check.counting.number for check in checks if check.counting is not None]
+    sql = first.counting._replace(number=", ".join(terms)).sql if first.counting is not None else first.sql
+    try:
+        return [int(number or 0) for number in session.rows(sql or "")[0]]
+    except (AnalysisError, SparkFailure):
+        return []
+
+
+def swapped_views(draft: Draft) -> list[Finding]:
+    """Views among the sources whose column list puts the query's columns under each other's names (PP121)."""
+    found = []
+    for table in draft.sources.values():
+        given = [table.properties.get(f"{_QUERY_COLUMN}{i}") for i in range(len(table.schema))]
+        names = [name for name in given if name is not None]
+        wanted = table.schema.names
+        pairs = list(swapped(wanted, names)) if table.kind == "view" and len(names) == len(wanted) else []
+        if pairs:
+            said = ", ".join(f"{names[at]} under {wanted[at]}" for at, _ in pairs)
+            first = wanted[pairs[0][0]]
+            message = f"the column list of the view {table.name}, which is read here, goes by position and puts {said}"
+            found.append(warning("PP121", first, first, names[pairs[0][0]], message, "catalog"))
+    return found
+
+
+class _Footers:
+    """What the footers of a model's sources say of their columns; each is read once."""
+
+    def __init__(self, draft: Draft, session: Session) -> None:
+        self._draft, self._session = draft, session
+        self._known: dict[tuple[str, str], tuple[tuple[int, int], str] | None] = {}
+
+    def harmless(self, fits: Fits) -> str | None:
+        """Why no row shows a hazard; None where they do not tell."""
+        if not fits.holds(self._range):
+            return None
+        told = [found[1] for key in dict.fromkeys(fits.value.columns()) if (found := self._known.get(key)) is not None]
+        return "; ".join(told) or "every value fits, by its type"
+
+    def _range(self, relation: str, column: str) -> tuple[int, int] | None:
+        key = relation, column
+        if key not in self._known:
+            self._known[key] = self._read(relation, column)
+        found = self._known[key]
+        return None if found is None else found[0]
+
+    def _read(self, relation: str, column: str) -> tuple[tuple[int, int], str] | None:
+        try:
+            name = quoted(split_name(relation))
+            table = self._draft.sources.get(name) or self._session.table(name)
+            location = decoded(table.location) if table and table.format == "parquet" and table.location else None
+            if table is None or location is None or table.partition_by or local(location) is None:
+                return None
+            paths: Sequence[str] = self._session.files(local(location) or location)
+        except (AnalysisError, SparkFailure):
+            return None
+        found = whole_numbers(paths, column) if len(paths) <= FOOTERS else None
+        if found is None:
+            return None
+        values = "it has no value" if found == EMPTY else f"its values lie between {found[0]} and {found[1]}"
+        said = f"{values}, by the footers of {table.name} ({len(paths)} file{'' if len(paths) == 1 else 's'})"
+        return (0, 0) if found == EMPTY else found, said
+
+
+def _is_warning_of(finding: Finding, hazard: Finding) -> bool:
+    return finding.verdict is Verdict.WARNING and (finding.code, finding.message) == (hazard.code, hazard.message)
+
+
+def _decided(finding: Finding, number: int, what: str) -> Finding:
+    if number:
+        said = f"{finding.message}; counted: {number} {what if number != 1 else singular(what)}"
+        return replace(finding, verdict=Verdict.VIOLATED, plane="files", message=said)
+    why = f"0 {what}, counted over the model's sources"
+    return replace(finding, verdict=Verdict.PROVED, message=f"{finding.message}; {why}", evidence=why)
+
+
+def singular(what: str) -> str:
+    """
+    >>> singular("rows hold another value"), singular("values wrap")
+    ('row holds another value', 'value wraps')
+    """
+    noun, verb, *rest = what.split()
+    return " ".join([noun.removesuffix("s"), f"{verb}s", *rest])

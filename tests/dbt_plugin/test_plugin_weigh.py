@@ -1,0 +1,65 @@
+"""What dbt adds itself, to tables of formats that planproof does not publish, is counted before it is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+from dbt_planproof.written import Source, source_of
+from planproof.sql.heads import read_head
+
+MERGE = "merge into s.t as DBT_INTERNAL_DEST using t__dbt_tmp as DBT_INTERNAL_SOURCE on FALSE when matched then update "
+REST = " when not matched then insert *"
+ROWS = Source("`t__dbt_tmp`")
+
+
+@pytest.mark.parametrize(
+    ("sql", "source"),
+    [
+        ("insert into table s.t select `id`, `name` from t__dbt_tmp", ROWS),
+        ("insert overwrite table s.t partition (d) select `id`, `d` from `t__dbt_tmp`", ROWS),
+        ("insert into table s.t select id from other", None),
+        ("insert into table s.t select id from t__dbt_tmp where id > 1", None),
+        ("insert into table s.t select abs(id) as id from t__dbt_tmp", None),
+        (f"{MERGE}set *{REST}", ROWS),
+        (
+            f"{MERGE}set `at` = DBT_INTERNAL_SOURCE.at, b = DBT_INTERNAL_SOURCE.b{REST}",
+            Source(ROWS.relation, frozenset(("at", "b"))),
+        ),
+        (f"{MERGE}set a = DBT_INTERNAL_SOURCE.b{REST}", None),
+        (f"{MERGE}set a = DBT_INTERNAL_SOURCE.a + 1{REST}", None),
+        (f"{MERGE}set a = DBT_INTERNAL_SOURCE.a", None),
+    ],
+)
+def test_which_rows_a_statement_stores(sql: str, source: Source | None) -> None:
+    assert source_of(read_head(sql)) == source
+
+
+EVENTS = """
+    {{ config(materialized='incremental', file_format='orc', on_schema_change='fail',
+              incremental_strategy='STRATEGY') }}
+    select cast(id as int) as id, {{ var('amount', 'id') }} as amount from range(1, 3) as t(id)
+    """
+YAML = """
+    models:
+      - name: events
+        config: {contract: {enforced: true}}
+        columns:
+          - {name: id, data_type: int, constraints: [{type: not_null}]}
+          - {name: amount, data_type: bigint, constraints: [{type: check, expression: amount > 0}, {type: not_null}]}
+    """
+
+
+@pytest.mark.parametrize("strategy", ["append", "insert_overwrite"])
+def test_rows_that_break_the_contract_are_not_added(dbt: Any, strategy: str) -> None:
+    dbt.write({"models/events.sql": EVENTS.replace("STRATEGY", strategy), "models/events.yml": YAML})
+    assert dbt.run("build", "--full-refresh").success, dbt.statuses
+    assert dbt.run("build").success
+    before = dbt.state("events")
+    for amount, code in (("nullif(id, 2)", "PP505"), ("2 - id", "PP507")):
+        assert not dbt.run("build", "--vars", f"{{amount: '{amount}'}}").success
+        assert code in dbt.results["events"]["message"]
+        assert dbt.state("events") == before
