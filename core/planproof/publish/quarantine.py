@@ -161,7 +161,7 @@ def _by_rows_alone(draft: Draft) -> bool:
 
 def _not(draft: Draft, why: str) -> None:
     message = f"no row was set aside, and nothing is published: {why}"
-    draft.add([Finding(Verdict.WARNING, "PP515", "files", promised="on_violation: quarantine", message=message)])
+    draft.add([Finding(Verdict.VIOLATED, "PP515", "files", promised="on_violation: quarantine", message=message)])
 
 
 def _said(job: Job, found: Parting, term: RowTerm) -> Finding:
