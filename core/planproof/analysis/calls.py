@@ -186,9 +186,6 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
             arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             if function.name == "struct":
-                if not ctx.conf.before("4.1"):
-                    # Newer Sparks take it too; under which names, only 3.5.9 and 4.0.5 were asked.
-                    raise ctx.env.unknown("a named argument of struct", node)
                 value = bind(argument.args["expression"], ctx)
                 arguments.append(call("namedargumentexpression", [value], ctx, argument))
                 continue

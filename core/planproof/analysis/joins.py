@@ -14,11 +14,11 @@ from planproof.analysis.modifiers import is_random
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof.expr.function import Mismatch
-from planproof.functions.bind import apply, cast, cast_unless_same, refused_cast
+from planproof.functions.bind import apply, cast, refused_cast
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
-from planproof.types import BOOLEAN, VOID
+from planproof.types import BOOLEAN
 
 Side = tuple[Plan, Scope]
 
@@ -103,9 +103,7 @@ def _refreshed(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
 
 
 def boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
-    """A condition: boolean, or NULL taken for one, which 3.5.9 and 4.0.5 refuse of a filter; others were not asked."""
-    if condition.type == VOID and not (what == "filter" and env.conf.before("4.1")):
-        return cast_unless_same(condition, BOOLEAN, env.conf)
+    """A condition, which must be boolean: a bare NULL is not."""
     if condition.type == BOOLEAN:
         return condition
     code = "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE" if what == "join condition" else "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"

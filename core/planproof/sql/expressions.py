@@ -167,6 +167,14 @@ class ExpressionGrammar(PrimaryGrammar):
         start = self.start
         self.take("(")
         if self.query_at(self.i):
+            if self.kind == "SELECT" and self.peek() == "STRING_LITERAL" and self.peek(2) in (")", ","):
+                self.later(
+                    "UNSUPPORTED_TYPED_LITERAL",
+                    'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
+                    "query. Give the subquery's column a name.",
+                    self.start,
+                    self.stops[self.i],
+                )
             query = q.Subquery(this=self.query())
             self.take(")")
             return q.In(this=left, query=self.placed(query, start))
