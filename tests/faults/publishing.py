@@ -24,7 +24,8 @@ Rows = list[list[Any]]
 class Case:
     """`before` makes the table `{t}`, `model` is what is published then; `old` is None where nothing stood before.
 
-    Of `unwritten` steps the journal says nothing: a publish that dies there leaves its lock alone.
+    Of `unwritten` steps the journal says nothing: a publish that dies there leaves its lock alone. `aside` are the rows
+    that go to the quarantine with the new ones.
     """
 
     before: tuple[str, ...]
@@ -34,11 +35,13 @@ class Case:
     steps: tuple[str, ...]
     delta: bool = field(default=False)
     unwritten: tuple[str, ...] = ()
+    aside: Rows = field(default_factory=list)
 
 
 FIRST = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
 WRITE = ("stage", "audit")
+CHECKED: dict[str, Any] = {"contract": [("id", "int", False), ("s", "string", True)], "check": "id > 0"}
 CASES = {
     "first": Case((), {"sql": "select 2 as id"}, None, [[2]], (*WRITE, "swap", "clean")),
     "placed": Case(
@@ -105,6 +108,26 @@ CASES = {
         [[3, "z"]],
         (*WRITE, "away", "swap", "clean"),
     ),
+    "parted": Case(
+        (FIRST,),
+        {"sql": "select * from values (2, 'b'), (-1, 'c'), (null, 'd') as v(id, s)", **CHECKED},
+        [[1, "a"]],
+        [[2, "b"]],
+        (*WRITE, "quarantine", "swap"),
+        aside=[[-1, "c"], [None, "d"]],
+    ),
+    "parted_append": Case(
+        (FIRST,),
+        {
+            "sql": "select * from values (2, 'b'), (-1, 'c') as v(id, s)",
+            "materialized": "incremental",
+            **CHECKED,
+        },
+        [[1, "a"]],
+        [[1, "a"], [2, "b"]],
+        (*WRITE, "quarantine", "files", "clean"),
+        aside=[[-1, "c"]],
+    ),
     "view": Case(
         ("create view {t} as select 1 as id",),
         {"sql": "select 2 as id", "materialized": "view"},
@@ -147,9 +170,14 @@ def session(home: Path) -> Any:
 
 
 def model(home: Path, case: Case, table: str) -> Any:
-    from planproof import Model
+    from planproof import Contract, Model
+    from planproof.settings import Settings
 
     given = dict(case.model)
+    if "check" in given:
+        checks = [{"kind": "check", "expression": given.pop("check")}]
+        given["contract"] = Contract(given["contract"], checks)
+        given["settings"] = Settings(on_violation="quarantine")
     options = {
         k: v.replace("{home}", str(home)) if isinstance(v, str) else v for k, v in given.get("options", {}).items()
     }
@@ -255,11 +283,19 @@ def rescue(home: Path, suffixes: list[str]) -> None:
     spark = session(home)
     reports = [[r.model, r.outcome, r.error, [str(f) for f in r.findings]] for r in Guard(spark).recover()]
     rows = {f"{name}_{s}": read(spark, f"{name}_{s}") for s in suffixes for name in CASES}
-    tables = {row[1] for row in spark.sql("show tables").collect()} - set(rows)
+    quarantines = {name: f"{name}__quarantine" for name in rows}
+    aside = {
+        name: sorted(([*row] for row in spark.sql(f"select id, s from {table}").collect()), key=str)
+        for name, table in quarantines.items()
+        if spark.catalog.tableExists(table)
+    }
+    tables = {row[1] for row in spark.sql("show tables").collect()} - {*rows, *quarantines.values()}
     root = home / "warehouse"
     state = [str(p) for folder in (root, home / "lake") for p in folder.glob(".planproof/*/*.json")]
     staged = [p.name for p in root.iterdir() if p.name.startswith("__planproof_")]
-    print(json.dumps({"reports": reports, "rows": rows, "left": [*tables, *state, *staged]}), flush=True)
+    print(
+        json.dumps({"reports": reports, "rows": rows, "aside": aside, "left": [*tables, *state, *staged]}), flush=True
+    )
 
 
 def main(home: str, role: str, *args: str) -> None:
