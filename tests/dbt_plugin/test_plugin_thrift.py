@@ -104,6 +104,49 @@ def test_models_are_staged_audited_and_published(thrift_dbt: Any) -> None:
     assert [row[1] for row in dbt.ask(f"show tables in {dbt.schema}")] == ["i", "p", "t", "v"]
 
 
+TESTED = {
+    "models/tested.sql": """
+        {{ config(materialized='table', file_format='parquet', meta={'planproof': {'tests': 'before'}}) }}
+        select * from values (1, 'a'), ({{ var('id') }}, 'b') as v(id, s)
+        """,
+    "models/tested_view.sql": """
+        {{ config(materialized='view', meta={'planproof': {'tests': 'before'}}) }}
+        select id, s from {{ ref('tested') }} where id > 0
+        """,
+    "models/tested.yml": """
+        models:
+          - name: tested
+            columns:
+              - {name: id, data_tests: [unique, not_null]}
+              - {name: s, data_tests: [{accepted_values: {values: [a, b]}}]}
+          - name: tested_view
+            columns: [{name: id, data_tests: [unique, {relationships: {to: ref('tested'), field: id}}]}]
+        """,
+}
+
+
+@pytest.mark.conformance
+def test_data_tests_run_before_the_publish(thrift_dbt: Any) -> None:
+    dbt = thrift_dbt
+    dbt.write(TESTED)
+
+    def build(number: int) -> Any:
+        return dbt.run(
+            "build", "--select", "tested tested_view", "--vars", json.dumps({"n": 1, "bad": "1", "id": number})
+        )
+
+    assert build(2).success, dbt.results
+    tests = {name: (r["status"], r["failures"], r["message"]) for name, r in dbt.results.items() if "_" in name}
+    del tests["tested_view"]
+    assert {found[:2] for found in tests.values()} == {("pass", 0)}
+    assert all(message.startswith("pass (") for *_, message in tests.values()), tests
+    before = dbt.state("tested")
+    assert not build(1).success
+    assert (dbt.statuses["tested"], dbt.statuses["tested_view"]) == ("error", "skipped")
+    assert "unique_tested_id" in dbt.results["tested"]["message"]
+    assert dbt.state("tested") == before
+
+
 @pytest.mark.conformance
 def test_a_place_that_is_out_of_reach_is_left_to_dbt(thrift_dbt: Any) -> None:
     thrift_dbt.write(
