@@ -35,6 +35,7 @@ from planproof.publish.names import Names, Refused
 from planproof.publish.publication import Publication, database_root
 from planproof.publish.recover import locked, recover, recover_table, roots
 from planproof.publish.rows import rows_after
+from planproof.publish.samples import broken_rows
 from planproof.publish.stored import audit_stored
 from planproof.publish.trial import Tests, tried
 from planproof.quoting import quoted
@@ -328,6 +329,7 @@ class Guard:
                     told.published = self._brought_through(rest, own, quarantine.Rest(parting, way), second)
                 if told.published:
                     return True
+        broken_rows(job, publication)
         self._reject(draft, publication, draft.settings.keep_rejected)
         return False
 

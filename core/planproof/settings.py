@@ -154,6 +154,14 @@ SETTINGS = (
     ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
     Setting(
+        "samples",
+        "choice",
+        "none",
+        "what the report of a rejected model shows of the rows that break a promise: up to five of their keys, up to "
+        "five of them whole (rows), or nothing of them (none), only the query that shows them",
+        ("none", "keys", "rows"),
+    ),
+    Setting(
         "tests",
         "choice",
         "after",
@@ -198,6 +206,7 @@ class Settings:
     quarantine: Quarantine = ANY_ROWS
     overflow: str = ""
     keep_rejected: bool = False
+    samples: str = "none"
     tests: str = "after"
     on_internal_error: str = "fail"
     spark: str = ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planproof.report.folding import STYLE
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, line_of, next_steps, one_line, query_of, said, where
+from planproof.report.parts import Parts, line_of, next_steps, one_line, said, samples_of, short_query, where
 
 LINES = 8
 WIDTH = 44
@@ -30,8 +30,10 @@ def failure(report: Report, name: str, path: Path) -> str:
         lines.append(f"  the rejected rows: {parts.rejected}")
     lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(shown[:LINES]).items()]
     for finding in shown[:LINES]:
-        query = query_of(report, finding) or ""
-        lines += [f"  rows that {finding.promised} finds:"] if query else []
+        query, rows = short_query(report, finding) or "", samples_of(report, finding)
+        what = f"{finding.promised} finds" if finding.code == "PP513" else f"break {finding.promised}"
+        lines += [f"  rows that {what}:"] if query or rows else []
+        lines += [f"    {one_line(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shown_path(path)}")
     return "\n".join(lines)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from reports import ROWS, SCHEMA, codes
 
-from planproof import Contract, Guard, Model, Settings, Verdict
+from planproof import Contract, Guard, Model, Report, Settings, Verdict
 from planproof.session.versions import given_settings
 
 
@@ -140,3 +142,70 @@ def test_files_that_are_gone_are_no_violation(guard: Guard, database: str, tmp_p
     report = guard.check(Model(f"{database}.t", f"select * from parquet.`{tmp_path}/gone`"))
     assert (report.outcome, report.details.transient) == ("failed", True)
     assert codes(report, Verdict.VIOLATED) == []
+
+
+BROKEN = """
+select id, code, nullif(amount, 0) as amount, array(named_struct('n', nullif(id, 3L))) as items, 7L as customer
+from values (1L, 'a', 0), (2L, 'toolong', 5), (2L, 'b', -1), (3L, 'c', 9) as v(id, code, amount)
+"""
+ITEMS = "array<struct<n: bigint>>"
+COLUMNS = {"id": "bigint", "code": "string", "amount": "int", "items": ITEMS, "customer": "bigint"}
+ALL = [("1", "a", "None"), ("2", "b", "-1"), ("2", "toolong", "5"), ("3", "c", "9")]
+
+
+def promising(database: str, changed: dict[str, str], constraints: Any = (), not_null: str = "") -> Model:
+    columns = [(name, kind, name != not_null) for name, kind in {**COLUMNS, **changed}.items()]
+    return Model(f"{database}.t", BROKEN, contract=Contract(columns, constraints))
+
+
+def test_a_rejected_model_shows_the_rows_that_break_its_promises_as_far_as_it_was_asked(
+    spark: Any, database: str, clean: Any
+) -> None:
+    spark.sql(f"create table {database}.customers using parquet as select 1L as id")
+    keys = [
+        {"kind": "unique", "columns": ["id"]},
+        {"kind": "check", "expression": "amount >= 0", "name": "positive"},
+        {"kind": "foreign_key", "columns": ["customer"], "expression": f"{database}.customers (id)"},
+    ]
+    values = promising(database, {"code": "varchar(3)"}, not_null="amount")
+    nested = promising(database, {"items": "array<struct<n: bigint not null>>"})
+    declared = promising(database, {}, keys)
+    wanted = {
+        ("PP505", "amount"): [ALL[0]],
+        ("PP500", "code"): [ALL[2]],
+        ("PP505", "items.element.n"): [ALL[3]],
+        ("PP507", "id"): [("2", "2")],
+        ("PP507", None): [ALL[1]],
+        ("PP507", "customer"): ALL,
+    }
+    seen = {}
+    for model in (values, nested, declared, replace(declared, materialized="view")):
+        report = Guard(spark).publish(model)
+        assert report.outcome == "rejected"
+        for b in report.details.broken or ():
+            assert (b.rows, b.columns) == (None, None), "no row leaves the cluster"
+            rows = sorted(tuple(map(str, row))[:3] for row in spark.sql(b.query).collect())
+            assert rows == wanted[b.code, b.field], b.query
+            seen[b.code, b.field] = report
+    assert set(seen) == set(wanted)
+    told = seen["PP505", "amount"]
+    assert "WHERE `amount` IS NULL" in told.to_text()
+    without_text = json.dumps({**told.to_dict(), "sql": "", "executed_sql": "", "details": {}}, default=str)
+    assert "toolong" not in without_text
+    clean()
+
+    by_key = Guard(spark, settings=Settings(samples="keys")).publish(declared)
+    shown = {(b.code, b.field): (b.columns, b.rows) for b in by_key.details.broken or ()}
+    assert shown["PP507", None] == (("id",), (("2",),))
+    assert shown["PP507", "id"] == (("id", "rows"), (("2", "2"),))
+    assert "id = 2" in by_key.to_text()
+    unnamed = Guard(spark, settings=Settings(samples="keys")).publish(values)
+    assert [b.rows for b in unnamed.details.broken or ()] == [None, None], "nobody says what its key is"
+    whole = Guard(spark, settings=Settings(samples="rows", keep_rejected=True)).publish(values)
+    found = {b.code: b for b in whole.details.broken or ()}
+    assert found["PP500"].rows[0][:3] == ALL[2]
+    assert str(whole.details.rejected) in str(found["PP500"].query)
+    assert spark.sql(found["PP500"].query).count() == 1
+    assert Report.from_json(whole.to_json()) == whole
+    spark.sql(f"drop table {whole.details.rejected}")
+    assert Guard(spark).publish(replace(values, contract=None)).details.broken is None

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from planproof.origin import Origin
 from planproof.report.changes import Change, Profile, Values
 from planproof.report.comparison import Comparison, Example
-from planproof.report.details import DataTestResult, Details, Files, SetAside
+from planproof.report.details import BrokenRows, DataTestResult, Details, Files, SetAside
 from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
 from planproof.report.text import plain
@@ -106,8 +106,19 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
         DataTestResult("other", "not run", "why"),
     )
     aside = SetAside("t__quarantine", "r_1", 1, 3, {"not_null(id)": 1})
-    parts = {"files": files, "change": change, "comparison": compared, "tests": tests, "quarantine": aside}
-    parts["uncounted"] = ("unique(id)",)
+    broken = (
+        BrokenRows("PP505", "NOT NULL", "id", "SELECT *", ("k", "id"), (("1", None), ("2", None))),
+        BrokenRows("PP507", "unique(id)", None, None),
+    )
+    parts = {
+        "files": files,
+        "change": change,
+        "comparison": compared,
+        "tests": tests,
+        "broken": broken,
+        "quarantine": aside,
+        "uncounted": ("unique(id)",),
+    }
     details = Details(**{**known, "fail_on": "never", **parts})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),

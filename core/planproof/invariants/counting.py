@@ -137,9 +137,14 @@ def count(
 
 
 def _term(finding: Finding, place: Place | None) -> Term | None:
-    if place is None or finding.verdict is not Verdict.UNPROVED:
+    return term_of(finding, place) if finding.verdict is Verdict.UNPROVED else None
+
+
+def term_of(finding: Finding, place: Place | None) -> Term | None:
+    """What a finding on NOT NULL or on a length counts at the `place` that it names; None for another finding."""
+    if place is None:
         return None
-    if finding.code == "PP506":
+    if finding.code in ("PP505", "PP506"):
         return Term(place.path)
     if finding.code == "PP500" and finding.promised is not None:
         promised = parse_type(finding.promised)
@@ -154,6 +159,33 @@ def _decided(finding: Finding, term: Term, facts: Facts) -> Finding:
     else:
         decided = counted_length(place, finding.promised or "", facts.too_long[term.path], facts)
     return replace(decided, plane=finding.plane, origin=finding.origin)
+
+
+def breaks(schema: PhysicalSchema, term: Term) -> str:
+    """The condition of the rows that `count_query` counts for a term. Raises `KeyError` as it does."""
+    name = backticked(term.path[0])
+    if len(term.path) > 1:
+        return f"{failing_places(schema, term)} > 0L"
+    return f"{name} IS NULL" if term.longer_than is None else f"char_length(rtrim({name})) > {term.longer_than}"
+
+
+def repeated_keys(source: str, columns: Sequence[str], most: int) -> str:
+    """What follows SELECT to show keys that stand on more than one row, and on how many."""
+    names = ", ".join(backticked(c) for c in columns)
+    full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
+    return (
+        f"{names}, count(*) AS `rows`\nFROM {source} AS counted\nWHERE {full}\n"
+        f"GROUP BY {names} HAVING count(*) > 1\nLIMIT {most}"
+    )
+
+
+def dangling(
+    source: str, columns: Sequence[str], target: str, target_columns: Sequence[str], shown: Sequence[str], most: int
+) -> str:
+    """What follows SELECT to show rows, of these columns (none: all), whose key is not in the target."""
+    listed = ", ".join(f"ours.{backticked(c)}" for c in shown) or "*"
+    rest = foreign_key_query(source, columns, target, target_columns).removeprefix("SELECT count(*)")
+    return f"{listed}{rest}\nLIMIT {most}"
 
 
 def unique_query(source: str, columns: Sequence[str]) -> str:

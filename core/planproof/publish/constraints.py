@@ -62,17 +62,25 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
 
 def _foreign(session: Session, constraint: Constraint, relation: str, model: str, whole: str) -> Finding:
     """A key may refer to the model's own rows, such as an employee's to the manager's: to those that it will hold."""
-    match = _REFERENCE.fullmatch(constraint.expression or "")
-    if match is None:
+    referred = reference(session, constraint, model, whole)
+    if referred is None:
         return _unreadable(constraint, "a foreign key reads `relation (column, ...)`")
-    parts = split_name(match.group(1).strip())
-    target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
-    columns = [c.strip().strip("`") for c in match.group(2).split(",")]
     try:
-        query = counting.foreign_key_query(relation, constraint.columns, target, columns)
+        query = counting.foreign_key_query(relation, constraint.columns, *referred)
     except AnalysisError as error:
         return _unreadable(constraint, str(error))
     return _counted(session, constraint, query, _DANGLE)
+
+
+def reference(session: Session, constraint: Constraint, model: str, whole: str) -> tuple[str, list[str]] | None:
+    """The relation that a foreign key refers to, as it stands in FROM, and its columns; `whole` stands for the model's
+    own. None where the constraint cannot be read."""
+    match = _REFERENCE.fullmatch(constraint.expression or "")
+    if match is None:
+        return None
+    parts = split_name(match.group(1).strip())
+    target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
+    return target, [c.strip().strip("`") for c in match.group(2).split(",")]
 
 
 def _full(session: Session, parts: Sequence[str]) -> list[str]:

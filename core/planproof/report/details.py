@@ -54,6 +54,34 @@ class SetAside:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenRows:
+    """The staged rows that break a promise, by the finding that counted them: its code, promised term and field.
+
+    `query` shows them; None where nothing that a person can query holds them any more. `columns` and `rows` are some of
+    them, values as text, where the model's `samples` asks for that.
+    """
+
+    code: str
+    promised: str | None
+    field: str | None
+    query: str | None
+    columns: tuple[str, ...] | None = None
+    rows: tuple[tuple[str | None, ...], ...] | None = None
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> BrokenRows:
+        columns, rows = form.get("columns"), form.get("rows")
+        return cls(
+            form["code"],
+            form.get("promised"),
+            form.get("field"),
+            form.get("query"),
+            None if columns is None else tuple(columns),
+            None if rows is None else tuple(map(tuple, rows)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
     has a `contract`, with which `contract_hash`.
@@ -62,10 +90,11 @@ class Details:
     looked at rows; `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
     `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
-    rows; `tests` are the data tests that were to run before the publish; `altered`: dbt changed its schema before it
-    was stopped; `absent`: it is not there; `drift` is what changed since the last audit; `change` is what this publish
-    does to it, or would have done, `comparison` its rows beside the staged ones; `quarantine` the rows that this
-    publish set aside; `published`: it holds the new rows, though what was to follow failed.
+    rows; `broken` says which rows break a promise; `tests` are the data tests that were to run before the publish;
+    `altered`: dbt changed its schema before it was stopped; `absent`: it is not there; `drift` is what changed since
+    the last audit; `change` is what this publish does to it, or would have done, `comparison` its rows beside the
+    staged ones; `quarantine` the rows that this publish set aside; `published`: it holds the new rows, though what was
+    to follow failed.
     What went wrong: `transient` may pass by itself; `unsettled`: the target is half way; `exception` is its class;
     `reproducer` is a case of `planproof derive` in which our plan and Spark's differ.
     """
@@ -86,6 +115,7 @@ class Details:
     previous: bool | None = None
     previous_rows: int | None = None
     rejected: str | None = None
+    broken: tuple[BrokenRows, ...] | None = None
     tests: tuple[DataTestResult, ...] | None = None
     altered: bool | None = None
     published: bool | None = None
@@ -114,6 +144,8 @@ class Details:
             known["uncounted"] = list(self.uncounted)
         if self.quarantine is not None:
             known["quarantine"] = asdict(self.quarantine)
+        if self.broken is not None:
+            known["broken"] = [asdict(rows) for rows in self.broken]
         if self.tests is not None:
             known["tests"] = [asdict(test) for test in self.tests]
         return known
@@ -134,6 +166,8 @@ class Details:
             typed["uncounted"] = tuple(form["uncounted"])
         if form.get("quarantine") is not None:
             typed["quarantine"] = SetAside(**form["quarantine"])
+        if form.get("broken") is not None:
+            typed["broken"] = tuple(map(BrokenRows.from_dict, form["broken"]))
         if form.get("tests") is not None:
             typed["tests"] = tuple(DataTestResult(**test) for test in form["tests"])
         return cls(**{**form, **typed})

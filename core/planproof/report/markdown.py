@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, line_of, next_steps, not_tried, one_line, said, skipped, stopped, where
+from planproof.report.parts import (
+    Parts,
+    line_of,
+    next_steps,
+    not_tried,
+    one_line,
+    said,
+    samples_of,
+    skipped,
+    stopped,
+    where,
+)
 from planproof.report.text import summary
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
@@ -59,6 +70,7 @@ def _stopped(report: Report) -> Iterator[str]:
             yield f"| {' | '.join(escaped(cell or '-') for cell in cells)} |"
         yield ""
         yield from dict.fromkeys(f"- {escaped(f.code)}: {escaped(said(f))}{_promised(f)}" for f in parts.findings)
+        yield from (f"  - {escaped(row)}" for f in parts.findings for row in samples_of(report, f))
         for step, codes in next_steps(parts.findings).items():
             yield f"- Next ({', '.join(codes)}): {escaped(step)}"
         yield ""

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from planproof.codes import CODES
 from planproof.origin import Origin
+from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Finding, Report, Verdict
 
+_LONG = 12
 _WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
@@ -153,9 +155,38 @@ def source_line(report: Report, origin: Origin | None) -> str | None:
 
 
 def query_of(report: Report, finding: Finding) -> str | None:
-    """What shows the rows that a data test found, where one stopped the model."""
+    """What shows the rows that a data test found, or that break a promise, where that stopped the model."""
     tests = report.details.tests or () if finding.code == "PP513" else ()
-    return next((t.query for t in tests if t.name == finding.promised and t.query is not None), None)
+    found = next((t.query for t in tests if t.name == finding.promised and t.query is not None), None)
+    broken = _broken(report, finding)
+    return broken.query if found is None and broken is not None else found
+
+
+def short_query(report: Report, finding: Finding) -> str | None:
+    """The same for a message: a long text of the model's own stands for itself. The JSON form has all of it."""
+    query, own = query_of(report, finding), (report.sql or "").strip()
+    if query is None or len(query.strip().splitlines()) <= _LONG or not own or own not in query:
+        return query
+    return query.replace(own, f"... the compiled SQL of {report.details.file or report.model} ...")
+
+
+def samples_of(report: Report, finding: Finding) -> list[str]:
+    """Some of the rows that break a promise, `column = value` for each column."""
+    broken = _broken(report, finding)
+    if broken is None or broken.rows is None:
+        return []
+    names = broken.columns or ()
+    cells = [
+        [f"{n} = {'NULL' if value is None else one_line(value)}" for n, value in zip(names, r)] for r in broken.rows
+    ]
+    return [", ".join(row) for row in cells]
+
+
+def _broken(report: Report, finding: Finding) -> BrokenRows | None:
+    if finding.verdict is not Verdict.VIOLATED:
+        return None
+    key = (finding.code, finding.promised, finding.field)
+    return next((b for b in report.details.broken or () if (b.code, b.promised, b.field) == key), None)
 
 
 def not_tried(report: Report) -> list[str]:

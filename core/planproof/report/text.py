@@ -22,8 +22,9 @@ from planproof.report.parts import (
     line_of,
     next_steps,
     not_tried,
-    query_of,
     said,
+    samples_of,
+    short_query,
     source_line,
     stopped,
     where,
@@ -31,6 +32,7 @@ from planproof.report.parts import (
 
 WIDTH = 110
 _AT_ONCE = 200
+_AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` keeps them):"
 
 Part = tuple[str, str]
 """A text and its style."""
@@ -217,7 +219,11 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
         if excerpt is not None and excerpt.plain not in quoted:
             quoted.add(excerpt.plain)
             yield excerpt
-        query = query_of(report, f)
+        for sample in samples_of(report, f):
+            yield Text(f"      {clean(sample)}")
+        query = short_query(report, f)
+        if query is not None and report.details.rejected is None and f.code != "PP513":
+            yield Text(f"      {_AGAIN}", "dim")
         if query is not None:
             yield Text("\n".join(f"      {row}" for row in clean(query).strip().splitlines()), "cyan")
     yield Text()

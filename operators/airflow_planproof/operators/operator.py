@@ -43,6 +43,7 @@ class PlanproofOperator(BaseOperator):
     :param quarantine: how many rows may be set aside and how long they are kept, as in `meta.planproof.quarantine`.
     :param overflow: `count`, `warn` or `off`: what becomes of whole numbers that may wrap with ANSI off.
     :param keep_rejected: keeps the staged data of a model that was rejected.
+    :param samples: `none`, `keys` or `rows`: what the report shows of rows that break a promise.
     :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`,
         which `answered` is here: it says how dbt's own test nodes are answered, and no operator runs these.
     :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
@@ -75,6 +76,7 @@ class PlanproofOperator(BaseOperator):
         quarantine: Mapping[str, Any] | None = None,
         overflow: str | None = None,
         keep_rejected: bool | None = None,
+        samples: str | None = None,
         tests: str | None = None,
         on_internal_error: str | None = None,
         spark: str | None = None,
@@ -96,6 +98,7 @@ class PlanproofOperator(BaseOperator):
             "quarantine": quarantine,
             "overflow": overflow,
             "keep_rejected": keep_rejected,
+            "samples": samples,
             "tests": tests,
             "on_internal_error": on_internal_error,
             "spark": spark,

@@ -1,0 +1,145 @@
+"""Which rows break a promise: the query that shows them and, where the project asks for that, a few of them.
+
+Nothing here changes what becomes of a publish: what Spark does not answer is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from planproof.contract import Constraint
+from planproof.invariants import counting
+from planproof.judge.draft import Draft
+from planproof.origin import AnalysisError
+from planproof.paths import find
+from planproof.publish.constraints import reference
+from planproof.publish.materialization import Job, Publishing
+from planproof.publish.publication import Publication
+from planproof.publish.rows import rows_after, with_kept
+from planproof.publish.stage import query
+from planproof.quoting import backticked
+from planproof.report.details import BrokenRows
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure
+
+MOST = 5
+_CUT = 60
+_COUNTED = ("PP500", "PP505", "PP507")
+
+
+def broken_rows(job: Job, publication: Publishing) -> None:
+    """Tells the job's draft, for each violation that was counted in its staged rows, which rows those are."""
+    counted = [f for f in job.draft.findings if f.verdict is Verdict.VIOLATED and f.code in _COUNTED]
+    with suppress(AnalysisError, SparkFailure, KeyError):
+        found = _found(job, publication, counted) if counted else ()
+        if found:
+            job.draft.tell(broken=tuple(found))
+
+
+def _found(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:
+    draft, staged = job.draft, _staged(job, publication)
+    schema = job.session.planes(f"SELECT * FROM {staged} AS counted").analyzed
+    found = []
+    for finding in counted:
+        if _is_key(draft, finding) is None:
+            now, later = staged, _later(job, publication)
+        else:
+            now, later = rows_after(job, publication), _whole_later(job, publication)
+        asked = Asked(job.session, draft, schema, now)
+        part = asked.ending(finding, now)
+        if part is None:
+            continue
+        ending = asked.ending(finding, later) if later is not None else None
+        shown = None if ending is None else f"SELECT {ending}"
+        found.append(BrokenRows(finding.code, finding.promised, finding.field, shown, *asked.sample(finding)))
+    return found
+
+
+class Asked:
+    """The rows of one relation, as it stands in FROM, that break what a finding says."""
+
+    def __init__(self, session: Session, draft: Draft, schema: PhysicalSchema, relation: str) -> None:
+        self.session, self.draft, self.schema, self.relation = session, draft, schema, relation
+
+    def ending(self, finding: Finding, relation: str, columns: Sequence[str] = ()) -> str | None:
+        """What follows SELECT; None where no query shows the rows."""
+        key, constraint = _is_key(self.draft, finding), _constraint(self.draft, finding)
+        if key is not None:
+            return counting.repeated_keys(relation, key, MOST)
+        if constraint is not None and constraint.kind == "foreign_key":
+            found = reference(self.session, constraint, self.draft.model.name, relation)
+            return None if found is None else counting.dangling(relation, constraint.columns, *found, columns, MOST)
+        condition = self._condition(finding, constraint)
+        listed = ", ".join(map(backticked, columns)) or "*"
+        return None if condition is None else f"{listed}\nFROM {relation} AS counted\nWHERE {condition}\nLIMIT {MOST}"
+
+    def _condition(self, finding: Finding, constraint: Constraint | None) -> str | None:
+        if finding.code == "PP507":
+            return f"NOT (\n{constraint.expression}\n)" if constraint is not None else None
+        place = find(self.schema, finding.field or "")
+        term = counting.term_of(finding, place)
+        return counting.breaks(self.schema, term) if term is not None else None
+
+    def sample(self, finding: Finding) -> tuple[tuple[str, ...] | None, tuple[tuple[str | None, ...], ...] | None]:
+        """The columns' names and up to `MOST` rows of them, as far as the model's settings allow."""
+        wanted = self.draft.settings.samples
+        columns = _keys(self.draft, finding, self.schema.names) if wanted == "keys" else self.schema.names
+        ending = self.ending(finding, self.relation, columns) if wanted != "none" and columns else None
+        if ending is None:
+            return None, None
+        try:
+            rows = self.session.rows(f"SELECT {ending}")
+        except (AnalysisError, SparkFailure):
+            return None, None
+        names = (*(_is_key(self.draft, finding) or ()), "rows") if _is_key(self.draft, finding) else tuple(columns)
+        return names, tuple(tuple(map(_text, row)) for row in rows)
+
+
+def _staged(job: Job, publication: Publishing) -> str:
+    if publication.entry.strategy == "view":
+        return f"(\n{query(job.examined.sql)}\n)"
+    if isinstance(publication, Publication):
+        publication.register()
+    return publication.entry.staging
+
+
+def _later(job: Job, publication: Publishing) -> str | None:
+    """What stands for the staged rows once they were rejected: the table that is kept, else the model's own query."""
+    kept = job.draft.settings.keep_rejected and publication.can_be_kept and isinstance(publication, Publication)
+    if kept and publication.entry.strategy != "view":
+        return publication.entry.staging
+    return f"(\n{query(job.model.sql)}\n)" if job.model.sql else None
+
+
+def _whole_later(job: Job, publication: Publishing) -> str | None:
+    later = _later(job, publication)
+    return with_kept(job, later) if later is not None and isinstance(publication, Publication) else later
+
+
+def _constraint(draft: Draft, finding: Finding) -> Constraint | None:
+    declared = draft.model.contract.constraints if draft.model.contract else ()
+    return next((c for c in declared if finding.code == "PP507" and str(c) == finding.promised), None)
+
+
+def _is_key(draft: Draft, finding: Finding) -> tuple[str, ...] | None:
+    """The columns of a key that stands on several rows, None for another finding."""
+    found = _constraint(draft, finding)
+    return found.columns if found is not None and found.kind in ("unique", "primary_key") else None
+
+
+def _keys(draft: Draft, finding: Finding, names: Sequence[str]) -> Sequence[str]:
+    """The columns that tell rows apart: of a declared key, else dbt's `unique_key`; none where nobody says so."""
+    declared = draft.model.contract.constraints if draft.model.contract else ()
+    found = [c.columns for c in declared if c.kind in ("primary_key", "unique")]
+    given: Any = getattr(draft.model, "options", {}).get("unique_key") or ()
+    found.append((given,) if isinstance(given, str) else tuple(given))
+    known = {name.lower(): name for name in names}
+    return next(([known[c.lower()] for c in key] for key in found if key and all(c.lower() in known for c in key)), [])
+
+
+def _text(value: object) -> str | None:
+    text = None if value is None else str(value)
+    return text if text is None or len(text) <= _CUT else f"{text[: _CUT - 1]}…"
