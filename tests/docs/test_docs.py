@@ -11,7 +11,7 @@ import docs_examples
 import pytest
 import settings_page
 
-from planproof.cli.group import cli
+from planproof.cli.group import COMMANDS, cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -40,6 +40,12 @@ def test_every_command_and_option_that_is_shown_exists(page: str) -> None:
             _known(line)
         for path in re.findall(r"\b(?:tools|tests)/[\w/]+\.py\b", line):
             assert (ROOT / path).is_file(), line
+
+
+def test_every_command_is_shown_somewhere() -> None:
+    lines = [line.removeprefix(".venv/bin/") for page in NAMED for line in shown(page)]
+    said = {line.split()[1] for line in lines if line.startswith("planproof ")}
+    assert set(COMMANDS) - {"derive", "lsp"} <= said
 
 
 def _known(line: str) -> None:

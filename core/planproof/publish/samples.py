@@ -6,7 +6,6 @@ Nothing here changes what becomes of a publish: what Spark does not answer is le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from planproof.contract import Constraint
@@ -33,10 +32,15 @@ _COUNTED = ("PP500", "PP505", "PP507")
 def broken_rows(job: Job, publication: Publishing) -> None:
     """Tells the job's draft, for each violation that was counted in its staged rows, which rows those are."""
     counted = [f for f in job.draft.findings if f.verdict is Verdict.VIOLATED and f.code in _COUNTED]
-    with suppress(AnalysisError, SparkFailure, KeyError):
+    try:
         found = _found(job, publication, counted) if counted else ()
-        if found:
-            job.draft.tell(broken=tuple(found))
+    except (AnalysisError, SparkFailure, KeyError):
+        return
+    except Exception as error:  # What a report shows besides stops nothing.
+        job.draft.ours("files", error)
+        return
+    if found:
+        job.draft.tell(broken=tuple(found))
 
 
 def _found(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:
