@@ -38,6 +38,9 @@ def split_name(name: str) -> tuple[str, ...]:
     """
     if "`" not in name:
         return tuple(name.split("."))
+    pieces = name.split("`")
+    if pieces[0] == pieces[-1] == "" and all(between == "." for between in pieces[2:-1:2]):
+        return tuple(pieces[1::2])
     parts: list[str] = []
     part, quoted, i = "", False, 0
     while i < len(name):

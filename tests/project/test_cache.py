@@ -155,14 +155,14 @@ def test_what_a_text_reads_besides_its_parents_counts(tmp_path, dbt_manifest) ->
 
 def damaged_row(path: Path) -> None:
     with sqlite3.connect(path) as opened:
-        opened.execute("update entries set small = replace(small, 'read', 'rest')")
-        opened.execute("update entries set large = x'00'")
+        opened.execute("update judged set small = replace(small, 'read', 'rest')")
+        opened.execute("update judged set large = x'00'")
 
 
 def other_shape(path: Path) -> None:
     path.unlink()
     with sqlite3.connect(path) as opened:
-        opened.execute("create table entries (other)")
+        opened.execute("create table judged (other)")
 
 
 DAMAGE = {

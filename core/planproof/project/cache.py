@@ -24,13 +24,16 @@ FOLDER = "PLANPROOF_CACHE_DIR"
 MOST_BYTES = 400 * 2**20
 """How large the file may become: the entries that were used least recently make room."""
 
-_TABLE = "create table if not exists entries (key blob primary key, day integer, small blob, large blob, sum blob)"
-_WRITE = "insert or replace into entries values (?, ?, ?, ?, ?)"
-_OLDER_HALF = "select rowid from entries order by day, rowid limit (select count(*) from entries) / 2"
-_OLDEST = f"delete from entries where rowid in ({_OLDER_HALF})"
+_COLUMNS = "key blob primary key, day integer, small blob, sum blob, large blob, large_sum blob"
+_TABLE = f"create table if not exists judged ({_COLUMNS})"
+_OLD = "drop table if exists entries"
+_WRITE = "insert or replace into judged values (?, ?, ?, ?, ?, ?)"
+_SMALL, _WHOLE = (f"select day, small, sum{rest} from judged where key = ?" for rest in ("", ", large, large_sum"))
+_OLDER_HALF = "select rowid from judged order by day, rowid limit (select count(*) from judged) / 2"
+_OLDEST = f"delete from judged where rowid in ({_OLDER_HALF})"
 _LOTS = 500
 
-Entry = tuple[bytes, bytes]
+Entry = tuple[bytes, bytes | None]
 
 
 def folder() -> Path | None:
@@ -62,20 +65,24 @@ def maker() -> bytes:
 
 @dataclass(slots=True)
 class Cache:
-    """The entries of one file; None where nothing can be kept. Used by one thread of one process."""
+    """The entries of one file; None where nothing can be kept. Used by one thread of one process.
+
+    `brief`: of an entry that is found the large part is not read, and None stands for it.
+    """
 
     path: Path | None
     most_bytes: int = MOST_BYTES
+    brief: bool = False
     hits: int = 0
     _open: sqlite3.Connection | None = None
     _new: dict[bytes, Entry] = field(default_factory=dict)
     _used: list[bytes] = field(default_factory=list)
 
     @classmethod
-    def of_user(cls) -> Cache:
+    def of_user(cls, *, brief: bool = False) -> Cache:
         """The user's own."""
         found = folder()
-        return cls(found / "check.sqlite" if found is not None else None)
+        return cls(found / "check.sqlite" if found is not None else None, brief=brief)
 
     def get(self, key: bytes) -> Entry | None:
         """What was put under the key, if it is whole."""
@@ -85,16 +92,18 @@ class Cache:
         try:
             opened = self._connection()
             if opened is not None:
-                row = opened.execute("select small, large, sum, day from entries where key = ?", (key,)).fetchone()
+                row = opened.execute(_SMALL if self.brief else _WHOLE, (key,)).fetchone()
         except sqlite3.Error as error:
             self._give_up(error)
-        if row is None or not all(isinstance(part, bytes) for part in row[:3]) or row[2] != _sum(key, row[0], row[1]):
+        if row is None or not all(isinstance(part, bytes) for part in row[1:]):
             return None
-        if row[3] != _today():
+        if any(row[i + 1] != digest_of((key, row[i])) for i in range(1, len(row), 2)):
+            return None
+        if row[0] != _today():
             self._used.append(key)
-        return row[0], row[1]
+        return row[1], None if self.brief else row[3]
 
-    def put(self, key: bytes, small: bytes, large: bytes) -> None:
+    def put(self, key: bytes, small: bytes, large: bytes | None) -> None:
         if self.path is None:
             return
         self._new[key] = small, large
@@ -121,11 +130,14 @@ class Cache:
                 return None
             self._open = sqlite3.connect(self.path, timeout=5, isolation_level=None)
             self._open.execute("pragma synchronous = off")
+            self._open.execute(_OLD)
             self._open.execute(_TABLE)
         return self._open
 
     def _write(self) -> None:
-        rows = [(key, _today(), small, large, _sum(key, small, large)) for key, (small, large) in self._new.items()]
+        day, rows = _today(), []
+        for key, parts in self._new.items():
+            rows.append((key, day, *(part for p in parts for part in (p, digest_of((key, p or b""))))))
         used, self._used = self._used, []
         self._new = {}
         if not rows and not used:
@@ -136,7 +148,7 @@ class Cache:
                 return
             opened.execute("begin immediate")
             opened.executemany(_WRITE, rows)
-            opened.executemany("update entries set day = ? where key = ?", [(_today(), key) for key in used])
+            opened.executemany("update judged set day = ? where key = ?", [(_today(), key) for key in used])
             opened.execute("commit")
             self._bound(opened)
         except sqlite3.Error as error:
@@ -164,10 +176,6 @@ def digest_of(parts: Iterable[bytes]) -> bytes:
         found.update(len(part).to_bytes(8, "big"))
         found.update(part)
     return found.digest()
-
-
-def _sum(key: bytes, small: bytes, large: bytes) -> bytes:
-    return digest_of((key, small, large))
 
 
 def _today() -> int:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
+from planproof.project.garbage import no_collections
 from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
 from planproof.project.reads import content, is_file
 from planproof.project.shapes import check_node
@@ -199,20 +198,8 @@ def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path
     file = target_folder(path, target_path) / MANIFEST if path.is_dir() else path
     if not file.exists():
         raise ProjectError(f"{file}: there is no manifest; run `dbt compile` in {directory or path.parent}")
-    with _uncollected():
+    with no_collections():
         return _project(_decoded(file), str(file), directory, file.parent)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """A large manifest becomes millions of objects, none of them garbage: looking for it takes half of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _project_directory(manifest: Path) -> Path | None:

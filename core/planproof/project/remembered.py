@@ -29,7 +29,7 @@ class Judged:
     """
 
     small: bytes
-    large: bytes
+    large: bytes | None
     state: State
     asked: tuple[tuple[str, ...], ...] = ()
     listed: bool = False
@@ -77,7 +77,10 @@ class Remembered:
         parents = [(p.unique_id, p.relation, self.digest(p.unique_id)) for p in check.project.stored_parents(node)]
         own = check.frozen.find(node.relation) if node.materialized == "incremental" else None
         try:
-            text = marshal.dumps({key: value for key, value in raw.items() if key not in _UNREAD}, 2)
+            read = dict(raw)
+            for unread in _UNREAD:
+                read.pop(unread, None)
+            text = marshal.dumps(read, 2)
             changed = check.files.changed(node)
             files = (changed, template_of(raw, check.project.directory, check.files.opened))
             beside = marshal.dumps((files, parents, self._of_known(own)), 2)
@@ -97,7 +100,7 @@ class Remembered:
                 return None
             besides = tuple(answer[1] for answer in trace["asked"] if len(answer) == 3)
             judged = Judged(small, found[1], State(*state), besides=besides)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, EOFError):
             return None
         self.cache.hits += 1
         return judged

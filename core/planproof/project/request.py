@@ -19,6 +19,7 @@ from planproof.project.cache import Cache
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.finished import Finished, form_of_conf, key_of
+from planproof.project.garbage import rare_collections
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.place import Place
 from planproof.project.reads import noting
@@ -154,7 +155,9 @@ class Request:
         """
         told = progress or Progress()
         if self.purpose == "check":
-            return self._check_again(told) if brief and self.cache and not self.compiles else self._check(told)
+            with rare_collections():
+                again = brief and self.cache and not self.compiles
+                return self._check_again(told) if again else self._check(told, brief=brief)
         assert session is not None, f"a session is needed for: {self.purpose}"
         if self.purpose == "audit":
             from planproof.project.audit import audit_all
@@ -212,7 +215,7 @@ class Request:
         if found is None:
             noted = _Noted(told)
             with noting() as reads:
-                reports = self._check(noted)
+                reports = self._check(noted, brief=True)
             Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads)
             return reports
         cache.leave()
@@ -221,7 +224,7 @@ class Request:
             told.noted(remark)
         return list(found.reports)
 
-    def _check(self, told: Progress) -> list[Report]:
+    def _check(self, told: Progress, *, brief: bool) -> list[Report]:
         from planproof.project.check import check_project
         from planproof.project.workers import cores
 
@@ -247,7 +250,7 @@ class Request:
             selector=self.selector,
             state=self.state,
             noted=told.noted,
-            cache=Cache.of_user() if self.cache else None,
+            cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or cores(),
         )
         return list(found)

@@ -5,12 +5,11 @@ Each node is judged by what its parents left, and nothing else, so that its repo
 
 from __future__ import annotations
 
-import gc
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 
 from planproof.project.cache import Cache
+from planproof.project.garbage import rare_collections, set_aside
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.remembered import Judged, Remembered
@@ -47,7 +46,7 @@ class Schedule:
         """The models' reports, what a model reads before it; `told` gets each as it is made. Raises `ProjectError`."""
         self._told = told
         try:
-            with _rare_collections():
+            with rare_collections(), set_aside():
                 self._run()
         except Unportable:
             self._one_by_one()
@@ -219,18 +218,3 @@ class Schedule:
 
         for key in sorted(self._found, key=self._order.__getitem__):
             yield from visited(key)
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """The manifest's many objects are not looked through again and again for what could be freed."""
-    before, own = gc.get_threshold(), gc.get_freeze_count() == 0
-    if own:
-        gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        if own:
-            gc.unfreeze()

@@ -11,8 +11,8 @@ Kinds = tuple[type, ...]
 
 _TEXT: Kinds = (str,)
 _LIST: Kinds = (list,)
-_FORM: Kinds = (Mapping,)
-_SAID: Mapping[type, str] = {str: "a text", list: "a list", Mapping: "a mapping"}
+_FORM: Kinds = (dict, Mapping)
+_SAID: Mapping[type, str] = {str: "a text", list: "a list", dict: "a mapping"}
 _HOOKS: Kinds = (*_TEXT, *_FORM, *_LIST)
 
 NODE: Mapping[str, Kinds] = {
@@ -48,7 +48,6 @@ def check_node(node: Mapping[str, Any], where: str) -> None:
 def _check(form: Mapping[str, Any], kinds: Mapping[str, Kinds], where: str) -> None:
     for key, allowed in kinds.items():
         given = form.get(key)
-        if given is not None and not isinstance(given, allowed):
-            raise ProjectError(
-                f"{where}: `{key}` is {type(given).__name__}, not {' or '.join(_SAID[k] for k in allowed)}"
-            )
+        if given is not None and type(given) not in allowed and not isinstance(given, allowed):
+            said = " or ".join(_SAID[kind] for kind in allowed if kind in _SAID)
+            raise ProjectError(f"{where}: `{key}` is {type(given).__name__}, not {said}")

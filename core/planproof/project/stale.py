@@ -33,6 +33,7 @@ class Files:
     opened: dict[str, str] = field(default_factory=dict)
     _yaml: dict[Path, Any] = field(default_factory=dict)
     _macros: dict[str, bool] = field(default_factory=dict)
+    _called: dict[tuple[str, ...], str | None] = field(default_factory=dict)
     _any: list[bool] = field(default_factory=list)
 
     def changed(self, node: ProjectNode) -> str | None:
@@ -96,7 +97,13 @@ class Files:
         """dbt 1 keeps a macro's text as its file has it; of dbt 2 that is not known."""
         if not self.project.dbt_version.startswith("1."):
             return None
-        waiting, seen = _ids(node.raw), set[str]()
+        asked = tuple(_ids(node.raw))
+        if asked not in self._called:
+            self._called[asked] = self._changed_macro(asked, directory)
+        return self._called[asked]
+
+    def _changed_macro(self, asked: Iterable[str], directory: Path) -> str | None:
+        waiting, seen = list(asked), set[str]()
         while waiting:
             key = waiting.pop()
             macro = self.project.macros.get(key)

@@ -3,7 +3,7 @@ wrong. Each field is absent from the JSON form where it is not known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -130,10 +130,13 @@ class Details:
     exception: str | None = None
     traceback: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The known fields, in JSON's types."""
-        known = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
-        known |= {name: dict(value) for name, value in known.items() if isinstance(value, Mapping)}
+    def to_dict(self, without: Collection[str] = ()) -> dict[str, Any]:
+        """The known fields, but for those named, in JSON's types."""
+        known: dict[str, Any] = {}
+        for name in _FIELDS:
+            value = getattr(self, name)
+            if value is not None and name not in without:
+                known[name] = dict(value) if isinstance(value, Mapping) else value
         if self.files is not None:
             known["files"] = {f.name: _plain(getattr(self.files, f.name)) for f in fields(self.files)}
         if self.change is not None:
@@ -171,6 +174,9 @@ class Details:
         if form.get("tests") is not None:
             typed["tests"] = tuple(DataTestResult(**test) for test in form["tests"])
         return cls(**{**form, **typed})
+
+
+_FIELDS = tuple(f.name for f in fields(Details))
 
 
 def _plain(value: Any) -> Any:

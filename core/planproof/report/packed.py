@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import marshal
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -45,13 +45,15 @@ def pack(report: Report, sql: str | None) -> tuple[bytes, bytes]:
     held = report.details.to_dict()
     large = {name: held[name] for name in _LARGE if name in held}
     form = {**form_of(report), "large": list(large), "sql": True if report.sql == sql else report.sql}
-    return json.dumps(form).encode(), zlib.compress(json.dumps(large).encode(), 1)
+    return marshal.dumps(form), zlib.compress(json.dumps(large).encode(), 1)
 
 
-def unpack(small: bytes, large: bytes, sql: str | None) -> Report:
-    """What `pack` packed. Raises ValueError, KeyError and TypeError for what it did not."""
-    form = json.loads(small)
-    held = {name: Packed(large, name) for name in form.pop("large")}
+def unpack(small: bytes, large: bytes | None, sql: str | None) -> Report:
+    """What `pack` packed, without its plan where `large` is None. Raises ValueError, KeyError, TypeError and EOFError
+    for what it did not."""
+    form = marshal.loads(small)
+    named = form.pop("large")
+    held = {name: Packed(large, name) for name in named} if large is not None else {}
     if form["sql"] is True:
         form["sql"] = sql
     return report_of(form, held)
@@ -74,8 +76,7 @@ def form_of(report: Report, texts: dict[int, str] | None = None) -> dict[str, An
             texts[id(plane)] = json.dumps(flat(plane))
     form["invariants"] = texts[id(report.invariants)]
     form["planes"] = [texts[id(plane)] for plane in report.planes]
-    details = replace(report.details, plan=None, lineage=None)
-    return {**form, "details": details.to_dict()}
+    return {**form, "details": report.details.to_dict(without=_LARGE)}
 
 
 def report_of(form: dict[str, Any], held: Mapping[str, Any] | None = None) -> Report:
