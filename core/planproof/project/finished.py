@@ -37,7 +37,7 @@ class Finished:
             files, later = marshal.loads(found[0])
             if not Reads(files, later).hold():
                 return None
-            project, remarks, forms = marshal.loads(found[1])
+            project, remarks, forms = marshal.loads(found[1] or b"")
             return cls(project, tuple(remarks), tuple(map(report_of, forms)))
         except (ValueError, KeyError, TypeError, EOFError):
             return None
