@@ -36,6 +36,7 @@ HOLDS = {
     "through strict functions": "SELECT x FROM t WHERE abs(x + 1) > y",
     "IS NOT NULL": "SELECT x FROM t WHERE x IS NOT NULL",
     "NOT of IS NULL": "SELECT x FROM t WHERE NOT (x IS NULL)",
+    "NOT of what is null for null": "SELECT x FROM t WHERE NOT startswith(string(x), '1')",
     "a conjunction": "SELECT x, y FROM t WHERE x > 1 AND y IS NOT NULL",
     "both sides of OR": "SELECT x FROM t WHERE x > 1 OR x < y",
     "BETWEEN": "SELECT x FROM t WHERE x BETWEEN 1 AND 2",
@@ -81,6 +82,7 @@ HOLDS = {
 }
 
 MUST_NOT = {
+    "NOT of what is no null for null": "SELECT x FROM t WHERE NOT isnan(x + 0.5D)",
     "an item at a place that may be null": "SELECT array(1, 2)[x], element_at(array(1, 2), x) FROM t",
     "what is made of such an item": "SELECT y + 1 FROM (SELECT array(1, 2)[x] AS y FROM t)",
     "an item of a sure array at such a place": "SELECT xs[x] FROM t WHERE xs IS NOT NULL",

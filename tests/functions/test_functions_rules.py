@@ -134,14 +134,14 @@ def test_reflection_is_unknown_but_for_documented_methods() -> None:
 def test_what_reads_by_a_pattern_may_raise_in_both_modes(name: str) -> None:
     function = builtin().find(name)
     assert function is not None
-    assert function.effects.raises == "always"
+    assert function.traits.raises == "always"
 
 
 @pytest.mark.parametrize("name", ["make_timestamp", "try_make_timestamp", "try_make_timestamp_ltz"])
 def test_a_time_zone_that_there_is_not_raises_in_both_modes(name: str) -> None:
     function = builtin().find(name)
     assert function is not None
-    assert function.effects.raises == "always"
+    assert function.traits.raises == "always"
 
 
 @pytest.mark.parametrize(("pattern", "raises"), [(text("a%"), False), (text("a\\"), True), (column(STRING), True)])

@@ -109,6 +109,7 @@ REFUSED = {
     "transform(xs, x -> case when x > 0 then f(x) end)": "PP221",
     "transform(xs, x -> if(x > 0, x, f(x)))": "PP221",
     "transform(xs, x -> coalesce(x, f(x)))": "PP221",
+    "transform(xs, x -> nanvl(x, f(x)))": "PP221",
     "case when id > 0 then transform(xs, x -> f(x)) end": "PP221",
     "aggregate(xs, 0D, (a, x) -> a + f(x))": "PP220",
     "array_sort(xs, (x, y) -> cast(f(x, y) as int))": "PP220",

@@ -24,8 +24,6 @@ from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
 
-_COMMUTATIVE = frozenset(("+", "*", "&", "|", "^", "and", "or", "=", "<=>"))
-
 
 class Keys:
     """Grouping expressions, to be found in other expressions (`semanticEquals`)."""
@@ -58,7 +56,7 @@ def canonical(expr: Expr) -> Expr:
     """The expression with the operands of commutative operators in one order (`Expression.canonicalized`)."""
 
     def change(e: Expr) -> Expr:
-        if isinstance(e, Call) and e.function.name in _COMMUTATIVE:
+        if isinstance(e, Call) and e.function.traits.commutative:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
             # Two readings of one subquery have columns of their own: what they print tells them apart.

@@ -27,12 +27,10 @@ from planproof.types import (
     is_string,
 )
 
-_DATETIME_OPERATORS = ("+", "-", "*", "/")
-
 
 def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr:
     """`left symbol right`, as Spark resolves it by the operands' types."""
-    if symbol in _DATETIME_OPERATORS and (_temporal(left.type) or _temporal(right.type)):
+    if symbol in _RESOLVERS and (_temporal(left.type) or _temporal(right.type)):
         _refuse_mixed(symbol, left, right, ctx, node)
         found = _RESOLVERS[symbol](left, right, ctx, node)
         if found is not None:
@@ -81,9 +79,9 @@ def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if function is None or len(node.expressions) != 2 or not plain or any(node.args.get(k) for k in _MODIFIERS):
         return None
     left, right = (bind(n, ctx) for n in node.expressions)
-    if not (_temporal(left.type) or _temporal(right.type)):
+    if not (_temporal(left.type) or _temporal(right.type)) or function.tries not in _RESOLVERS:
         return evolve(call(name, [left, right], ctx, node, name), span=node.span)
-    inner = binary(_TRIED[name], left, right, ctx, node)
+    inner = binary(function.tries, left, right, ctx, node)
     return Call(function, (left, right), inner.type, True, name, span=node.span)
 
 
@@ -223,5 +221,4 @@ _DAYS = '("INT" or "SMALLINT" or "TINYINT")'
 _DAY_SECOND = Interval("day", "second")
 _INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
 _MODIFIERS = ("distinct", "filter", "nulls", "within_group", "over")
-_TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/"}
 _RESOLVERS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

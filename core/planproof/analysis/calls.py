@@ -21,6 +21,7 @@ from planproof.expr.function import Category, Function, LambdaOf, Mismatch, Opti
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, check_kinds, coerced
 from planproof.functions.declared import calls_declared, is_declared
+from planproof.functions.registry import named
 from planproof.origin import AnalysisError
 from planproof.records import evolve
 from planproof.sql import nodes as q
@@ -430,7 +431,7 @@ _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "extract": lambda node, ctx, name: _extract(node, ctx, name) if node.args.get("form") == "extract" else None,
     "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
     "timestampdiff": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
-    **dict.fromkeys(("try_add", "try_subtract", "try_multiply", "try_divide"), _tried),
+    **dict.fromkeys(named(lambda function: bool(function.tries)), _tried),
     "arrays_zip": _arrays_zip,
     "window": _time_window,
     "session_window": _time_window,

@@ -19,21 +19,13 @@ from planproof.types.nodes import Decimal
 
 Sets = tuple[tuple[int, ...], ...]
 
-_OF_ONE_VALUE = frozenset(
-    (
-        *("max", "min", "sum", "avg", "mean", "first", "first_value", "last", "last_value", "any_value"),
-        *("bool_and", "bool_or", "every", "any", "some", "bit_and", "bit_or", "bit_xor", "max_by", "min_by"),
-    )
-)
-"""Aggregate functions that give a value wherever they were given one, and are null only over no value at all."""
-
 
 def never_null_over_rows(call: Call, conf: Conf) -> str | None:
     """Why an aggregate over at least one row is not null: its arguments are not, and no row is filtered away.
 
     A decimal sum or average that overflows is null where ANSI is off.
     """
-    if call.filter is not None or call.function.name not in _OF_ONE_VALUE or not call.args:
+    if call.filter is not None or not call.function.traits.null_over_nothing or not call.args:
         return None
     if isinstance(call.type, Decimal) and not conf.ansi:
         return None

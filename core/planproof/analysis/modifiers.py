@@ -30,8 +30,6 @@ from planproof.types import (
     is_integral,
 )
 
-_RANDOM = frozenset(("rand", "randn", "uuid", "randstr", "uniform", "shuffle", "monotonically_increasing_id"))
-
 
 def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ctx: Context) -> list[Any]:
     """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
@@ -132,7 +130,7 @@ def _filter(condition: q.Node, ctx: Context) -> Expr:
 
 
 def is_random(expr: Expr) -> bool:
-    return any(isinstance(e, Call) and e.function.name in _RANDOM for e in expr.walk())
+    return any(isinstance(e, Call) and e.function.traits.random for e in expr.walk())
 
 
 def _refuse(found: Call, changes: dict[str, Any], node: q.Node, ctx: Context) -> None:

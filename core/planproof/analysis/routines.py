@@ -16,7 +16,8 @@ from planproof.analysis.context import Context, Environment
 from planproof.analysis.scope import Scope
 from planproof.conf import Conf
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
-from planproof.expr.function import UNSTATED, Category, Coerce, Function, Many
+from planproof.expr.function import Category, Coerce, Function, Many
+from planproof.expr.traits import UNSTATED
 from planproof.functions.bind import cast_unless_equal, refused_cast
 from planproof.origin import AnalysisError
 from planproof.plan.nodes import Named, Plan, Values

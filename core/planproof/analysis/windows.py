@@ -12,6 +12,7 @@ from planproof.analysis.orderable import refuse_partition_key, refuse_sort_key
 from planproof.expr import Call, Expr, Literal, Sort, Window
 from planproof.expr.function import Category
 from planproof.expr.pretty import pretty
+from planproof.expr.traits import Frame
 from planproof.sql import nodes as q
 from planproof.types import (
     CALENDAR_INTERVAL,
@@ -27,9 +28,6 @@ from planproof.types import (
 )
 from planproof.types.casts import can_cast
 
-_GROWING = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "ntile", "counter_diff"}
-_OFFSETS = {"lag", "lead"}
 _WHOLE = "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
@@ -125,11 +123,11 @@ def _check_frame(
     function: Call, spec: q.Node, order: Sequence[Sort], required: str, ctx: Context, node: q.Node
 ) -> None:
     """A frame that was written must be the one that the function requires, and one that fits the order."""
-    name = function.function.name
+    name, own = function.function.name, function.function.traits.frame
     shown, bounds = _written(spec, ctx)
-    if name in _OFFSETS and shown != required:
+    if own is Frame.OFFSET and shown != required:
         raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1035", f"Cannot specify window frame for {name} function.", node)
-    if (name in _RANKS or name == "cume_dist") and shown != required:
+    if own is not None and shown != required:
         raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
     if spec.args["kind"] == "RANGE" and bounds:
         _check_range(order, ctx, node)
@@ -220,13 +218,9 @@ def sort_keys(nodes: Sequence[q.Node], ctx: Context) -> list[Sort]:
 
 def _frame(function: Call, spec: q.Node | None, order: Sequence[Sort], ctx: Context) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
-    name = function.function.name
-    if name in _RANKS:
-        return _GROWING, ()
-    if name == "cume_dist":
-        return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", ()
-    if name in _OFFSETS:
-        return _offset_frame(function), ()
+    own = function.function.traits.frame
+    if own is not None:
+        return _offset_frame(function) if own is Frame.OFFSET else own.value, ()
     if spec is None:
         unbounded = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
         return ("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if order else unbounded), ()

@@ -1,7 +1,7 @@
-"""What a function is: one literal line of signature, nullability and effects, and its Spark half.
+"""What a function is: one literal line of signature, nullability and traits, and its Spark half.
 
 A line reads like Spark's class: `inputs` are its `inputTypes`, `coerce` says how arguments meet them, `returns` is its
-`dataType`, `nullable` its `nullable`, `effects` what may go wrong when it runs.
+`dataType`, `nullable` its `nullable`, `traits` what it does when it runs (`planproof.expr.traits`).
 """
 
 from __future__ import annotations
@@ -13,24 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from planproof.conf import Conf
+from planproof.expr.traits import UNSTATED, Evaluates, Traits
 from planproof.expr.tree import Expr
 from planproof.types import DataType
 from planproof.types.kinds import Expected, Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """`raises`: `never`, `ansi` (only in ANSI mode) or `always` (in both); `volatile`: two calls may differ."""
-
-    raises: str = "always"
-    volatile: bool = True
-
-
-UNSTATED = Effects()
-PURE = Effects("never", False)
-ANSI_RAISES = Effects("ansi", False)
-RAISES = Effects("always", False)
-VOLATILE = Effects("never", True)
 
 Args = Sequence[Expr]
 TypeRule = Callable[[Args, Conf], DataType]
@@ -137,10 +123,6 @@ class Mismatch(Exception):
         )
 
 
-NULL_TOLERANT = frozenset(("and", "or", "in", "between", "nanvl"))
-"""Functions that may be null where an argument is, and yet give a value for some null arguments."""
-_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "div", "mod", "pmod"))
-"""Operators that may also be null over values (a decimal's overflow, a division by zero)."""
 _WHOLE = {
     "WRONG_NUM_ARGS",
     "NON_FOLDABLE_ARGUMENT",
@@ -168,7 +150,10 @@ class Function:
     (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
     `names` are the parameter names for named arguments; `needs` is a field of `Conf`: while it is off, Spark refuses
     each call; `foldable` marks what Spark can fold (a call over literals); `flag_holds` says for which arguments
-    Spark's NOT NULL is true, where it is not always: elsewhere the flag is no evidence.
+    Spark's NOT NULL is true, where it is not always: elsewhere the flag is no evidence. `operator` is what a query
+    writes between its two arguments, `tries` the operator that it is with NULL in place of an error; `in_words`: it is
+    written in keywords and as no call, `x IN (..)`; `plain`: in names that show Spark's `toString` (`expr/pretty.py`)
+    it is printed as elsewhere.
 
     Versions of Spark: the line stands from `since` on, and before `until`. `changed` is the version that last changed
     what the line says: for an older Spark, where no older line of that name is given, the function is not known.
@@ -178,17 +163,20 @@ class Function:
     inputs: tuple[Input, ...]
     returns: DataType | TypeRule
     nullable: NullRule = EITHER
-    effects: Effects = UNSTATED
+    traits: Traits = UNSTATED
     coerce: Coerce = Coerce.IMPLICIT
     category: Category = Category.SCALAR
     coerces: Adjust | None = None
     check: Check | None = None
     variables: Variables | None = None
     show: Show | None = None
-    lazy: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     foldable: bool = True
     alias: bool = False
+    operator: str = ""
+    tries: str = ""
+    in_words: bool = False
+    plain: bool = False
     needs: str = ""
     modifiers: tuple[str, ...] = ()
     since: str = "1.0"
@@ -204,12 +192,15 @@ class Function:
 
     @property
     def null_intolerant(self) -> bool:
-        """A null argument makes the result null (Spark's `NullIntolerant`)."""
-        return self.name in _ARITHMETIC or (
-            self.nullable is EITHER
-            and self.category in (Category.SCALAR, Category.OPERATOR)
-            and self.name not in NULL_TOLERANT
-        )
+        """A null argument makes the result null (Spark's `NullIntolerant`): where the flag says so, or the trait."""
+        if self.traits.strict is not None:
+            return self.traits.strict
+        return self.nullable is EITHER and self.category in (Category.SCALAR, Category.OPERATOR)
+
+    @property
+    def first_alone(self) -> bool:
+        """The first argument is evaluated in each row, others in some rows alone."""
+        return self.traits.evaluates in (Evaluates.FIRST, Evaluates.CHOOSES)
 
     def __hash__(self) -> int:
         # Hashing all fields takes longer than what a hash is for: plans compared, arities looked up.
@@ -261,19 +252,13 @@ def kind_of(given: Input) -> Expected | None:
 
 __all__ = [
     "ALWAYS",
-    "ANSI_RAISES",
     "EITHER",
     "EVERY",
     "FIRST",
     "NEVER",
-    "PURE",
-    "RAISES",
-    "UNSTATED",
-    "VOLATILE",
     "Args",
     "Category",
     "Coerce",
-    "Effects",
     "Function",
     "Kind",
     "LambdaOf",

@@ -80,21 +80,6 @@ def _field_of_elements(node: x.GetFieldOfElements) -> str:
         return f"{pretty(node.child)}.{node.name}"
 
 
-_PLAIN = {"array", "slice", "concat", "flatten", "reverse", "sort_array", "array_distinct", "array_union"}
-_PLAIN |= {"array_intersect", "array_except", "array_append", "array_prepend", "array_remove", "array_compact"}
-_PLAIN |= {
-    "array_repeat",
-    "map",
-    "map_values",
-    "map_entries",
-    "named_struct",
-    "coalesce",
-    "nvl",
-    "ifnull",
-    "max",
-    "min",
-}
-_PLAIN |= {"getarrayitem", "getmapvalue"}
 _COLLECTED = ("collect_list", "collect_set")
 
 
@@ -120,7 +105,7 @@ def _string(expr: x.Expr) -> str:
         return f"{name}({_string(expr.args[0])}, 0, 0, true)"
     if name == "struct" and all(isinstance(a, x.Column) for a in expr.args):
         return f"struct({', '.join(f'{pretty(a)}, {pretty(a)}' for a in expr.args)})"
-    if name not in _PLAIN:
+    if not expr.function.plain:
         raise Unknown(f"the name of a field of what {name} gives")
     arguments = [_string(a) for a in expr.args]
     return f"{expr.shown}({', '.join(arguments)})" if expr.function.show is None else pretty(expr)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.expr import function
-from planproof.expr.function import Coerce, Effects, Many
+from planproof.expr.function import Coerce, Many
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import Traits
 from planproof.types import DataType, TypeSyntaxError, parse_type
 from planproof.types.kinds import ANY
 
@@ -47,14 +48,14 @@ class Function:
         object.__setattr__(self, "type", found)
 
     def signature(self, name: str) -> function.Function:
-        """The logical half: any arguments, the declared type and flag, and effects of which nothing is known."""
+        """The logical half: any arguments, the declared type and flag, and traits of which nothing is known."""
         nullable = self.nullable
         return function.Function(
             name,
             (Many(ANY),),
             self.type,
             lambda args, conf: nullable,
-            Effects("always", not self.deterministic),
+            Traits("always", not self.deterministic),
             Coerce.NONE,
             foldable=False,
             spark=self.call,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -84,6 +84,11 @@ def stands(name: str, function: Function, version: str) -> bool:
     asked = release(version)[:2]
     firsts = [release(v)[:2] for v in (function.since, function.changed, SINCE.get(name)) if v is not None]
     return max(firsts) <= asked and (function.until is None or asked < release(function.until)[:2])
+
+
+def named(test: Callable[[Function], bool]) -> tuple[str, ...]:
+    """The builtin functions that pass a test, in the tables' order, each by the name that it goes by in a plan."""
+    return tuple(dict.fromkeys(f.name for family in FAMILIES for _, f in family if test(f)))
 
 
 @cache

@@ -17,11 +17,9 @@ from planproof.expr.nodes import (
     Subquery,
     Variable,
 )
-from planproof.functions.families.casts import TABLE
+from planproof.expr.traits import Elements
+from planproof.functions.families.casts import CASTS
 from planproof.plan.nodes import Aggregate, Generate, Named, Plan, Project, Recursion, Scan, SetOperation
-
-_CASTS = frozenset(function.name for _, function in TABLE)
-_ITEMS = ("getarrayitem", "getmapvalue", "element_at", "try_element_at", "get")
 
 
 def plans(root: Plan) -> Iterator[Plan]:
@@ -57,7 +55,7 @@ class Lineage:
         for column, expr in self.expressions:
             if isinstance(expr, Cast) and expr.written:
                 yield column, expr
-            elif isinstance(expr, Call) and expr.function.name in _CASTS:
+            elif isinstance(expr, Call) and expr.function.name in CASTS:
                 mode = "ansi" if conf.ansi else "legacy"
                 yield column, Cast(expr.args[0], expr.type, mode, expr.nullable, True, expr.span)
 
@@ -110,7 +108,7 @@ class Lineage:
             return found.id in self._scans if made is None else any(map(self.is_stored, made.args))
         if isinstance(found, (GetField, GetFieldOfElements)):
             return self.is_stored(found.child)
-        if isinstance(found, Call) and found.function.name in _ITEMS:
+        if isinstance(found, Call) and found.function.traits.elements is Elements.ITEM:
             return self.is_stored(found.args[0])
         return isinstance(found, Variable)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
+from planproof.expr.traits import Magnitude
 from planproof.hazards.bounds import Between, Fits, Stored
 from planproof.hazards.lineage import Lineage
 from planproof.hazards.loss import changed
@@ -25,15 +26,6 @@ _DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
 """Whole digits that always fit."""
 LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
 """The least whole number that does not fit."""
-_GROWS = ("+", "-", "*", "sum", "try_sum", "abs", "round", "bround", "floor", "ceil")
-_LARGE = ("unix_millis", "unix_micros", "xxhash64", "crc32", "monotonically_increasing_id")
-_SECONDS = ("unix_timestamp", "to_unix_timestamp", "unix_seconds")
-"""Numbers of today that fit an int, and do not once they are multiplied."""
-HANDS_ON = (
-    *("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif"),
-    *("max", "min", "any_value", "first", "first_value", "last", "last_value", "lag", "lead"),
-)
-"""Functions that give one of their arguments as it is."""
 
 
 def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
@@ -80,17 +72,21 @@ def may_be_large(expr: Expr, lineage: Lineage) -> bool:
         found = found.call
     if not isinstance(found, Call):
         return isinstance(found, Cast) and not found.written and may_be_large(found.child, lineage)
-    name = found.function.name
-    if name in _GROWS:
+    name, magnitude = found.function.name, found.function.traits.magnitude
+    if magnitude is Magnitude.GROWS:
         return any(may_be_large(a, lineage) or (name == "*" and _is_seconds(a, lineage)) for a in found.args)
-    # A condition, or a place to look at, has another type.
-    handed = [a for a in found.args if a.type == found.type] if name in HANDS_ON else ()
-    return name in _LARGE or any(may_be_large(a, lineage) for a in handed)
+    return magnitude is Magnitude.LARGE or any(may_be_large(a, lineage) for a in handed_on(found))
+
+
+def handed_on(call: Call) -> list[Expr]:
+    """The arguments one of which is the call's value, as it is. A NULL of no type is none."""
+    places = call.function.traits.hands_on(len(call.args))
+    return [call.args[place] for place in places if call.args[place].type == call.type]
 
 
 def _is_seconds(expr: Expr, lineage: Lineage) -> bool:
     found = lineage.definition(expr)
-    return isinstance(found, Call) and found.function.name in _SECONDS
+    return isinstance(found, Call) and found.function.traits.magnitude is Magnitude.SECONDS
 
 
 def _comparable(t: DataType) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
+from planproof.expr.function import Category
 from planproof.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
 from planproof.expr.pretty import pretty
 from planproof.hazards.lineage import Lineage
@@ -15,15 +16,12 @@ from planproof.hazards.loss import changed
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.types import is_numeric, is_string
 
-_PASSES = ("coalesce", "nvl", "ifnull", "nvl2", "if", "case", "when", "greatest", "least", "nullif", "array", "map")
-"""Functions that hand on their arguments as they are."""
-
 
 def value_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
     """Texts that become numbers. What is computed with a text is meant as a number."""
     for column, expr in lineage.expressions:
-        if isinstance(expr, Call) and expr.function.name in _PASSES:
-            for value in expr.args:
+        if isinstance(expr, Call) and expr.function.category in (Category.SCALAR, Category.OPERATOR):
+            for value in (expr.args[place] for place in expr.function.traits.hands_on(len(expr.args))):
                 if _loses(value, lineage):
                     assert isinstance(value, Cast)
                     name, given, used = pretty(value.child), value.child.type.simple, value.type.simple

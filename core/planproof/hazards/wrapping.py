@@ -13,25 +13,12 @@ from planproof.expr.nodes import Alias, Call, Cast, Expr, Lambda, Literal, Windo
 from planproof.expr.pretty import pretty
 from planproof.hazards.bounds import Between, Bounds, Computed, Fits, Stored, unknown
 from planproof.hazards.lineage import Lineage
-from planproof.hazards.narrowing import HANDS_ON, LIMIT, may_be_large
+from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.plan.nodes import Aggregate, Project
 from planproof.types import DataType, is_integral
 
 CODE = "PP136"
-_OPERATORS = ("+", "-", "*")
-_LAZY: dict[str, int] = {
-    "if": 1,
-    "when": 1,
-    "case": 1,
-    "coalesce": 1,
-    "nvl": 1,
-    "ifnull": 1,
-    "nvl2": 1,
-    "and": 1,
-    "or": 1,
-}
-"""Functions of which the arguments from this one on are not computed in every row."""
 
 
 def wrapping(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
@@ -55,9 +42,9 @@ def _trees(expr: Expr, above: DataType | None, always: bool) -> Iterator[tuple[C
     if own is not None and own != above:
         assert isinstance(expr, Call)
         yield expr, always
-    lazy = _LAZY.get(expr.function.name) if isinstance(expr, Call) else None
+    lazy = isinstance(expr, Call) and expr.function.first_alone
     for at, child in enumerate(expr.children):
-        inner = always and (lazy is None or at < lazy) and not isinstance(expr, (Lambda, Window))
+        inner = always and (not lazy or at == 0) and not isinstance(expr, (Lambda, Window))
         inner = inner and not ((isinstance(expr, Call) and child is expr.filter) or _is_filtered(expr))
         yield from _trees(child, own, inner)
 
@@ -67,9 +54,7 @@ def _is_filtered(expr: Expr) -> bool:
 
 
 def _is_arithmetic(expr: Expr) -> bool:
-    return (
-        isinstance(expr, Call) and expr.function.name in _OPERATORS and len(expr.args) == 2 and is_integral(expr.type)
-    )
+    return isinstance(expr, Call) and expr.function.traits.wraps and len(expr.args) == 2 and is_integral(expr.type)
 
 
 def _suspected(call: Call, column: str | None, always: bool, lineage: Lineage) -> Iterator[Suspicion]:
@@ -97,9 +82,8 @@ def _bounds(expr: Expr, lineage: Lineage) -> Bounds:
         left, right = (_bounds(side, lineage) for side in expr.args)
         return Computed(expr.function.name, left, right)
     made = expr.call if isinstance(expr, Window) else lineage.definition(expr)
-    if isinstance(made, Call) and made.function.name in HANDS_ON and is_integral(made.type):
-        # NULL is no number; a condition has another type.
-        handed = [_bounds(arg, lineage) for arg in made.args if arg.type == made.type]
+    if isinstance(made, Call) and is_integral(made.type) and handed_on(made):
+        handed = [_bounds(arg, lineage) for arg in handed_on(made)]
         return reduce(lambda one, other: Computed("or", one, other), handed)
     limit = LIMIT.get(expr.type, 2**63)
     if not may_be_large(expr, lineage):

@@ -26,6 +26,7 @@ from planproof.expr import (
     Variable,
 )
 from planproof.expr.function import Category
+from planproof.expr.traits import Elements
 from planproof.optimizer import laws
 from planproof.optimizer.costs import costly
 from planproof.plan import nodes as p
@@ -38,20 +39,6 @@ Place = tuple[int, Path]
 VALUES = -1
 """In a place: the values of a map."""
 
-ELEMENT_OF: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "transform": ((0, 1, 0),),
-    "filter": ((0, 1, 0),),
-    "exists": ((0, 1, 0),),
-    "forall": ((0, 1, 0),),
-    "aggregate": ((0, 2, 1),),
-    "zip_with": ((0, 2, 0), (1, 2, 1)),
-}
-"""Which parameter of which lambda is an element of which argument: (argument, lambda, parameter)."""
-KEEPS = frozenset(("filter", "slice", "reverse"))
-"""Functions that give back elements of their first argument, and look at them through their lambda alone."""
-_ONE_ELEMENT = frozenset(("getarrayitem", "getmapvalue", "get", "element_at", "try_element_at"))
-_EACH = frozenset(("explode", "posexplode"))
-_COUNTS = frozenset(("size", "cardinality", "array_size"))
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
 
@@ -165,7 +152,7 @@ class Accesses:
             for item in node.items:
                 if isinstance(item, Alias):
                     self._learn_item(item.id, item.child)
-        elif isinstance(node, p.Generate) and node.call.function.name in _EACH:
+        elif isinstance(node, p.Generate) and node.call.function.traits.elements is Elements.EACH:
             self._make(node.generated[-1].id, node.call.args[0], each=True, outer=node.outer)
 
     def _learn_item(self, column: int, value: Expr) -> None:
@@ -174,7 +161,7 @@ class Accesses:
             self.places[column] = found
         elif isinstance(value, Column) and value.id in self.elements:
             self.elements[column] = self.elements[value.id]
-        elif isinstance(value, Call) and value.function.name in KEEPS:
+        elif keeps_elements(value):
             self._make(column, value)
 
     def _make(self, column: int, value: Expr, each: bool = False, outer: bool = False) -> None:
@@ -325,15 +312,16 @@ class Accesses:
             found = self._path_site(expr)
             if found is not None:
                 yield found
-        elif isinstance(expr, Call) and expr.function.name in _COUNTS | {"isnull", "isnotnull"}:
+        elif isinstance(expr, Call) and _looks_at_none(expr):
             found = self._site(expr, expr.args[0], [], ())
             if found is not None:
                 yield found
-        elif isinstance(expr, Call) and expr.function.name in ELEMENT_OF and expr.function.name not in KEEPS:
+        elif isinstance(expr, Call) and not keeps_elements(expr):
             yield from self._lambda_sites(expr)
 
     def _lambda_sites(self, call: Call) -> Iterator[Site]:
-        for argument, function, parameter in ELEMENT_OF[call.function.name]:
+        loop = call.function.traits.loop
+        for argument, function, parameter in () if loop is None else loop.elements:
             body = call.args[function]
             assert isinstance(body, Lambda)
             if len(body.parameters) > parameter:
@@ -353,7 +341,7 @@ class Accesses:
             return Site(expr, inner, self.elements[inner.id], frozenset((tuple(path),)), frozenset(), followed=True)
         loose = False
         if isinstance(expr, GetField):
-            if not isinstance(inner, Call) or inner.function.name not in _ONE_ELEMENT:
+            if not isinstance(inner, Call) or inner.function.traits.elements is not Elements.ITEM:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
         found = self.place(inner) if path and isinstance(inner.type, Map) else None
@@ -371,7 +359,7 @@ class Accesses:
     ) -> Site | None:
         """The site that reads `array`, through the functions that keep its elements down to a place. `loose`: an index
         is no constant, nor does Spark prune under a path then."""
-        while isinstance(array, Call) and array.function.name in KEEPS:
+        while isinstance(array, Call) and keeps_elements(array):
             body = array.args[1] if len(array.args) > 1 else None
             if isinstance(body, Lambda):
                 read = [*read, (body, body.parameters[0])]
@@ -443,9 +431,18 @@ def _computed_before(node: p.Plan, expr: Expr) -> Iterator[Expr]:
     return (o for o in operands if isinstance(node, p.Project) or any(map(costly, o.walk())))
 
 
+def keeps_elements(expr: Expr) -> bool:
+    """Whether the call gives back elements of its first argument, and looks at them through its lambda alone."""
+    return isinstance(expr, Call) and expr.function.traits.elements is Elements.KEEPS
+
+
+def _looks_at_none(call: Call) -> bool:
+    return call.function.traits.elements is Elements.COUNT or call.function.name in ("isnull", "isnotnull")
+
+
 def _spark_follows(array: Expr) -> bool:
     """Whether Spark prunes under a transform of this by itself: of a path, or of what keeps elements of one."""
-    while isinstance(array, Call) and array.function.name in KEEPS:
+    while isinstance(array, Call) and keeps_elements(array):
         if array.function.name == "slice" and not _are_constant(array.args[1:]):
             return False
         array = array.args[0]

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from planproof.expr import Call, Expr
-from planproof.functions.families.casts import CASTS
+from planproof.expr.traits import Cost
 from planproof.types import Array, DataType, Decimal, Map, String, Struct, walk
-
-_OPERATORS = "+ - * / % div = <=> < <= > >= and or not & | ^ ~ negative positive isnull isnotnull if when in"
-_LOOKUPS = "getarrayitem getmapvalue coalesce size array_size length abs map_keys map_values struct named_struct array"
-_CHOICES = "nullif between nvl ifnull nvl2"
-_CHEAP = frozenset(f"{_OPERATORS} {_LOOKUPS} {_CHOICES}".split()).union(CASTS)
-"""Functions whose work is a few instructions: computing them again costs less than binding their value."""
 
 
 def costly(expr: Expr) -> bool:
     """Whether the expression by itself does work that grows with its data: anything beyond arithmetic, tests and
     lookups. What is below it counts for itself."""
-    return isinstance(expr, Call) and expr.function.name not in _CHEAP
+    return isinstance(expr, Call) and expr.function.traits.cost is not Cost.FEW
 
 
 def weight(data_type: DataType) -> int:

@@ -1,6 +1,6 @@
 """Side conditions that rules share: what an expression depends on, and what may go wrong when it is moved.
 
-Each law is a predicate over effects, free variables and flags. A rule's "Only when ..." names the laws that it needs.
+Each law is a predicate over traits, free variables and flags. A rule's "Only when ..." names the laws that it needs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from planproof.expr import (
     Window,
 )
 from planproof.expr.function import Category
+from planproof.expr.traits import Elements, Evaluates, Loop
 from planproof.functions.families.casts import CASTS
 from planproof.optimizer.equivalence import alike
 from planproof.plan.nodes import Plan
@@ -51,8 +52,6 @@ from planproof.types import (
 )
 from planproof.types.casts import can_up_cast, cannot_fail, may_overflow
 
-TWICE = ("nullif", "between")
-"""Functions that Spark writes with their first operand twice."""
 HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types whose values Spark keeps in hash sets as `=` compares them. So does 4.3 with floats; of 4.0 to 4.2 that is not
 known."""
@@ -61,9 +60,14 @@ known."""
 _VARYING = (Column, Outer, Lambda, Variable, Subquery)
 
 
+def loop_of(expr: Expr) -> Loop | None:
+    """How a call runs its lambda over the elements of arrays; None for what runs none."""
+    return expr.function.traits.loop if isinstance(expr, Call) else None
+
+
 def needed_twice(expr: Expr) -> bool:
     """Whether Spark writes the call with its first operand twice."""
-    return isinstance(expr, Call) and expr.function.name in TWICE
+    return isinstance(expr, Call) and expr.function.traits.twice
 
 
 def computed_before(call: Expr) -> Expr | None:
@@ -77,12 +81,9 @@ def computed_before(call: Expr) -> Expr | None:
     return None if stays or any(_of_many_rows(e) for e in operand.walk()) else operand
 
 
-_CONDITIONAL = frozenset(("if", "when", "coalesce", "nvl", "nvl2", "nanvl"))
-
-
 def branches(expr: Expr) -> tuple[Expr, ...]:
     """The operands that may not be evaluated, as Spark has it (`ConditionalExpression.alwaysEvaluatedInputs`)."""
-    return expr.args[1:] if isinstance(expr, Call) and expr.function.name in _CONDITIONAL else ()
+    return expr.args[1:] if isinstance(expr, Call) and expr.function.traits.conditional else ()
 
 
 def computed_beforehand(expr: Expr) -> Iterator[Call]:
@@ -93,7 +94,7 @@ def computed_beforehand(expr: Expr) -> Iterator[Call]:
         if not isinstance(found, Call):
             pending += found.children
             continue
-        if found.function.name in TWICE and computed_before(found) is not None:
+        if needed_twice(found) and computed_before(found) is not None:
             yield found
         left_out = branches(found)
         pending += [c for c in found.children if not any(c is e for e in left_out)] if left_out else found.children
@@ -135,11 +136,11 @@ def columns(expr: Expr) -> frozenset[int]:
 
 def deterministic(expr: Expr) -> bool:
     """Two evaluations over the same row give the same value."""
-    return not any(isinstance(e, Call) and e.function.effects.volatile for e in expr.walk())
+    return not any(isinstance(e, Call) and e.function.traits.volatile for e in expr.walk())
 
 
 def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
-    """Whether evaluating the expression over some row may fail, as far as the functions' declared effects tell.
+    """Whether evaluating the expression over some row may fail, as far as the functions' declared traits tell.
 
     `filled` is an array that is known to have elements: what is divided by its size does not fail.
     """
@@ -149,8 +150,8 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
 def raises_below(expr: Expr, conf: Conf) -> bool:
     """Whether something in it may raise that Spark computes in a projection below, whether or not a lambda gets to it:
     an operand that it needs twice (`RewriteWithExpression`). Behind an `if` it does not."""
-    twice = (e for e in expr.walk() if isinstance(e, Call) and e.function.name in TWICE)
-    return any(may_raise(e.args[0], conf) for e in twice)
+    twice = (e for e in expr.walk() if needed_twice(e))
+    return any(may_raise(e.children[0], conf) for e in twice)
 
 
 def operands_below(expr: Expr, part: Expr, conf: Conf) -> list[Expr]:
@@ -169,7 +170,7 @@ def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
         return _cast_raises(expr.args[0].type, expr.type, "ansi" if conf.ansi else "legacy")
     if expr.function.name == "negative" and isinstance(expr.type, Decimal):
         return True
-    raises = expr.function.effects.raises
+    raises = expr.function.traits.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
 
 
@@ -190,9 +191,10 @@ def _total(call: Call, filled: Expr | None) -> bool:
         return len(call.args) == 2 and isinstance(pattern, Literal) and "\\" not in str(pattern.value)
     if call.type not in (FLOAT, DOUBLE) and name != "div":
         return False
-    if name in ("+", "-", "*", "negative", "positive", "abs", "round", "bround"):
-        return True
-    return name in ("/", "%", "div") and _not_zero(call.args[-1], filled)
+    traits = call.function.traits
+    if traits.total_over_floats:
+        return call.type in (FLOAT, DOUBLE)
+    return traits.evaluates is Evaluates.DIVISOR_FIRST and _not_zero(call.args[-1], filled)
 
 
 def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
@@ -200,23 +202,8 @@ def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
         divisor = divisor.child
     if isinstance(divisor, Literal):
         return isinstance(divisor.value, (int, float, Fraction)) and divisor.value > 0
-    counts = isinstance(divisor, Call) and divisor.function.name in ("size", "cardinality", "array_size")
+    counts = isinstance(divisor, Call) and divisor.function.traits.elements is Elements.COUNT
     return filled is not None and counts and divisor.children[0] == filled
-
-
-_DIVISIONS = frozenset(("/", "%", "div", "mod", "pmod"))
-_STOPPING = "= < <= > >= not + - * negative positive concat getmapvalue getarrayitem element_at"
-_OF_TEXT = "upper lower length reverse like ilike rlike"
-_OF_NUMBERS = "round bround floor ceil SQRT"
-_STRICT = frozenset(f"{_STOPPING} {_OF_TEXT} {_OF_NUMBERS}".split())
-"""Functions that stop at a null operand, whose null is theirs then."""
-_TAKING_NULLS = frozenset(("<=>", "isnull", "isnotnull", "struct", "named_struct", "concat_ws"))
-"""Functions that evaluate all their operands, and make something else of a null."""
-FIRST_ALONE = frozenset(("if", "when", "and", "or", "coalesce", "nvl", "nvl2", "ifnull", "nullif"))
-"""Functions that evaluate their first operand in any case, and others for some rows alone."""
-_TESTING = frozenset(("if", "when", "coalesce"))
-"""Those of them of which Spark leaves the first operand where it is: it moves nullif's to a projection below, and folds
-`and` and `or` with a constant."""
 
 
 def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
@@ -231,7 +218,7 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
         return nulls_before(body.child, part, conf)
     if not isinstance(body, Call) or _folded(body):
         return None
-    if body.function.name in _TESTING:
+    if body.function.traits.evaluates is Evaluates.CHOOSES:
         found = nulls_before(body.args[0], part, conf)
         return None if found and _in_a_branch(part, body.args[1:]) else found
     before: list[Expr] = []
@@ -268,13 +255,15 @@ def _in_a_branch(part: Expr, branches: Sequence[Expr]) -> bool:
 
 def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
     """The operands that are evaluated in any case but a null's, in order, and whether a null ends the evaluation."""
-    name = call.function.name
-    if name in _DIVISIONS and is_numeric(call.type):
+    evaluates = call.function.traits.evaluates
+    if evaluates is Evaluates.DIVISOR_FIRST:
+        if not is_numeric(call.type):
+            return (), True
         # With ANSI off a divisor of zero ends it, too.
         return call.args[::-1] if conf.ansi or _not_zero(call.args[-1], None) else call.args[-1:], True
-    if name in _TAKING_NULLS:
+    if evaluates is Evaluates.ALL:
         return call.args, False
-    return (call.args, True) if name in _STRICT else ((), True)
+    return (call.args, True) if evaluates is Evaluates.TO_NULL else ((), True)
 
 
 def _depends(call: Call) -> bool:

@@ -19,6 +19,7 @@ from planproof.expr import Alias, Call, Cast, Column, Expr, GetField, GetFieldOf
 from planproof.expr.nodes import Span, Subquery
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
+from planproof.functions.registry import named
 from planproof.optimizer import laws
 from planproof.optimizer.render import AFTER_ITEM, Edit, span_of
 from planproof.plan.nodes import Plan
@@ -28,12 +29,6 @@ from planproof.types import BOOLEAN, INT, STRING
 
 Path = tuple[tuple[Call, Lambda], ...]
 Swap = Callable[[Expr], "str | None"]
-
-ELEMENTWISE = ("transform", "filter", "exists", "forall", "zip_with")
-"""Higher-order functions whose body sees each element by itself, so that all of them can be computed at once."""
-
-_LAZY = {"if": 1, "when": 1, "coalesce": 1, "nvl": 1, "ifnull": 1, "nvl2": 1}
-"""The first argument that Spark may leave unevaluated. A Python function is evaluated for every element."""
 
 
 class CannotLower(Exception):
@@ -109,7 +104,8 @@ def _has_python_body(expr: Expr) -> bool:
 
 
 def _lazy_from(expr: Expr) -> int | None:
-    return _LAZY.get(expr.function.name) if isinstance(expr, Call) else None
+    """The first argument that Spark may leave unevaluated. A Python function is evaluated for every element."""
+    return 1 if isinstance(expr, Call) and expr.function.traits.conditional else None
 
 
 @dataclass
@@ -228,9 +224,11 @@ class _Root:
     def level(self, call: Call, path: Path) -> _Found:
         function = _lambda_of(call)
         assert function is not None
-        if call.function.name not in ELEMENTWISE:
+        loop = call.function.traits.loop
+        if loop is None or not loop.alone:
             said = f"a Python function in the body of {call.function.name} cannot run: each step needs the one before"
-            raise CannotLower("PP220", f"{said}; {', '.join(ELEMENTWISE)} can", span_of(call))
+            able = ", ".join(named(lambda f: f.traits.loop is not None and f.traits.loop.alone))
+            raise CannotLower("PP220", f"{said}; {able} can", span_of(call))
         here = (*path, (call, function))
         body = _Body()
         self.scan(function.body, here, body, False)

@@ -114,12 +114,9 @@ def span_of(expr: Expr) -> Span | None:
     return found if found is not None and found[0] >= 0 else None
 
 
-_INFIX = {name: name.upper() for name in "+ - * / % div = <=> < <= > >= and or".split()}  # noqa: SIM905
 _LAST = re.compile(r"\.(\w+|(`[^`]*`)+)\Z")
 """The last part of a dotted name."""
 _POSTFIX = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
-_SYNTAX = frozenset(["not", "in", "like", "ilike", "rlike", "between", "when", "and", "or", "is", "div"])
-"""Functions whose text is no call, though their name is a word."""
 
 
 @dataclass(slots=True)
@@ -206,13 +203,14 @@ class _Writer:
         name = call.function.name
         if name == "getarrayitem":
             return f"{self.write(call.args[0], tight=True)}[{self.write(call.args[1])}]"
-        if name in _INFIX and len(call.args) == 2:
-            return f"({self.write(call.args[0], tight=True)} {_INFIX[name]} {self.write(call.args[1], tight=True)})"
+        operator = call.function.operator.upper()
+        if operator and len(call.args) == 2:
+            return f"({self.write(call.args[0], tight=True)} {operator} {self.write(call.args[1], tight=True)})"
         if name in _POSTFIX:
             return f"({self.write(call.args[0], tight=True)} {_POSTFIX[name]})"
         if name == "not":
             return f"(NOT {self.write(call.args[0], tight=True)})"
-        if not re.fullmatch(r"[a-z_]\w*", name) or name in _SYNTAX:
+        if not re.fullmatch(r"[a-z_]\w*", name) or call.function.in_words:
             raise CannotRender(f"no text for {name}")
         return f"{name}({', '.join(self.write(a) for a in call.args)})"
 
@@ -256,7 +254,7 @@ def _is_unit(expr: Expr, text: str) -> bool:
         return expr.written
     if isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue"):
         return True
-    if not isinstance(expr, Call) or expr.function.name in _SYNTAX:
+    if not isinstance(expr, Call) or expr.function.in_words or expr.function.operator:
         return False
     plain = expr.function.category is not Category.OPERATOR and text.endswith((")", "]"))
     return (

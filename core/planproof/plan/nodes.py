@@ -333,18 +333,15 @@ def not_null_columns(condition: Expr) -> set[int]:
         return not_null_columns(condition.args[0]) & not_null_columns(condition.args[1])
     if name == "not" and isinstance(condition.args[0], Call):
         inner = condition.args[0]
-        if inner.function.name in ("isnull", *_STRICT):
+        if inner.function.name == "isnull" or inner.function.null_intolerant:
             return {i for arg in inner.args for i in strict_columns(arg)}
         if inner.function.name == "in":
             return strict_columns(inner.args[0])
-    if name in ("isnotnull", "between", *_STRICT) or condition.function.null_intolerant:
+    if name in ("isnotnull", "between") or condition.function.null_intolerant:
         return {i for arg in condition.args for i in strict_columns(arg)}
     if name == "in":
         return strict_columns(condition.args[0])
     return set()
-
-
-_STRICT = ("=", "<", "<=", ">", ">=", "like", "rlike")
 
 
 def strict_columns(expr: Expr) -> set[int]:

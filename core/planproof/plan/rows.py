@@ -223,7 +223,7 @@ def _shown_as(group: Expr, items: Iterable[Expr]) -> int | None:
 
 
 def _may_differ(call: Call) -> bool:
-    return call.function.effects.volatile
+    return call.function.traits.volatile
 
 
 def _equalities(condition: Expr | None) -> list[tuple[Expr, Expr]]:

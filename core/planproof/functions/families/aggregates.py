@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    FIRST,
-    NEVER,
-    PURE,
-    VOLATILE,
-    Args,
-    Category,
-    Check,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Cast, Expr, Literal
+from planproof.expr.traits import ANSI_RAISES, PURE, VOLATILE, Frame, Magnitude, some
 from planproof.functions.bind import cast, different_types, met, unexpected
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
@@ -281,8 +269,10 @@ def _nth(call: Call, pretty: Pretty) -> str:
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 _WIN: dict[str, Any] = {"category": Category.WINDOW, "foldable": False}
-_PICKING: dict[str, Any] = {**_AGG, "effects": VOLATILE, "modifiers": ("nulls",)}
-_SHIFTING: dict[str, Any] = {**_WIN, "effects": PURE, "modifiers": ("nulls",)}
+_PICKING: dict[str, Any] = {**_AGG, "traits": replace(VOLATILE, hands_on=some(0), null_over_nothing=True), "modifiers": ("nulls",)}
+_COLLECTING: dict[str, Any] = {**_PICKING, "traits": VOLATILE}
+_NTH: dict[str, Any] = {**_WIN, "traits": PURE, "modifiers": ("nulls",)}
+_SHIFTING: dict[str, Any] = {**_NTH, "traits": replace(PURE, hands_on=some(0, 2), frame=Frame.OFFSET)}
 _NULL = Literal(None, VOID, "NULL")
 _NULLS_TOO = (ANY, Optional(ANY))
 _BY = (ANY, ANY, Optional(ANY))
@@ -291,46 +281,46 @@ _CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
 _OFFSET = (Optional(ANY, _NULL), Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
 
 TABLE: Table = lines(
-    fn("count", (Many(ANY),), LONG, NEVER, check=_counted, effects=PURE, **_AGG),
-    fn("count_if", (BOOLEAN,), LONG, NEVER, effects=PURE, **_AGG),
-    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, effects=ANSI_RAISES, **_AGG),
-    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, alias=True, effects=ANSI_RAISES, **_AGG),
-    fn("min", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), effects=PURE, **_AGG),
-    fn("max", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), effects=PURE, **_AGG),
-    fn("bit_and", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
-    fn("bit_or", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
-    fn("bit_xor", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
-    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, effects=PURE, **_AGG),
-    fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, effects=PURE, **_AGG),
-    fn("min_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", effects=PURE, **_AGG),
-    fn("max_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", effects=PURE, **_AGG),
-    fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", effects=PURE, **_AGG),
-    fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", effects=PURE, **_AGG),
-    fn("measure", (ANY,), same(0), FIRST, effects=PURE, **_AGG),
+    fn("count", (Many(ANY),), LONG, NEVER, check=_counted, traits=PURE, **_AGG),
+    fn("count_if", (BOOLEAN,), LONG, NEVER, traits=PURE, **_AGG),
+    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
+    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
+    fn("min", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("max", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("bit_and", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bit_or", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bit_xor", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, traits=replace(PURE, magnitude=Magnitude.GROWS), **_AGG),
+    fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, traits=PURE, **_AGG),
+    fn("min_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("max_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("measure", (ANY,), same(0), FIRST, traits=PURE, **_AGG),
     fn("first first_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
     fn("last last_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
     fn("any_value", _NULLS_TOO, same(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
-    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, **_PICKING),
-    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, **_PICKING),
-    fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, **_PICKING),
-    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), same(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), effects=VOLATILE, **_AGG),
-    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, effects=PURE, **_AGG),
-    fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, effects=PURE, **_AGG),
-    fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, effects=PURE, **_AGG),
-    fn("stddev_samp stddev std", (DOUBLE,), DOUBLE, ALWAYS, alias=True, effects=PURE, **_AGG),
-    fn("stddev_pop", (DOUBLE,), DOUBLE, ALWAYS, effects=PURE, **_AGG),
-    fn("var_samp variance", (DOUBLE,), DOUBLE, ALWAYS, alias=True, effects=PURE, **_AGG),
-    fn("var_pop", (DOUBLE,), DOUBLE, ALWAYS, effects=PURE, **_AGG),
-    fn("row_number", (), INT, NEVER, effects=PURE, **_WIN),
-    fn("rank", (Many(ANY),), INT, NEVER, show=_upper, effects=PURE, **_WIN),
-    fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, effects=PURE, **_WIN),
-    fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, effects=PURE, **_WIN),
-    fn("cume_dist", (), DOUBLE, NEVER, effects=PURE, **_WIN),
-    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), effects=PURE, **_WIN),
+    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, **_COLLECTING),
+    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, **_COLLECTING),
+    fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, **_COLLECTING),
+    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), same(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), traits=VOLATILE, **_AGG),
+    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, traits=PURE, **_AGG),
+    fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("stddev_samp stddev std", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
+    fn("stddev_pop", (DOUBLE,), DOUBLE, ALWAYS, traits=PURE, **_AGG),
+    fn("var_samp variance", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
+    fn("var_pop", (DOUBLE,), DOUBLE, ALWAYS, traits=PURE, **_AGG),
+    fn("row_number", (), INT, NEVER, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("cume_dist", (), DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
+    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_lagged, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
     fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_SHIFTING),
-    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, effects=PURE, **_WIN),
-    fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
-    fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, effects=PURE, **_AGG),
+    fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_NTH),
+    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
 )

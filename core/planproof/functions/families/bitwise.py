@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import EITHER, PURE, RAISES, Args, Coerce, Mismatch
+from planproof.expr.function import EITHER, Args, Coerce, Mismatch
 from planproof.expr.nodes import Call
+from planproof.expr.traits import PURE, RAISES
 from planproof.functions.families.line import Table, fn, lines, same
 from planproof.functions.families.rules import Pretty, accepted
 from planproof.types import BINARY, BOOLEAN, BYTE, INT, LONG
@@ -27,16 +28,16 @@ def _shift(name: str, symbol: str) -> Table:
         left, right = (pretty(a) for a in call.args)
         return f"({left} {symbol} {right})" if call.shown == symbol else f"{call.shown}({left}, {right})"
 
-    own: dict[str, Any] = {"alias": True, "show": show, "effects": PURE}
+    own: dict[str, Any] = {"alias": True, "show": show, "traits": PURE}
     return fn(f"{name} {symbol}", (_SHIFTED, INT), same(0), EITHER, **own)
 
 TABLE: Table = lines(
-    fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("bit_get getbit", (INTEGRAL, INT), BYTE, EITHER, alias=True, effects=RAISES),
+    fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("bit_get getbit", (INTEGRAL, INT), BYTE, EITHER, alias=True, traits=RAISES),
     _shift("shiftleft", "<<"),
     _shift("shiftright", ">>"),
     _shift("shiftrightunsigned", ">>>"),
-    fn("bitmap_bit_position", (LONG,), LONG, EITHER, effects=PURE),
-    fn("bitmap_bucket_number", (LONG,), LONG, EITHER, effects=PURE),
-    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_binary_only, effects=PURE),
+    fn("bitmap_bit_position", (LONG,), LONG, EITHER, traits=PURE),
+    fn("bitmap_bucket_number", (LONG,), LONG, EITHER, traits=PURE),
+    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_binary_only, traits=PURE),
 )

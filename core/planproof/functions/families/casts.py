@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ANSI_RAISES, Args, Coerce, Mismatch
+from planproof.expr.function import Args, Coerce, Mismatch
+from planproof.expr.traits import ANSI_RAISES, Cost
 from planproof.functions.bind import cast_nullable, refused_cast
 from planproof.functions.families.line import Table, fn, lines
 from planproof.types import (
@@ -36,7 +38,7 @@ def _to(name: str, target: DataType) -> Table:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         return refused_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
 
-    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "effects": ANSI_RAISES, "needs": "time_type" if target == Time(6) else ""}
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "traits": replace(ANSI_RAISES, cost=Cost.FEW), "needs": "time_type" if target == Time(6) else ""}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)
 
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    EITHER,
-    FIRST,
-    PURE,
-    RAISES,
-    Adjust,
-    Args,
-    Coerce,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, FIRST, Adjust, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Expr, Literal
+from planproof.expr.traits import PURE, RAISES, Cost, Elements
 from planproof.functions.bind import cast_unless_same, unexpected
 from planproof.functions.families.line import Table, element, fn, lines, same
 from planproof.functions.families.rules import foldable, implicitly
@@ -248,32 +239,33 @@ def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _size(names: str) -> Table:
-    return fn(names, (_COLLECTION,), INT, _size_nullable, alias=True, coerce=Coerce.EXPECTS, effects=PURE)
+    traits = replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)
+    return fn(names, (_COLLECTION,), INT, _size_nullable, alias=True, coerce=Coerce.EXPECTS, traits=traits)
 
 
 TABLE: Table = lines(
     _size("size cardinality"),
-    fn("array_size", (ANY_ARRAY,), INT, EITHER, effects=PURE),
-    fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, effects=PURE),
-    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, effects=PURE),
-    fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, effects=PURE),
-    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", effects=PURE),
-    fn("array_append", (ANY_ARRAY, ANY), _appended, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", effects=PURE),
-    fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, effects=PURE),
-    fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
-    fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
-    fn("array_except", (ANY_ARRAY, ANY_ARRAY), same(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
-    fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, effects=PURE),
-    fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, effects=PURE),
-    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
-    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, effects=PURE),
-    fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _joined_type, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, effects=RAISES),
-    fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, effects=RAISES),
-    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, effects=PURE),
-    fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("array_size", (ANY_ARRAY,), INT, EITHER, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
+    fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, traits=PURE),
+    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, traits=PURE),
+    fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, traits=PURE, plain=True),
+    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
+    fn("array_append", (ANY_ARRAY, ANY), _appended, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
+    fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
+    fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
+    fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
+    fn("array_except", (ANY_ARRAY, ANY_ARRAY), same(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
+    fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE),
+    fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),
+    fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, traits=PURE, plain=True),
+    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
+    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
+    fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
+    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _joined_type, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, traits=RAISES, plain=True),
+    fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
+    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
+    fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW)),
+    fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW), plain=True),
+    fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),
 )

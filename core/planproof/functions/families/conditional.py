@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    EVERY,
-    NEVER,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-)
+from planproof.expr.function import ALWAYS, EITHER, EVERY, NEVER, Args, Coerce, Many, Mismatch
 from planproof.expr.nodes import Expr, Literal
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, every, some
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types, to_common
 from planproof.functions.collation import collated
@@ -130,20 +120,21 @@ def _decoded_nullable(args: Args, conf: Conf) -> bool:
     return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decoded_values(args))
 
 
-def _coalescing(names: str, inputs: tuple[Any, ...]) -> Table:
+def _coalescing(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
+    traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
     own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _first_known}
-    return fn(names, inputs, merged_type(), EVERY, alias=True, effects=PURE, **own)
+    return fn(names, inputs, merged_type(), EVERY, alias=True, traits=traits, plain=True, **own)
 
 
 TABLE: Table = lines(
-    _coalescing("coalesce", (Many(ANY, 1),)),
-    _coalescing("nvl ifnull", (ANY, ANY)),
-    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), _either_branch, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, effects=PURE),
-    fn("nullif", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_compared, effects=ANSI_RAISES),
-    fn("nullifzero", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, effects=ANSI_RAISES),
-    fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, effects=ANSI_RAISES),
-    fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, effects=PURE),
-    fn("isnan", (_FRACTION,), BOOLEAN, NEVER, effects=PURE),
-    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), effects=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, effects=RAISES),
+    _coalescing("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
+    _coalescing("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), _either_branch, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nullif", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_compared, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, traits=ANSI_RAISES),
+    fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
+    fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
+    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
+    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, traits=RAISES),
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from planproof.conf import Conf
-from planproof.expr.function import EITHER, NEVER, PURE, RAISES, Args, Category, Coerce, Many, Mismatch
+from planproof.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
 from planproof.expr.nodes import Alias, Call, Expr, Literal
+from planproof.expr.traits import PURE, RAISES, Cost, Evaluates, every
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.families.line import Table, fn, lines, same
 from planproof.functions.families.naming import given_name
@@ -111,10 +113,10 @@ def _struct(call: Call, pretty: Pretty) -> str:
 
 
 TABLE: Table = lines(
-    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_same_elements, effects=PURE),
-    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
-    fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, effects=PURE),
+    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_same_elements, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
+    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
+    fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes it for a column without a name, and no Spark can run it.
-    fn("namedargumentexpression", (ANY,), same(0), EITHER, coerce=Coerce.NONE, effects=RAISES, category=Category.OPERATOR),
-    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, effects=PURE),
+    fn("namedargumentexpression", (ANY,), same(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
+    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
 )

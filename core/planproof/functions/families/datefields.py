@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ANSI_RAISES, EITHER, PURE, Args, Category, Coerce, Input, Many, Mismatch
+from planproof.expr.function import EITHER, Args, Category, Coerce, Input, Many, Mismatch
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import ANSI_RAISES, PURE
 from planproof.functions.bind import switched_off
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -138,13 +139,13 @@ _EXTRACT: dict[str, Any] = {
     "coerces": _source,
     "coerce": Coerce.NONE,
     "check": _extractable,
-    "effects": ANSI_RAISES,
+    "traits": ANSI_RAISES,
 }
 
 
 def _part(names: str, **more: Any) -> Table:
     """year, month, ...: of a date, or of what can be one."""
-    return fn(names, (DATE,), INT, EITHER, effects=ANSI_RAISES, **more)
+    return fn(names, (DATE,), INT, EITHER, traits=ANSI_RAISES, **more)
 
 
 def _of_clock(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -170,7 +171,7 @@ def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
         coerces=_of_clock,
         coerce=Coerce.NONE,
         check=_has_clock,
-        effects=ANSI_RAISES,
+        traits=ANSI_RAISES,
         **versions,
     )
 
@@ -191,7 +192,7 @@ TABLE: Table = lines(
     fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
     fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
-    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, effects=PURE, category=Category.OPERATOR),
+    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
 )
 
 

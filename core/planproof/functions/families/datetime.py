@@ -6,23 +6,13 @@ Source: `datetimeExpressions.scala`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    NEVER,
-    PURE,
-    RAISES,
-    Args,
-    Category,
-    Coerce,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Magnitude
 from planproof.functions.bind import apply, cast
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit
@@ -115,13 +105,13 @@ def _without_arguments(call: Call, pretty: Pretty) -> str:
 
 def _now(name: str, returns: DataType) -> Table:
     """Since Spark 4.3 a precision may be given."""
-    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "effects": PURE}
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "traits": PURE}
     precise = fn(name, (Optional(ANY),), returns, NEVER, check=_precision, since="4.3", **own)
     return lines(precise, fn(name, (), returns, NEVER, until="4.3", **own))
 
 
 _CURRENT_TIMESTAMP = _now("current_timestamp", TIMESTAMP)
-_CURRENT_TIMEZONE = fn("current_timezone", (), STRING, NEVER, effects=PURE)
+_CURRENT_TIMEZONE = fn("current_timezone", (), STRING, NEVER, traits=PURE)
 
 
 def _called(line: Table, conf: Conf) -> Expr:
@@ -155,40 +145,40 @@ TIMESTAMP_NANOS = Atomic("timestamp_ltz(9)", "timestamp_ltz(9)")
 _NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timestamp_ntz(9)"), TIMESTAMP_NANOS)
 
 TABLE: Table = lines(
-    fn("current_date curdate", (), DATE, NEVER, effects=PURE),
+    fn("current_date curdate", (), DATE, NEVER, traits=PURE),
     _CURRENT_TIMESTAMP,
     _now("now", TIMESTAMP),
     _now("localtimestamp", TIMESTAMP_NTZ),
     _CURRENT_TIMEZONE,
-    fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
-    fn("dateadd", (DATE, _DAYS), DATE, EITHER, "date_add", coerces=_days, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
-    fn("date_sub", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, effects=ANSI_RAISES),
-    fn("datediff date_diff", (DATE, DATE), INT, EITHER, alias=True, effects=ANSI_RAISES),
-    fn("add_months", (DATE, INT), DATE, EITHER, effects=RAISES),
-    fn("months_between", (TIMESTAMP, TIMESTAMP, Optional(BOOLEAN, _TRUE)), DOUBLE, EITHER, effects=ANSI_RAISES),
-    fn("last_day", (DATE,), DATE, EITHER, effects=ANSI_RAISES),
-    fn("next_day", (DATE, ANY_STRING), DATE, ALWAYS, effects=ANSI_RAISES),
-    fn("dayname", (DATE,), STRING, EITHER, effects=ANSI_RAISES),
-    fn("monthname", (DATE,), STRING, EITHER, effects=ANSI_RAISES),
-    fn("trunc", (DATE, ANY_STRING), DATE, ALWAYS, effects=ANSI_RAISES),
-    fn("date_trunc", (ANY_STRING, TIMESTAMP), TIMESTAMP, ALWAYS, effects=ANSI_RAISES),
-    fn("date_format", (TIMESTAMP, ANY_STRING), STRING, EITHER, effects=RAISES),
-    fn("date_from_unix_date", (INT,), DATE, EITHER, effects=ANSI_RAISES),
-    fn("unix_date", (DATE,), INT, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("unix_seconds", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("unix_millis", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("unix_micros", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, _epoch_seconds, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("timestamp_millis", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("unix_nanos", (_NANOS,), Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("timestamp_nanos", (OneOf((INTEGRAL, DECIMAL)),), TIMESTAMP_NANOS, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("timestamp_micros", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerces=_read_now, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("from_unixtime", (LONG, Optional(ANY_STRING, _PATTERN)), STRING, ALWAYS, effects=RAISES),
-    fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, effects=RAISES),
-    fn("to_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, effects=RAISES),
-    fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(TIMESTAMP_NTZ)), TIMESTAMP_NTZ, EITHER, coerces=_zoned, effects=RAISES),
-    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved, EITHER, check=_unit, effects=RAISES, category=Category.OPERATOR),
-    fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_unit, effects=RAISES, category=Category.OPERATOR),
+    fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("dateadd", (DATE, _DAYS), DATE, EITHER, "date_add", coerces=_days, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("date_sub", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("datediff date_diff", (DATE, DATE), INT, EITHER, alias=True, traits=ANSI_RAISES),
+    fn("add_months", (DATE, INT), DATE, EITHER, traits=RAISES),
+    fn("months_between", (TIMESTAMP, TIMESTAMP, Optional(BOOLEAN, _TRUE)), DOUBLE, EITHER, traits=ANSI_RAISES),
+    fn("last_day", (DATE,), DATE, EITHER, traits=ANSI_RAISES),
+    fn("next_day", (DATE, ANY_STRING), DATE, ALWAYS, traits=ANSI_RAISES),
+    fn("dayname", (DATE,), STRING, EITHER, traits=ANSI_RAISES),
+    fn("monthname", (DATE,), STRING, EITHER, traits=ANSI_RAISES),
+    fn("trunc", (DATE, ANY_STRING), DATE, ALWAYS, traits=ANSI_RAISES),
+    fn("date_trunc", (ANY_STRING, TIMESTAMP), TIMESTAMP, ALWAYS, traits=ANSI_RAISES),
+    fn("date_format", (TIMESTAMP, ANY_STRING), STRING, EITHER, traits=RAISES),
+    fn("date_from_unix_date", (INT,), DATE, EITHER, traits=ANSI_RAISES),
+    fn("unix_date", (DATE,), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("unix_seconds", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, magnitude=Magnitude.SECONDS)),
+    fn("unix_millis", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("unix_micros", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, _epoch_seconds, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("timestamp_millis", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("unix_nanos", (_NANOS,), Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("timestamp_nanos", (OneOf((INTEGRAL, DECIMAL)),), TIMESTAMP_NANOS, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("timestamp_micros", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerces=_read_now, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
+    fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
+    fn("from_unixtime", (LONG, Optional(ANY_STRING, _PATTERN)), STRING, ALWAYS, traits=RAISES),
+    fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
+    fn("to_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
+    fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(TIMESTAMP_NTZ)), TIMESTAMP_NTZ, EITHER, coerces=_zoned, traits=RAISES),
+    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved, EITHER, check=_unit, traits=RAISES, category=Category.OPERATOR),
+    fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_unit, traits=RAISES, category=Category.OPERATOR),
 )

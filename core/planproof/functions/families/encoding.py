@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    EITHER,
-    NEVER,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Expr
+from planproof.expr.traits import PURE, RAISES, Magnitude
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import null_for_null
@@ -41,30 +33,30 @@ _URL = (ANY_STRING, ANY_STRING, Optional(ANY_STRING))
 _CIPHER = (BINARY, BINARY, Optional(ANY_STRING, lit("GCM")), Optional(ANY_STRING, lit("DEFAULT")))
 
 TABLE: Table = lines(
-    fn("base64", (BINARY,), STRING, EITHER, effects=PURE),
-    fn("unbase64", (ANY_STRING,), BINARY, EITHER, effects=RAISES),
-    fn("to_base32", (BINARY,), STRING, EITHER, effects=PURE),
-    fn("from_base32", (ANY_STRING,), BINARY, EITHER, effects=RAISES),
-    fn("encode", (ANY_STRING, ANY_STRING), BINARY, ALWAYS, since="4.0", evidence=null_for_null, effects=RAISES),
-    fn("encode", (ANY_STRING, ANY_STRING), BINARY, EITHER, until="4.0", effects=RAISES),
-    fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("make_valid_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("validate_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, effects=RAISES),
-    fn("try_validate_utf8", (ANY_STRING,), same(0), ALWAYS, effects=PURE),
-    fn("url_encode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("url_decode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=RAISES),
-    fn("try_url_decode", (ANY_STRING,), STRING, ALWAYS, effects=PURE),
-    fn("parse_url", _URL, STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("try_parse_url", _URL, STRING, ALWAYS, coerces=_typed_nulls, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("md5", (BINARY,), STRING, EITHER, effects=PURE),
-    fn("sha", (BINARY,), STRING, EITHER, effects=PURE),
-    fn("sha1", (BINARY,), STRING, EITHER, effects=PURE),
-    fn("sha2", (BINARY, INT), STRING, ALWAYS, effects=PURE),
-    fn("crc32", (BINARY,), LONG, EITHER, effects=PURE),
-    fn("hmac", (BINARY, BINARY, Optional(ANY_STRING, lit("SHA-256"))), BINARY, ALWAYS, evidence=null_for_null, effects=RAISES),
-    fn("hash", (Many(ANY),), INT, NEVER, coerce=Coerce.NONE, check=_no_map, effects=PURE),
-    fn("xxhash64", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, check=_no_map, effects=PURE),
-    fn("aes_encrypt", (*_CIPHER, Optional(BINARY, lit("")), Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=RAISES),
-    fn("aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=RAISES),
-    fn("try_aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, ALWAYS, effects=PURE),
+    fn("base64", (BINARY,), STRING, EITHER, traits=PURE),
+    fn("unbase64", (ANY_STRING,), BINARY, EITHER, traits=RAISES),
+    fn("to_base32", (BINARY,), STRING, EITHER, traits=PURE),
+    fn("from_base32", (ANY_STRING,), BINARY, EITHER, traits=RAISES),
+    fn("encode", (ANY_STRING, ANY_STRING), BINARY, ALWAYS, since="4.0", evidence=null_for_null, traits=RAISES),
+    fn("encode", (ANY_STRING, ANY_STRING), BINARY, EITHER, until="4.0", traits=RAISES),
+    fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("make_valid_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("validate_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, traits=RAISES),
+    fn("try_validate_utf8", (ANY_STRING,), same(0), ALWAYS, traits=PURE),
+    fn("url_encode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("url_decode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=RAISES),
+    fn("try_url_decode", (ANY_STRING,), STRING, ALWAYS, traits=PURE),
+    fn("parse_url", _URL, STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("try_parse_url", _URL, STRING, ALWAYS, coerces=_typed_nulls, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("md5", (BINARY,), STRING, EITHER, traits=PURE),
+    fn("sha", (BINARY,), STRING, EITHER, traits=PURE),
+    fn("sha1", (BINARY,), STRING, EITHER, traits=PURE),
+    fn("sha2", (BINARY, INT), STRING, ALWAYS, traits=PURE),
+    fn("crc32", (BINARY,), LONG, EITHER, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("hmac", (BINARY, BINARY, Optional(ANY_STRING, lit("SHA-256"))), BINARY, ALWAYS, evidence=null_for_null, traits=RAISES),
+    fn("hash", (Many(ANY),), INT, NEVER, coerce=Coerce.NONE, check=_no_map, traits=PURE),
+    fn("xxhash64", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, check=_no_map, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("aes_encrypt", (*_CIPHER, Optional(BINARY, lit("")), Optional(BINARY, lit(""))), BINARY, ALWAYS, traits=RAISES),
+    fn("aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, ALWAYS, traits=RAISES),
+    fn("try_aes_decrypt", (*_CIPHER, Optional(BINARY, lit(""))), BINARY, ALWAYS, traits=PURE),
 )

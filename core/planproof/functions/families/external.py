@@ -7,7 +7,8 @@ Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, RAISES, Args, Coerce, Input, Optional, TypeRule
+from planproof.expr.function import ALWAYS, Args, Coerce, Input, Optional, TypeRule
+from planproof.expr.traits import RAISES
 from planproof.functions.families.line import Table, fn, lines
 from planproof.origin import Unknown
 from planproof.types import DataType
@@ -23,7 +24,7 @@ def _outside(what: str) -> TypeRule:
 
 def _line(name: str, what: str, more: int) -> Table:
     inputs: tuple[Input, ...] = (ANY, *[Optional(ANY)] * more)
-    return fn(name, inputs, _outside(what), ALWAYS, coerce=Coerce.NONE, effects=RAISES)
+    return fn(name, inputs, _outside(what), ALWAYS, coerce=Coerce.NONE, traits=RAISES)
 
 
 TABLE: Table = lines(

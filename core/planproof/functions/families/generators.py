@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import NEVER, PURE, VOLATILE, Args, Category, Coerce, Many, Mismatch, Optional
+from planproof.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Expr
+from planproof.expr.traits import PURE, VOLATILE, Elements
 from planproof.functions.bind import cast, cast_unless_same, unexpected
 from planproof.functions.constants import constant, is_computable
 from planproof.functions.families.line import Table, fn, lines
@@ -184,13 +186,13 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
 
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_items, effects=PURE, **_MAKES),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_placed_items, effects=PURE, **_MAKES),
-    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, effects=PURE, **_TABLE),
-    fn("collations", (), VOID, NEVER, columns=_collations, effects=PURE, **_TABLE),
-    fn("python_worker_logs", (), VOID, NEVER, check=_logging, columns=_logs, effects=VOLATILE, **_TABLE),
-    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, effects=PURE, **_TABLE),
-    fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, effects=PURE, **_MAKES),
-    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, effects=PURE, **_MAKES),
-    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_all_strings, columns=_tuple, effects=PURE, **_MAKES),
+    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
+    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_placed_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
+    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, traits=PURE, **_TABLE),
+    fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
+    fn("python_worker_logs", (), VOID, NEVER, check=_logging, columns=_logs, traits=VOLATILE, **_TABLE),
+    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, traits=PURE, **_TABLE),
+    fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, traits=PURE, **_MAKES),
+    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, traits=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_all_strings, columns=_tuple, traits=PURE, **_MAKES),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import EITHER, RAISES, Args, Coerce, Mismatch, Optional
+from planproof.expr.function import EITHER, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Expr, Literal
+from planproof.expr.traits import RAISES
 from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted, implicitly
@@ -71,7 +72,7 @@ def _written(args: Args, conf: Conf) -> Mismatch | None:
     return _geo(args, conf) or accepted(args, (None, ANY_STRING))
 
 
-_OWN: dict[str, Any] = {"effects": RAISES, "needs": "geospatial"}
+_OWN: dict[str, Any] = {"traits": RAISES, "needs": "geospatial"}
 _FREE: dict[str, Any] = {"coerce": Coerce.NONE, **_OWN}
 
 TABLE: Table = lines(

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, EITHER, RAISES, Category, Coerce
+from planproof.expr.function import ALWAYS, EITHER, Category, Coerce
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import RAISES
 from planproof.functions.bind import cast
 from planproof.functions.families.line import Table, binary, fn, lines, same
 from planproof.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Interval, is_string
@@ -39,22 +40,22 @@ def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
     return [cast(x, TIMESTAMP_NTZ, conf) if stamps and x.type == TIMESTAMP else x for x in args]
 
 
-_OPERATOR: dict[str, Any] = {"effects": RAISES, "category": Category.OPERATOR}
+_OPERATOR: dict[str, Any] = {"traits": RAISES, "category": Category.OPERATOR}
 _TAKEN: dict[str, Any] = {"coerce": Coerce.EXPECTS, **_OPERATOR}
 _YM, _DT, _DAYS = Interval("year", "month"), Interval("day", "second"), Interval("day", "day")
 
 TABLE: Table = lines(
-    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), same(0), EITHER, show=_bare("+"), **_TAKEN),
-    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), same(0), EITHER, show=_bare("+"), **_TAKEN),
-    fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN),
-    fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN),
-    fn("datetime_sub", (ANY, ANY), same(0), EITHER, show=_bare("-"), **_TAKEN),
-    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN),
-    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, show=binary("-"), **_OPERATOR),
-    fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR),
-    fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR),
-    fn("multiply_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("*"), **_OPERATOR),
-    fn("multiply_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("*"), **_OPERATOR),
-    fn("divide_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("/"), **_OPERATOR),
-    fn("divide_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("/"), **_OPERATOR),
+    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), same(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), same(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("datetime_sub", (ANY, ANY), same(0), EITHER, show=_bare("-"), **_TAKEN, operator="-"),
+    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
+    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, show=binary("-"), **_OPERATOR, operator="-"),
+    fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="*"),
+    fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="/"),
+    fn("multiply_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("*"), **_OPERATOR, operator="*"),
+    fn("multiply_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("*"), **_OPERATOR, operator="*"),
+    fn("divide_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("/"), **_OPERATOR, operator="/"),
+    fn("divide_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("/"), **_OPERATOR, operator="/"),
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, ANSI_RAISES, PURE, RAISES, Args, Coerce, Mismatch, NullRule
+from planproof.expr.function import ALWAYS, Args, Coerce, Mismatch, NullRule
 from planproof.expr.nodes import Call, Expr, GetFieldOfElements
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Traits
 from planproof.functions.bind import cast, cast_unless_same, unexpected
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, element, fn, lines
@@ -151,15 +153,15 @@ def _place_is_known(args: Args) -> bool:
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
 
 
-def _element_at(name: str, expected: OneOf | Kind, tried: bool) -> Table:
-    own: dict[str, Any] = {"coerces": _key_operands, "coerce": Coerce.NONE, "check": _element_at_check, "effects": RAISES, "flag_holds": _place_is_known}
+def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) -> Table:
+    own: dict[str, Any] = {"coerces": _key_operands, "coerce": Coerce.NONE, "check": _element_at_check, "traits": traits, "flag_holds": _place_is_known}
     return fn(name, (expected, ANY), _element_at_type, _element_nullable(tried), **own)
 
 
 TABLE: Table = lines(
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, effects=ANSI_RAISES, flag_holds=_place_is_known),
-    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_shown, effects=PURE),
-    fn("get", (ANY, ANY), element(0), _got_nullable, coerces=_place, coerce=Coerce.NONE, check=_placed, effects=PURE),
-    _element_at("element_at", _COLLECTION, tried=False),
-    _element_at("try_element_at", ANY, tried=True),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_shown, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
+    fn("get", (ANY, ANY), element(0), _got_nullable, coerces=_place, coerce=Coerce.NONE, check=_placed, traits=replace(PURE, elements=Elements.ITEM)),
+    _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
+    _element_at("try_element_at", ANY, tried=True, traits=replace(RAISES, elements=Elements.ITEM)),
 )

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    EITHER,
-    FIRST,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    LambdaOf,
-    Mismatch,
-)
+from planproof.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import PURE, RAISES, Elements, Loop
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import key_mismatch
@@ -197,20 +190,22 @@ _AGGREGATE: dict[str, Any] = {
     "variables": _accumulated,
     "check": _accumulator_type,
     "coerce": Coerce.EXPECTS,
-    "effects": PURE,
+    "traits": replace(PURE, loop=Loop(((0, 2, 1),), alone=False)),
 }
+_ELEMENT = ((0, 1, 0),)
+"""The lambda behind the array takes an element first."""
 
 TABLE: Table = lines(
-    fn("transform", _ITEM_OR_INDEX, _transformed, FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("filter", _ITEM_OR_INDEX, _filtered, FIRST, variables=_element_and_index, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("exists", _ITEM, BOOLEAN, _exists_nullable, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("forall", _ITEM, BOOLEAN, EITHER, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("transform", _ITEM_OR_INDEX, _transformed, FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT))),
+    fn("filter", _ITEM_OR_INDEX, _filtered, FIRST, variables=_element_and_index, check=_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, elements=Elements.KEEPS, loop=Loop(_ELEMENT))),
+    fn("exists", _ITEM, BOOLEAN, _exists_nullable, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
+    fn("forall", _ITEM, BOOLEAN, EITHER, variables=_element, check=_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
     fn("aggregate reduce", _REDUCED, _finished, _finished_nullable, alias=True, since="4.3", **_AGGREGATE),
     fn("aggregate reduce", _REDUCED, _finished, _finished_nullable, alias=True, until="4.3", **(_AGGREGATE | {"variables": _accumulated_as_begun})),
-    fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), _filtered, FIRST, variables=_pair, check=_integer_comparator, show=_sorted, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), _zipped_type, _zip_nullable, variables=_zipped, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("map_filter", _ENTRY, _filtered, FIRST, variables=_entry, check=_boolean_body, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("transform_values", _ENTRY, _values_transformed, FIRST, variables=_entry, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("transform_keys", _ENTRY, _keys_transformed, FIRST, variables=_entry, check=_is_key, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), _maps_zipped, _zip_nullable, variables=_zipped_entries, coerces=_same_keys, check=_same_key_types, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), _filtered, FIRST, variables=_pair, check=_integer_comparator, show=_sorted, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), _zipped_type, _zip_nullable, variables=_zipped, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
+    fn("map_filter", _ENTRY, _filtered, FIRST, variables=_entry, check=_boolean_body, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform_values", _ENTRY, _values_transformed, FIRST, variables=_entry, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform_keys", _ENTRY, _keys_transformed, FIRST, variables=_entry, check=_is_key, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), _maps_zipped, _zip_nullable, variables=_zipped_entries, coerces=_same_keys, check=_same_key_types, coerce=Coerce.EXPECTS, traits=PURE),
 )

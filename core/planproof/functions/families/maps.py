@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    EITHER,
-    FIRST,
-    PURE,
-    RAISES,
-    VOLATILE,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
+from planproof.expr.traits import PURE, RAISES, RANDOM
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.naming import given_name
@@ -236,14 +225,14 @@ def _texts(args: Args, conf: Conf) -> DataType:
 
 
 TABLE: Table = lines(
-    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, check=_key_array_check, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, effects=RAISES),
-    fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=_to_common_map, coerce=Coerce.NONE, check=_maps_check, effects=RAISES),
-    fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, effects=PURE),
-    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _texts, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, effects=RAISES),
-    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, show=_zipped, effects=PURE),
-    fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, effects=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, effects=VOLATILE),
+    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, check=_key_array_check, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, traits=RAISES),
+    fn("map_concat", (Many(ANY),), _concatenated, EITHER, coerces=_to_common_map, coerce=Coerce.NONE, check=_maps_check, traits=RAISES),
+    fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_with_key, coerce=Coerce.NONE, check=_key_check, traits=PURE),
+    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _texts, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
+    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, show=_zipped, traits=PURE),
+    fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, traits=RANDOM),
 )
 

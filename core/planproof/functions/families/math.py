@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    EVERY,
-    NEVER,
-    PURE,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, EVERY, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import ANSI_RAISES, PURE, Cost, Evaluates, Magnitude, Traits, every
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.constants import constant
@@ -54,14 +44,14 @@ from planproof.types.coercion import bounded_decimal, wider_without_strings
 from planproof.types.kinds import ANY, ANY_STRING, DAY_TIME, DECIMAL, NUMERIC, YEAR_MONTH, OneOf
 
 
-def _real(name: str, printed: str | None = None) -> Table:
+def _real(name: str, printed: str | None = None, traits: Traits = PURE) -> Table:
     """A function of one double. Spark calls all of them nullable; they answer NaN, not null."""
-    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), evidence=null_for_null, effects=PURE)
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), evidence=null_for_null, traits=traits)
 
 
 def _log(name: str, printed: str | None = None) -> Table:
     """A logarithm: null where it is not defined."""
-    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), effects=PURE)
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), traits=PURE)
 
 
 def _rounding(args: Args) -> str | None:
@@ -116,7 +106,8 @@ def _near(names: str) -> Table:
         )
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
-    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_rounding, effects=ANSI_RAISES, **own)
+    traits = replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)
+    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_rounding, traits=traits, **own)
 
 
 def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -130,12 +121,12 @@ def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
 def _extreme(name: str) -> Table:
     check = checks(one_type(name), orderable)
     own: dict[str, Any] = {"coerces": _widest, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, effects=PURE, **own)
+    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, traits=replace(PURE, hands_on=every), **own)
 
 
 def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
     own: dict[str, Any] = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, effects=ANSI_RAISES, **own)
+    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.DIVISOR_FIRST), **own)
 
 
 def _logarithm(call: Call, pretty: Pretty) -> str:
@@ -154,7 +145,7 @@ _SIGNED = OneOf((DOUBLE, YEAR_MONTH, DAY_TIME))
 _ROUND = (NUMERIC, Optional(INT, lit(0)))
 
 TABLE: Table = lines(
-    fn("abs", (_NUMBER_OR_INTERVAL,), same(0), EITHER, effects=ANSI_RAISES),
+    fn("abs", (_NUMBER_OR_INTERVAL,), same(0), EITHER, traits=replace(ANSI_RAISES, total_over_floats=True, cost=Cost.FEW, magnitude=Magnitude.GROWS)),
     _real("acos"),
     _real("acosh"),
     _real("asin"),
@@ -178,28 +169,28 @@ TABLE: Table = lines(
     _real("sec"),
     _real("sin"),
     _real("sinh"),
-    _real("sqrt"),
+    _real("sqrt", traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
     _real("tan"),
     _real("tanh"),
-    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", evidence=null_for_null, effects=PURE),
-    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_logarithm, effects=PURE),
-    fn("atan2", (DOUBLE, DOUBLE), DOUBLE, EITHER, "ATAN2", effects=PURE),
-    fn("hypot", (DOUBLE, DOUBLE), DOUBLE, EITHER, "HYPOT", effects=PURE),
-    fn("pow", (DOUBLE, DOUBLE), DOUBLE, EITHER, effects=PURE),
-    fn("power", (DOUBLE, DOUBLE), DOUBLE, EITHER, "POWER", effects=PURE),
-    fn("e", (), DOUBLE, NEVER, "E", effects=PURE),
-    fn("pi", (), DOUBLE, NEVER, "PI", effects=PURE),
+    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", evidence=null_for_null, traits=PURE),
+    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_logarithm, traits=PURE),
+    fn("atan2", (DOUBLE, DOUBLE), DOUBLE, EITHER, "ATAN2", traits=PURE),
+    fn("hypot", (DOUBLE, DOUBLE), DOUBLE, EITHER, "HYPOT", traits=PURE),
+    fn("pow", (DOUBLE, DOUBLE), DOUBLE, EITHER, traits=PURE),
+    fn("power", (DOUBLE, DOUBLE), DOUBLE, EITHER, "POWER", traits=PURE),
+    fn("e", (), DOUBLE, NEVER, "E", traits=PURE),
+    fn("pi", (), DOUBLE, NEVER, "PI", traits=PURE),
     _near("ceil ceiling"),
     _near("floor"),
-    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, effects=ANSI_RAISES),
-    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, effects=ANSI_RAISES),
-    fn("factorial", (INT,), LONG, ALWAYS, effects=PURE),
-    fn("bin", (LONG,), STRING, EITHER, effects=PURE),
-    fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, effects=PURE),
-    fn("unhex", (ANY_STRING,), BINARY, ALWAYS, effects=PURE),
-    fn("conv", (ANY_STRING, INT, INT), same(0), ALWAYS, effects=ANSI_RAISES),
-    fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, effects=PURE),
+    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)),
+    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)),
+    fn("factorial", (INT,), LONG, ALWAYS, traits=PURE),
+    fn("bin", (LONG,), STRING, EITHER, traits=PURE),
+    fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, traits=PURE),
+    fn("unhex", (ANY_STRING,), BINARY, ALWAYS, traits=PURE),
+    fn("conv", (ANY_STRING, INT, INT), same(0), ALWAYS, traits=ANSI_RAISES),
+    fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, traits=PURE),
     _arithmetic("pmod", a.remainder_decimal, a.remainder, same_operands("pmod", is_numeric, "a numeric type")),
     _extreme("greatest"),
     _extreme("least"),

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    NEVER,
-    PURE,
-    RAISES,
-    VOLATILE,
-    Args,
-    Coerce,
-    Effects,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Cast, Expr, Literal
+from planproof.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Magnitude
 from planproof.functions.bind import cast_unless_same, met
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -133,7 +123,7 @@ def _raised(call: Call, pretty: Pretty) -> str:
 
 def _fact(names: str, printed: str | None = None, **versions: str) -> Table:
     """What the session knows of itself."""
-    return fn(names, (), STRING, NEVER, printed, effects=PURE, alias=printed is None, **versions)
+    return fn(names, (), STRING, NEVER, printed, traits=PURE, alias=printed is None, **versions)
 
 
 _METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString"): (STRING,)}
@@ -161,13 +151,13 @@ _ASSERTION: dict[str, Any] = {
     "coerces": _assertion,
     "coerce": Coerce.NONE,
     "check": _assertion_check,
-    "effects": RAISES,
+    "traits": RAISES,
     "foldable": False,
 }
 
 TABLE: Table = lines(
-    fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, effects=PURE),
-    fn("collation", (ANY_STRING,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, traits=PURE),
+    fn("collation", (ANY_STRING,), STRING, NEVER, coerce=Coerce.EXPECTS, traits=PURE),
     _fact("version"),
     _fact("current_user"),
     _fact("user session_user", since="4.0"),
@@ -176,8 +166,8 @@ TABLE: Table = lines(
     _fact("current_path"),
     _fact("current_database current_schema", "current_schema", since="4.0"),
     _fact("current_database current_schema", "current_database", until="4.0"),
-    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, effects=VOLATILE),
-    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, effects=VOLATILE),
+    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, traits=RANDOM),
+    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, traits=RANDOM),
     fn(
         "uniform",
         (NUMERIC, NUMERIC, Optional(_SEED)),
@@ -186,7 +176,7 @@ TABLE: Table = lines(
         coerce=Coerce.EXPECTS,
         check=foldable(0, 1, 2),
         flag_holds=_is_plain_range,
-        effects=Effects("ansi", True),
+        traits=replace(RANDOM, raises="ansi"),
     ),
     fn(
         "randstr",
@@ -196,19 +186,19 @@ TABLE: Table = lines(
         coerces=_length_and_seed,
         coerce=Coerce.NONE,
         check=_drawn_length,
-        effects=VOLATILE,
+        traits=RANDOM,
     ),
-    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", effects=VOLATILE),
-    fn("uuid", (), STRING, NEVER, until="4.0", effects=VOLATILE),
-    fn("monotonically_increasing_id", (), LONG, NEVER, effects=VOLATILE),
-    fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", effects=VOLATILE),
-    fn("input_file_name", (), STRING, NEVER, effects=VOLATILE),
-    fn("input_file_block_start", (), LONG, NEVER, effects=VOLATILE),
-    fn("input_file_block_length", (), LONG, NEVER, effects=VOLATILE),
+    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", traits=RANDOM),
+    fn("uuid", (), STRING, NEVER, until="4.0", traits=RANDOM),
+    fn("monotonically_increasing_id", (), LONG, NEVER, traits=replace(RANDOM, magnitude=Magnitude.LARGE)),
+    fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", traits=VOLATILE),
+    fn("input_file_name", (), STRING, NEVER, traits=VOLATILE),
+    fn("input_file_block_start", (), LONG, NEVER, traits=VOLATILE),
+    fn("input_file_block_length", (), LONG, NEVER, traits=VOLATILE),
     fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted, since="4.1", **_ASSERTION),
     fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted_by_value, until="4.1", **_ASSERTION),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, since="4.0", effects=RAISES, foldable=False),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", effects=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, since="4.0", traits=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", traits=RAISES, foldable=False),
     _reflection("java_method reflect"),
     _reflection("try_reflect"),
 )

@@ -8,20 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    PURE,
-    RAISES,
-    Args,
-    Check,
-    Coerce,
-    Input,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, Args, Check, Coerce, Input, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES
 from planproof.functions.bind import cast, cast_nullable, met
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted
@@ -129,7 +118,7 @@ def _making(name: str, returns: Returns, counts: tuple[int, ...], joined: str, *
         check=_counted(*counts),
         show=_made(name, joined),
         # A time zone that there is not fails in both modes, for a maker that tries, too.
-        effects=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
+        traits=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
         **versions,
     )
 
@@ -153,7 +142,7 @@ def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
     rule = returns if callable(returns) else lambda args, conf: returns
     nullable = _read_nullable(rule, tries)
     # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read otherwise.
-    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), effects=RAISES)
+    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), traits=RAISES)
 
 
 def _no_number_by_format(target: Callable[[Args, Conf], DataType]) -> Check:
@@ -172,17 +161,17 @@ _SPAN = (*([_WHOLE] * 6), Optional(_SECONDS, _ZERO_SECONDS))
 
 
 TABLE: Table = lines(
-    fn("make_date", (INT, INT, INT), DATE, _or_failing, effects=ANSI_RAISES),
+    fn("make_date", (INT, INT, INT), DATE, _or_failing, traits=ANSI_RAISES),
     _maker("make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "make_timestamp({})"),
     _maker("make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
     _maker("make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "make_timestamp_ntz({})"),
     _maker("try_make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "try_make_timestamp({})"),
     _maker("try_make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
     _maker("try_make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "try_make_timestamp_ntz(make_timestamp_ntz({}))"),
-    fn("make_interval", _SPAN, CALENDAR_INTERVAL, _or_failing, effects=ANSI_RAISES),
-    fn("try_make_interval", (INT, *_SPAN[1:]), CALENDAR_INTERVAL, ALWAYS, effects=PURE),
-    fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), Interval("day", "second"), EITHER, effects=RAISES),
-    fn("make_ym_interval", (_WHOLE, _WHOLE), Interval("year", "month"), EITHER, effects=RAISES),
+    fn("make_interval", _SPAN, CALENDAR_INTERVAL, _or_failing, traits=ANSI_RAISES),
+    fn("try_make_interval", (INT, *_SPAN[1:]), CALENDAR_INTERVAL, ALWAYS, traits=PURE),
+    fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), Interval("day", "second"), EITHER, traits=RAISES),
+    fn("make_ym_interval", (_WHOLE, _WHOLE), Interval("year", "month"), EITHER, traits=RAISES),
     _reader("to_date", _PARSED, DATE),
     _reader("try_to_date", _PARSED, DATE),
     _reader("to_timestamp", _PARSED_OR_NUMBER, _session_stamp),

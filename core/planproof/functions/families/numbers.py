@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, EITHER, PURE, RAISES, Args, Coerce, Mismatch, Optional
+from planproof.expr.function import ALWAYS, EITHER, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import PURE, RAISES
 from planproof.functions import arithmetic as a
 from planproof.functions import numberformat
 from planproof.functions.constants import constant
@@ -140,18 +141,18 @@ def _trying(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Table:
 
     fits = (lambda t: isinstance(t, Decimal) or t == DOUBLE) if symbol == "/" else is_numeric
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": same_operands(symbol, fits, "a numeric type")}
-    return fn(name, (ANY, ANY), arithmetic_type(rule), ALWAYS, effects=PURE, show=by_name, **own)
+    return fn(name, (ANY, ANY), arithmetic_type(rule), ALWAYS, traits=PURE, show=by_name, tries=symbol, **own)
 
 
 _FORMATTED = (ANY_STRING, ANY_STRING)
 
 TABLE: Table = lines(
-    fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), effects=RAISES),
-    fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), effects=PURE),
-    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, since="4.0", effects=RAISES),
-    fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_number_written_check, until="4.0", effects=RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, effects=RAISES),
-    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, effects=PURE),
+    fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), traits=RAISES),
+    fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), traits=PURE),
+    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, since="4.0", traits=RAISES),
+    fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_number_written_check, until="4.0", traits=RAISES),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, traits=RAISES),
+    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, traits=PURE),
     _trying("try_add", "+", a.arithmetic, a.sum_decimal),
     _trying("try_subtract", "-", a.arithmetic, a.sum_decimal),
     _trying("try_multiply", "*", a.arithmetic, a.product_decimal),

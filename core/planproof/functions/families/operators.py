@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, floor
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    NEVER,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
 from planproof.functions import arithmetic as a
 from planproof.functions.bind import cast_unless_same, different_types, to_common, unexpected
 from planproof.functions.collation import collated
@@ -97,7 +87,16 @@ def _may_overflow(args: Args, conf: Conf) -> bool:
     return EITHER(args, conf) or (not conf.ansi and isinstance(args[0].type, Decimal))
 
 
-def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, alias: str = "") -> Table:
+_COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
+
+
+def _compared(
+    symbol: str,
+    nullable: Any = EITHER,
+    coerces: Any = a.comparison,
+    alias: str = "",
+    traits: Traits = _COMPARING,
+) -> Table:
     check = comparable_operands(symbol)
     if symbol in _ROUNDED_BOUNDS:
         coerces = _whole_bound(symbol)
@@ -111,10 +110,13 @@ def _compared(symbol: str, nullable: Any = EITHER, coerces: Any = a.comparison, 
         coerce=Coerce.NONE,
         check=check,
         show=binary(symbol),
-        effects=PURE,
+        traits=traits,
+        operator=symbol,
     )
 
 
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>"}
+"""`a < b` is `b > a`."""
 _ROUNDED_BOUNDS = {"<": (floor, ceil), "<=": (ceil, floor), ">": (ceil, floor), ">=": (floor, ceil)}
 """How a decimal literal left, or right, of a comparison with an integral becomes a whole number."""
 
@@ -167,7 +169,8 @@ def _bits(symbol: str) -> Table:
         coerce=Coerce.NONE,
         check=check,
         show=binary(symbol),
-        effects=PURE,
+        traits=replace(PURE, commutative=True, cost=Cost.FEW),
+        operator=symbol,
     )
 
 
@@ -346,36 +349,36 @@ _NUMBERS = "a numeric or interval type"
 _PAIR = (ANY, ANY)
 
 TABLE: Table = lines(
-    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _summable, _NUMBERS), show=binary("+"), effects=ANSI_RAISES),
-    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _summable, _NUMBERS), show=binary("-"), effects=ANSI_RAISES),
-    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", is_numeric, "a numeric type"), show=binary("*"), effects=ANSI_RAISES),
-    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), effects=ANSI_RAISES),
-    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), effects=ANSI_RAISES),
-    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), effects=ANSI_RAISES),
-    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"), show=binary("div"), effects=ANSI_RAISES),
-    _compared("=", coerces=a.equality, alias="=="),
-    _compared("<=>", nullable=NEVER, coerces=a.equality),
+    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
+    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
+    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", is_numeric, "a numeric type"), show=binary("*"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
+    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.DIVISOR_FIRST, cost=Cost.FEW), operator="/"),
+    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.DIVISOR_FIRST, cost=Cost.FEW), operator="%"),
+    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.DIVISOR_FIRST)),
+    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.DIVISOR_FIRST, cost=Cost.FEW), operator="div"),
+    _compared("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
+    _compared("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
     _compared("<"),
     _compared("<="),
     _compared(">"),
     _compared(">="),
-    fn("and", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", _is_boolean, "BOOLEAN"), show=binary("AND"), effects=PURE),
-    fn("or", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", _is_boolean, "BOOLEAN"), show=binary("OR"), effects=PURE),
-    fn("not !", (BOOLEAN,), BOOLEAN, EITHER, show=_not, effects=PURE),
+    fn("and", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", _is_boolean, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
+    fn("or", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", _is_boolean, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
+    fn("not !", (BOOLEAN,), BOOLEAN, EITHER, show=_not, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
     _bits("&"),
     _bits("|"),
     _bits("^"),
-    fn("~", (INTEGRAL,), lambda args, conf: args[0].type, EITHER, show=lambda call, pretty: f"~{pretty(call.args[0])}", effects=PURE),
-    fn("negative", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_negation, effects=ANSI_RAISES),
-    fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_positive, effects=PURE),
-    fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), effects=PURE),
-    fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), effects=PURE),
-    fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, effects=PURE),
-    fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, effects=PURE),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", effects=RAISES),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", effects=RAISES),
-    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", effects=RAISES),
-    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True),
-    fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, lazy=(1, 2), effects=PURE),
-    fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, lazy=(1,), effects=PURE),
+    fn("~", (INTEGRAL,), lambda args, conf: args[0].type, EITHER, show=lambda call, pretty: f"~{pretty(call.args[0])}", traits=replace(PURE, cost=Cost.FEW)),
+    fn("negative", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_positive, traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
 )

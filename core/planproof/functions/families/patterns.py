@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, EITHER, RAISES, Args, Mismatch, Optional
+from planproof.expr.function import ALWAYS, EITHER, Args, Mismatch, Optional
+from planproof.expr.traits import RAISES
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import foldable, null_for_null
@@ -34,12 +35,12 @@ def _start(args: Args, conf: Conf) -> Mismatch | None:
 _TEXTS = (ANY_STRING, ANY_STRING)
 
 TABLE: Table = lines(
-    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, check=_start, effects=RAISES),
-    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, effects=RAISES),
-    fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, effects=RAISES),
-    fn("regexp_count", _TEXTS, INT, EITHER, effects=RAISES),
-    fn("regexp_substr", _TEXTS, same(0), ALWAYS, effects=RAISES),
-    fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, effects=RAISES),
-    fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, effects=RAISES),
-    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, evidence=null_for_null, effects=RAISES),
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, check=_start, traits=RAISES),
+    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, traits=RAISES),
+    fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, traits=RAISES),
+    fn("regexp_count", _TEXTS, INT, EITHER, traits=RAISES),
+    fn("regexp_substr", _TEXTS, same(0), ALWAYS, traits=RAISES),
+    fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, traits=RAISES),
+    fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, traits=RAISES),
+    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, evidence=null_for_null, traits=RAISES),
 )

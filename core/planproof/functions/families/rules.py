@@ -22,7 +22,7 @@ def is_foldable(expr: Expr) -> bool:
     if isinstance(expr, (Cast, GetField)):
         return is_foldable(expr.child)
     if isinstance(expr, Call):
-        fixed = expr.function.foldable and not expr.function.effects.volatile
+        fixed = expr.function.foldable and not expr.function.traits.volatile
         return fixed and all(is_foldable(arg) for arg in expr.args)
     return False
 

@@ -9,18 +9,9 @@ from functools import partial
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    FIRST,
-    NEVER,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, FIRST, NEVER, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.traits import PURE, RAISES
 from planproof.functions.bind import unexpected
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -233,23 +224,23 @@ def _xpath(names: str, returns: DataType) -> Table:
             raise Mismatch("NON_FOLDABLE_INPUT", "the path must be a foldable expression.")
         return args
 
-    own: dict[str, Any] = {"coerces": path, "coerce": Coerce.EXPECTS, "alias": True, "effects": RAISES}
+    own: dict[str, Any] = {"coerces": path, "coerce": Coerce.EXPECTS, "alias": True, "traits": RAISES}
     return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, **own)
 
 
 TABLE: Table = lines(
-    fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_json_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_container, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_csv_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_row, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_xml_schema, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_record_or_variant, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, effects=RAISES),
+    fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_json_schema, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_container, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_csv_schema, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_row, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_xml_schema, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_record_or_variant, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
     _xpath("xpath_string", STRING),
     _xpath("xpath_boolean", BOOLEAN),
     _xpath("xpath_short", SHORT),

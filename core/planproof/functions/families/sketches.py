@@ -9,19 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    EITHER,
-    NEVER,
-    RAISES,
-    Args,
-    Category,
-    Check,
-    Coerce,
-    Mismatch,
-    Optional,
-    TypeRule,
-)
+from planproof.expr.function import EITHER, NEVER, Args, Category, Check, Coerce, Mismatch, Optional, TypeRule
 from planproof.expr.nodes import Expr, Literal
+from planproof.expr.traits import RAISES
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit
 from planproof.functions.families.rules import accepted, checks, foldable, is_foldable
@@ -46,9 +36,9 @@ from planproof.types import (
 from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
 from planproof.types.nodes import BYTE, SHORT
 
-_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "effects": RAISES}
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": RAISES}
 _EXPECTS: dict[str, Any] = {"coerce": Coerce.EXPECTS}
-_EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS, "effects": RAISES}
+_EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": RAISES}
 _FALSE = Literal(False, BOOLEAN, "false")
 _TWO = (BINARY, BINARY)
 _LG = Optional(INT, lit(12))
@@ -154,7 +144,7 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
     """The functions of KLL sketches whose items are of one type."""
     ranks = OneOf((DOUBLE, Array(DOUBLE, False)))
     items = OneOf((item, Array(item, False)))
-    own: dict[str, Any] = {"effects": RAISES}
+    own: dict[str, Any] = {"traits": RAISES}
     size = Optional(INT)
     fits = checks(_fixed(1), _k)
     return lines(
@@ -248,7 +238,7 @@ TABLE: Table = lines(
     fn("approx_top_k", (ANY, _FIVE, _TEN_THOUSAND), lambda args, conf: _counts(args[0].type), NEVER, check=_TOP, **_AGG),
     fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked(args[0].type), NEVER, check=_TOP, **_AGG),
     fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked(_state_item(args)), NEVER, coerces=_constant_count, check=_state, **_AGG),
-    fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_state, effects=RAISES),
+    fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_state, traits=RAISES),
     fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _precise), names=_CMS, **_EXPECTS, **_AGG),
     fn("bitmap_construct_agg", (LONG,), BINARY, NEVER, **_AGG),
     fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),

@@ -11,18 +11,9 @@ from decimal import Decimal as Number
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    NEVER,
-    PURE,
-    Args,
-    Category,
-    Coerce,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, NEVER, Args, Category, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Cast, Expr, Sort
+from planproof.expr.traits import ANSI_RAISES, PURE
 from planproof.functions.constants import constant
 from planproof.functions.families.aggregates import average_type
 from planproof.functions.families.line import Table, fn, lines, lit, same
@@ -47,7 +38,7 @@ from planproof.types.kinds import ANY, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC, YE
 
 Pretty = Callable[[Expr], str]
 
-_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "effects": ANSI_RAISES}
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": ANSI_RAISES}
 _MEASURED = OneOf((NUMERIC, ANY_TIME, YEAR_MONTH, DAY_TIME))
 _APPROXIMATED = OneOf((NUMERIC, DATE, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DAY_TIME, ANY_TIME))
 _HISTOGRAM = OneOf((NUMERIC, DATE, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DAY_TIME, ANY_TIME))
@@ -186,6 +177,6 @@ TABLE: Table = lines(
     fn("percentile_disc", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_fraction, show=_within, modifiers=("order first",), **_AGG),
     fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), **_AGG),
     fn("histogram_numeric", (_HISTOGRAM, INT), _histogram_type, ALWAYS, check=_BINS, **_AGG),
-    fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "effects": PURE}),
-    fn("mode", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "effects": PURE}),
+    fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
+    fn("mode", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
 )

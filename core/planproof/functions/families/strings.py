@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import (
-    ALWAYS,
-    ANSI_RAISES,
-    EITHER,
-    FIRST,
-    PURE,
-    RAISES,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    Optional,
-)
+from planproof.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates
 from planproof.functions.bind import cast_unless_same, different_types
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
@@ -140,7 +130,7 @@ def _trimmed(side: str) -> Any:
 
 
 def _trim(name: str, side: str) -> Table:
-    return fn(name, (ANY_STRING, Optional(ANY_STRING)), same(-1), EITHER, show=_trimmed(side), effects=PURE)
+    return fn(name, (ANY_STRING, Optional(ANY_STRING)), same(-1), EITHER, show=_trimmed(side), traits=PURE)
 
 
 def _padded(name: str) -> Table:
@@ -160,7 +150,7 @@ def _padded(name: str) -> Table:
         return accepted(args, [kind, INT, kind])
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY, Optional(ANY)), same(0), EITHER, effects=PURE, **own)
+    return fn(name, (ANY, ANY, Optional(ANY)), same(0), EITHER, traits=PURE, **own)
 
 
 def _found(name: str) -> Table:
@@ -180,7 +170,7 @@ def _found(name: str) -> Table:
         """Static code looks at bytes, and Spark takes its result for nullable."""
         return EITHER(args, conf) or all(x.type == BINARY for x in args)
 
-    return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=null_for_null, effects=PURE, **own)
+    return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=null_for_null, traits=PURE, **own)
 
 
 def _same_text(args: Args, conf: Conf) -> Mismatch | None:
@@ -215,44 +205,44 @@ def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 TABLE: Table = lines(
-    fn("concat", (Many(ANY),), _joined_type, EITHER, coerces=_joined, coerce=Coerce.NONE, check=_joinable, effects=PURE),
-    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), same(0), FIRST, effects=PURE),
-    fn("elt", (ANY, Many(ANY, 1)), same(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, effects=ANSI_RAISES),
-    fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, effects=PURE),
-    fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, effects=PURE),
-    fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, effects=PURE),
-    fn("upper ucase", (ANY_STRING,), same(0), EITHER, alias=True, effects=PURE),
-    fn("lower lcase", (ANY_STRING,), same(0), EITHER, alias=True, effects=PURE),
-    fn("initcap", (ANY_STRING,), same(0), EITHER, effects=PURE),
-    fn("ascii", (ANY_STRING,), INT, EITHER, effects=PURE),
-    fn("chr char", (LONG,), STRING, EITHER, alias=True, effects=PURE),
-    fn("soundex", (ANY_STRING,), STRING, EITHER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("space", (INT,), STRING, EITHER, effects=PURE),
-    fn("repeat", (ANY_STRING, INT), same(0), EITHER, effects=PURE),
-    fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), same(0), EITHER, effects=PURE),
-    fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), same(0), EITHER, alias=True, effects=PURE),
-    fn("left", (_TEXT_OR_BYTES, INT), same(0), EITHER, effects=PURE),
-    fn("right", (ANY_STRING, INT), same(0), ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("substring_index", (ANY_STRING, ANY_STRING, INT), same(0), EITHER, effects=PURE),
+    fn("concat", (Many(ANY),), _joined_type, EITHER, coerces=_joined, coerce=Coerce.NONE, check=_joinable, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
+    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), same(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
+    fn("elt", (ANY, Many(ANY, 1)), same(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, traits=ANSI_RAISES),
+    fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
+    fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
+    fn("upper ucase", (ANY_STRING,), same(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    fn("lower lcase", (ANY_STRING,), same(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    fn("initcap", (ANY_STRING,), same(0), EITHER, traits=PURE),
+    fn("ascii", (ANY_STRING,), INT, EITHER, traits=PURE),
+    fn("chr char", (LONG,), STRING, EITHER, alias=True, traits=PURE),
+    fn("soundex", (ANY_STRING,), STRING, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("space", (INT,), STRING, EITHER, traits=PURE),
+    fn("repeat", (ANY_STRING, INT), same(0), EITHER, traits=PURE),
+    fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), same(0), EITHER, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
+    fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), same(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("left", (_TEXT_OR_BYTES, INT), same(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("right", (ANY_STRING, INT), same(0), ALWAYS, evidence=null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("substring_index", (ANY_STRING, ANY_STRING, INT), same(0), EITHER, traits=PURE),
     _trim("trim", "BOTH"),
     _trim("ltrim", "LEADING"),
     _trim("rtrim", "TRAILING"),
-    fn("btrim", (ANY_STRING, Optional(ANY_STRING)), same(0), EITHER, effects=PURE),
+    fn("btrim", (ANY_STRING, Optional(ANY_STRING)), same(0), EITHER, traits=PURE),
     _padded("lpad"),
     _padded("rpad"),
-    fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), same(0), EITHER, effects=PURE),
-    fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), same(0), EITHER, effects=PURE),
-    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), same(0), EITHER, check=_same_text, effects=PURE),
+    fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), same(0), EITHER, traits=PURE),
+    fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), same(0), EITHER, traits=PURE),
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), same(0), EITHER, check=_same_text, traits=PURE),
     _found("contains"),
     _found("startswith"),
     _found("endswith"),
-    fn("instr", (ANY_STRING, ANY_STRING), INT, EITHER, until="4.3", effects=PURE),
-    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_occurrence, since="4.3", effects=RAISES),
-    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _found_nullable, alias=True, effects=PURE),
-    fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, effects=PURE),
-    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, effects=PURE),
-    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, effects=PURE),
+    fn("instr", (ANY_STRING, ANY_STRING), INT, EITHER, until="4.3", traits=PURE),
+    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_occurrence, since="4.3", traits=RAISES),
+    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _found_nullable, alias=True, traits=PURE),
+    fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, traits=PURE),
+    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, traits=PURE),
+    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, traits=PURE),
     fn(
         "collate",
         (ANY_STRING, ANY_STRING),
@@ -260,11 +250,11 @@ TABLE: Table = lines(
         FIRST,
         coerces=_written_name,
         coerce=Coerce.EXPECTS,
-        effects=PURE,
+        traits=PURE,
     ),
-    fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, effects=PURE),
-    fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, check=_indexes, alias=True, effects=RAISES),
-    fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, effects=PURE),
-    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), same(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _single), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), effects=RAISES),
+    fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, check=_indexes, alias=True, traits=RAISES),
+    fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, traits=PURE),
+    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), same(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _single), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from planproof.conf import Conf
-from planproof.expr.function import EITHER, PURE, RAISES, Args, Category, Coerce
+from planproof.expr.function import EITHER, Args, Category, Coerce
 from planproof.expr.nodes import Call
+from planproof.expr.traits import PURE, RAISES
 from planproof.functions import arithmetic as a
 from planproof.functions.families import operators, strings
 from planproof.functions.families.line import Table, fn, lines
@@ -32,8 +33,8 @@ def _named_type(args: Args, conf: Conf) -> DataType:
 
 
 TABLE: Table = lines(
-    fn("!= <>", (ANY, ANY), BOOLEAN, EITHER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("="), show=_unequal, effects=PURE, category=Category.OPERATOR),
+    fn("!= <>", (ANY, ANY), BOOLEAN, EITHER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("="), show=_unequal, traits=PURE, category=Category.OPERATOR),
     _written("||", "concat", strings.TABLE),
     _written("case", "when", operators.TABLE),
-    fn("cast", (ANY,), _named_type, EITHER, coerce=Coerce.NONE, effects=RAISES, category=Category.OPERATOR),
+    fn("cast", (ANY,), _named_type, EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
 )

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, NEVER, PURE, RAISES, Args, Category, Coerce, Mismatch, Optional
+from planproof.expr.function import ALWAYS, NEVER, Args, Category, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr
+from planproof.expr.traits import PURE, RAISES
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit, same
 from planproof.functions.families.rules import accepted, checks, foldable, implicitly, not_null
@@ -64,22 +65,22 @@ def _difference(call: Call, pretty: Pretty) -> str:
 
 
 _EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
-_OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES, "category": Category.OPERATOR}
+_OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES, "category": Category.OPERATOR}
 
 TABLE: Table = lines(
-    fn("current_time localtime", (Optional(ANY, lit(6)),), _digits, NEVER, coerces=_counted, coerce=Coerce.NONE, check=_precision, effects=PURE),
-    fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, effects=RAISES, needs="time_type"),
-    fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, effects=RAISES, **_EXACT, needs="time_type"),
-    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, effects=PURE, **_EXACT, needs="time_type"),
-    fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, effects=RAISES, needs="time_type"),
-    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, effects=RAISES, needs="time_type"),
-    fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, effects=RAISES, **_EXACT, needs="time_type"),
-    fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES, **_EXACT, needs="time_type"),
-    fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, effects=RAISES, **_EXACT, needs="time_type"),
-    fn("time_to_seconds", (ANY_TIME,), Decimal(14, 6), ALWAYS, effects=PURE, **_EXACT, needs="time_type"),
-    fn("time_to_millis", (ANY_TIME,), LONG, ALWAYS, effects=PURE, **_EXACT, needs="time_type"),
-    fn("time_to_micros", (ANY_TIME,), LONG, ALWAYS, effects=PURE, **_EXACT, needs="time_type"),
-    fn("time_add_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_sum, **_OPERATOR, needs="time_type"),
-    fn("time_sub_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_difference, **_OPERATOR, needs="time_type"),
-    fn("subtract_times", (ANY_TIME, ANY_TIME), Interval("hour", "second"), ALWAYS, show=_difference, **_OPERATOR, needs="time_type"),
+    fn("current_time localtime", (Optional(ANY, lit(6)),), _digits, NEVER, coerces=_counted, coerce=Coerce.NONE, check=_precision, traits=PURE),
+    fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, traits=RAISES, needs="time_type"),
+    fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
+    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, traits=PURE, **_EXACT, needs="time_type"),
+    fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, needs="time_type"),
+    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, traits=RAISES, needs="time_type"),
+    fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
+    fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
+    fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
+    fn("time_to_seconds", (ANY_TIME,), Decimal(14, 6), ALWAYS, traits=PURE, **_EXACT, needs="time_type"),
+    fn("time_to_millis", (ANY_TIME,), LONG, ALWAYS, traits=PURE, **_EXACT, needs="time_type"),
+    fn("time_to_micros", (ANY_TIME,), LONG, ALWAYS, traits=PURE, **_EXACT, needs="time_type"),
+    fn("time_add_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_sum, **_OPERATOR, needs="time_type", operator="+"),
+    fn("time_sub_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_difference, **_OPERATOR, needs="time_type", operator="-"),
+    fn("subtract_times", (ANY_TIME, ANY_TIME), Interval("hour", "second"), ALWAYS, show=_difference, **_OPERATOR, needs="time_type", operator="-"),
 )

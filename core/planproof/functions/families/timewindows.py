@@ -9,8 +9,9 @@ import re
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, EITHER, NEVER, RAISES, Args, Coerce, Mismatch, Optional
+from planproof.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Expr, Literal
+from planproof.expr.traits import RAISES
 from planproof.functions.bind import unexpected
 from planproof.functions.families.line import Table, fn, lines, same
 from planproof.functions.families.rules import accepted, checks, foldable
@@ -124,7 +125,7 @@ def _bucketed(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-_MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "effects": RAISES}
+_MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
 
 TABLE: Table = lines(
     fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _span, _sliding, check=_durations, **_MOMENT),
@@ -138,6 +139,6 @@ TABLE: Table = lines(
         coerces=_origin,
         coerce=Coerce.EXPECTS,
         check=checks(_an_origin, foldable(0, 2), _bucketed),
-        effects=RAISES,
+        traits=RAISES,
     ),
 )

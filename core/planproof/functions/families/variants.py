@@ -11,8 +11,6 @@ from planproof.expr.function import (
     EITHER,
     FIRST,
     NEVER,
-    PURE,
-    RAISES,
     Args,
     Category,
     Check,
@@ -23,6 +21,7 @@ from planproof.expr.function import (
     Optional,
 )
 from planproof.expr.nodes import Call, Expr, Literal
+from planproof.expr.traits import PURE, RAISES
 from planproof.functions.bind import refused_cast
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -81,7 +80,7 @@ def _storable_or_not(args: Args, conf: Conf) -> Mismatch | None:
 def _get(name: str) -> Table:
     """Even the `try_` form fails on a path that is none."""
     own: dict[str, Any] = {"coerces": _readable_type, "check": _readable, "coerce": Coerce.EXPECTS}
-    return fn(name, (VARIANT, ANY_STRING, Optional(ANY_STRING)), _read_type, ALWAYS, show=_without_type, alias=True, effects=RAISES, **own)
+    return fn(name, (VARIANT, ANY_STRING, Optional(ANY_STRING)), _read_type, ALWAYS, show=_without_type, alias=True, traits=RAISES, **own)
 
 
 def _changed(name: str, *more: Input, check: Check = _storable, names: tuple[str, ...] = ()) -> Table:
@@ -89,27 +88,27 @@ def _changed(name: str, *more: Input, check: Check = _storable, names: tuple[str
     inputs = (VARIANT, ANY_STRING, ANY, *more)
     own: dict[str, Any] = {"check": check, "coerce": Coerce.EXPECTS, "names": names}
     return lines(
-        fn(name, inputs, VARIANT, EITHER, effects=RAISES, **own),
-        fn(f"try_{name}", inputs, VARIANT, ALWAYS, effects=RAISES, **own),
+        fn(name, inputs, VARIANT, EITHER, traits=RAISES, **own),
+        fn(f"try_{name}", inputs, VARIANT, ALWAYS, traits=RAISES, **own),
     )
 
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 
 TABLE: Table = lines(
-    fn("parse_json", (ANY_STRING,), VARIANT, EITHER, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("is_valid_variant", (VARIANT,), BOOLEAN, FIRST, coerce=Coerce.EXPECTS, effects=PURE),
+    fn("parse_json", (ANY_STRING,), VARIANT, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("try_parse_json", (ANY_STRING,), VARIANT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("is_variant_null", (VARIANT,), BOOLEAN, NEVER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("is_valid_variant", (VARIANT,), BOOLEAN, FIRST, coerce=Coerce.EXPECTS, traits=PURE),
     _get("variant_get"),
     _get("try_variant_get"),
-    fn("schema_of_variant", (VARIANT,), STRING, FIRST, coerce=Coerce.EXPECTS, effects=PURE),
-    fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, effects=PURE, **_AGG),
-    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, check=_nested, effects=RAISES),
+    fn("schema_of_variant", (VARIANT,), STRING, FIRST, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, traits=PURE, **_AGG),
+    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, check=_nested, traits=RAISES),
     _changed("variant_set", Optional(BOOLEAN, _TRUE), check=_storable_or_not, names=("v", "path", "val", "create_if_missing")),
     _changed("variant_insert"),
     _changed("variant_array_append"),
-    fn("variant_delete", (VARIANT, ANY_STRING, Many(ANY_STRING)), VARIANT, FIRST, coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(1), names=("v", "include_arrays"), coerce=Coerce.EXPECTS, effects=RAISES),
-    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, names=("input",), columns=_exploded, coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, effects=PURE),
+    fn("variant_delete", (VARIANT, ANY_STRING, Many(ANY_STRING)), VARIANT, FIRST, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(1), names=("v", "include_arrays"), coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, names=("input",), columns=_exploded, coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, traits=PURE),
 )

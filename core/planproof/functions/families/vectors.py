@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import ALWAYS, RAISES, Args, Category, Check, Coerce, Mismatch, Optional
+from planproof.expr.function import ALWAYS, Args, Category, Check, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Literal
+from planproof.expr.traits import RAISES
 from planproof.functions.families.line import Table, fn, lines
 from planproof.functions.families.rules import accepted
 from planproof.types import FLOAT, Array
@@ -26,7 +27,7 @@ def _exactly(*expected: Expected) -> Check:
 
 
 def _of(*expected: Expected) -> dict[str, Any]:
-    return {"coerce": Coerce.NONE, "check": _exactly(*expected), "effects": RAISES}
+    return {"coerce": Coerce.NONE, "check": _exactly(*expected), "traits": RAISES}
 
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from planproof.conf import Conf
-from planproof.functions.registry import Registry
+from planproof.expr.traits import Elements
+from planproof.functions.registry import Registry, named
 from planproof.optimizer.rules.count_to_exists import count_to_exists
 from planproof.optimizer.rules.entries_to_sides import entries_to_sides
 from planproof.optimizer.rules.exists_to_contains import exists_to_contains
@@ -41,21 +42,27 @@ Calls = frozenset[str | tuple[str, str]]
 a lambda whose body is its call."""
 
 
-def _each(outer: str, inner: str) -> Calls:
-    return frozenset((one, other) for one in outer.split() for other in inner.split())
+def _each(outer: Iterable[str], *inner: str) -> Calls:
+    return frozenset((one, other) for one in outer for other in inner)
+
+
+_COUNTING = named(lambda f: f.traits.elements is Elements.COUNT)
+_TAKING = named(lambda f: f.traits.elements is Elements.ITEM)
+_STOPPING = named(lambda f: f.traits.loop is not None and f.traits.loop.stops)
+_LOOPING = named(lambda f: f.traits.loop is not None)
 
 
 OVER: dict[Rule, Calls] = {
-    transform_fewer: _each("size array_size slice getarrayitem get element_at try_element_at", "transform"),
-    count_to_exists: _each("size array_size", "filter"),
-    fuse_exists: _each("exists forall", "transform"),
-    entries_to_sides: _each("size map_keys", "map_filter")
-    | _each("map_values", "map_filter transform_values")
-    | _each("exists forall transform aggregate", "map_entries"),
-    spell_out: frozenset(("nullif", "between")),
-    filter_to_slice: _each("filter", "< <= > >="),
-    exists_to_overlap: _each("exists", "exists"),
-    exists_to_contains: _each("exists", "="),
+    transform_fewer: _each((*_COUNTING, *_TAKING, "slice"), "transform"),
+    count_to_exists: _each(_COUNTING, "filter"),
+    fuse_exists: _each(_STOPPING, "transform"),
+    entries_to_sides: _each((*_COUNTING, "map_keys"), "map_filter")
+    | _each(["map_values"], "map_filter", "transform_values")
+    | _each(_LOOPING, "map_entries"),
+    spell_out: frozenset(named(lambda f: f.traits.twice)),
+    filter_to_slice: _each(["filter"], "<", "<=") | _each(["filter"], ">", ">="),
+    exists_to_overlap: _each(["exists"], "exists"),
+    exists_to_contains: _each(["exists"], "="),
     hoist_invariants: frozenset((LAMBDA,)),
     share_loops: frozenset((LAMBDA,)),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_down
+from planproof.functions.families.operators import MIRRORED
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.calls import FALSE, applied
@@ -16,7 +17,6 @@ from planproof.plan.rewrite import map_expressions
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
 """What a comparison of a count with a constant asks: for some, or for none. All are false of Spark's old size of NULL,
 which is -1."""
-_MIRRORED = {"<": ">", "<=": ">=", "=": "="}
 
 CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
@@ -78,7 +78,7 @@ def _asked(comparison: Call) -> tuple[Call, bool] | None:
         return None
     name, (left, right) = comparison.function.name, comparison.args
     if isinstance(left, Literal):
-        name, left, right = _MIRRORED.get(name, ""), right, left
+        name, left, right = MIRRORED.get(name, ""), right, left
     if not isinstance(right, Literal) or not isinstance(right.value, int):
         return None
     some = _SOME.get((name, right.value))

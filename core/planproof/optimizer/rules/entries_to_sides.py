@@ -7,7 +7,7 @@ from planproof.expr import Call, Expr, GetField, Lambda, Variable
 from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
-from planproof.optimizer.accesses import uses_itself
+from planproof.optimizer.accesses import keeps_elements, uses_itself
 from planproof.optimizer.calls import applied
 from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof.optimizer.retype import derived, fits, substituted, with_variables
@@ -16,8 +16,6 @@ from planproof.plan.rewrite import map_expressions
 from planproof.records import evolve
 from planproof.types import Array
 
-_READS = {"exists": 1, "forall": 1, "transform": 1, "aggregate": 2}
-"""Functions that hand on nothing of the array but what their lambda makes of it, with the lambda's place."""
 _SIDES = ("map_keys", "map_values")
 _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transform_values", 1): "transform"}
 """What gives the keys (0) or values (1) of a map function's result, over the keys or values of its argument."""
@@ -104,9 +102,18 @@ def _side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
     return applied(name, (side, Lambda((value,), body)), conf, registry)
 
 
+def _lambda_place(call: Call) -> int | None:
+    """The place of the lambda, of a function that hands on nothing of its array but what the lambda makes of it."""
+    loop = call.function.traits.loop
+    if loop is None or len(loop.elements) > 1 or keeps_elements(call):
+        return None
+    ((_, place, _),) = loop.elements
+    return place
+
+
 def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     """`exists(map_entries(m), e -> ..)` over the side of which alone the lambda reads."""
-    at = _READS.get(call.function.name)
+    at = _lambda_place(call)
     entries = call.args[0] if at is not None else None
     if at is None or not isinstance(entries, Call) or entries.function.name != "map_entries":
         return None

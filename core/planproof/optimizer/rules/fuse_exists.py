@@ -15,8 +15,6 @@ from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import Array, Struct
 
-_TESTS = ("exists", "forall")
-
 CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
     Condition("is deterministic", "_deterministic", True),
@@ -50,7 +48,8 @@ def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
 
 def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:
-    if not isinstance(expr, Call) or expr.span is None or expr.function.name not in _TESTS:
+    loop = laws.loop_of(expr)
+    if not isinstance(expr, Call) or expr.span is None or loop is None or not loop.stops:
         return expr
     made, test = expr.args
     if not isinstance(made, Call) or made.function.name != "transform" or not isinstance(test, Lambda):

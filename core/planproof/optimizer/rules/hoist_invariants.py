@@ -19,6 +19,7 @@ from planproof.expr import (
     fresh_id,
 )
 from planproof.expr.rewrite import transform_down
+from planproof.expr.traits import Cost
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
 from planproof.optimizer.calls import applied, bound_once, number
@@ -31,15 +32,7 @@ from planproof.plan.rewrite import map_expressions
 from planproof.types import VOID, String, Struct, walk
 from planproof.types.casts import can_up_cast
 
-_EACH_ELEMENT = ("transform", "filter", "exists", "forall", "aggregate")
-"""Functions that evaluate the lambda behind their array on its first element, if it has one."""
-_ALL_ELEMENTS = ("transform", "filter", "aggregate")
-"""Those of them that go on to the last element, whatever the lambda answers."""
-
 _READERS = (Call, GetField, GetFieldOfElements)
-_PARTS = frozenset(("concat", "concat_ws", "substr", "substring", "left", "right"))
-_ENDS = frozenset(("array_max", "array_min"))
-
 
 CONDITIONS = (
     Condition("uses none of the variables", "_reached", False),
@@ -166,8 +159,8 @@ def _pays(expr: Expr, surely: bool) -> bool:
     return (
         isinstance(expr, Call)
         and costly(expr)
-        and expr.function.name not in _ENDS
-        and not (expr.function.name in _PARTS and isinstance(expr.type, String))
+        and expr.function.traits.cost is not Cost.SCANS
+        and not (expr.function.traits.cost is Cost.COPIES and isinstance(expr.type, String))
     ) or any(_pays(*below) for below in _below(expr, surely))
 
 
@@ -180,10 +173,10 @@ def _below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
 
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """Whether the lambda evaluates the invariant for some element, as an expression; None where none says so."""
-    array = call.args[0]
-    if call.function.name not in _EACH_ELEMENT or not _is_path(array) or _raises_below(invariant, conf):
+    array, loop = call.args[0], call.function.traits.loop
+    if loop is None or len(loop.elements) > 1 or not _is_path(array) or _raises_below(invariant, conf):
         return None
-    at = 2 if call.function.name == "aggregate" else 1
+    ((_, at, _),) = loop.elements
     function, before = call.args[at], call.args[1:at]
     assert isinstance(function, Lambda)
     if not _there_alone(invariant, [e for e in call.args if e is not function]):
@@ -198,7 +191,7 @@ def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr |
         return some
     element = function.parameters[at - 1]
     tested = _over(nulls[0], element)
-    if call.function.name not in _ALL_ELEMENTS or len(nulls) > 1 or tested is None:
+    if loop.stops or len(nulls) > 1 or tested is None:
         return None
     fresh = Variable(fresh_id(), element.name, element.type, element.nullable)
     found = with_variables(tested, {element.id: fresh}, conf)

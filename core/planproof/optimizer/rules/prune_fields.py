@@ -11,11 +11,11 @@ from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer.accesses import (
-    KEEPS,
     Accesses,
     Path,
     Place,
     Site,
+    keeps_elements,
     path_over,
     uses_itself,
     without_longer,
@@ -249,7 +249,7 @@ class _Attempt:
 
     def _argument(self, arg: Expr, arrays: Mapping[int, Expr]) -> Expr:
         """An argument with its source pruned; another call that holds the same object may stay as it is."""
-        if id(arg) in arrays or (isinstance(arg, Call) and arg.function.name in KEEPS):
+        if id(arg) in arrays or (keeps_elements(arg)):
             return self._over(arg, arrays)
         return substituted(arg, self._change, self.conf)
 

@@ -25,7 +25,6 @@ CONDITIONS = (
     NAMES_KEPT,
     PLAIN_STRINGS,
 )
-_TO_THE_END = frozenset(("transform", "filter", "aggregate", "zip_with"))
 
 
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -92,7 +91,8 @@ def _repeated(body: Expr) -> Iterator[Call]:
 
 
 def _loops(expr: Expr) -> bool:
-    return any(isinstance(e, Call) and e.function.name in _TO_THE_END for e in expr.walk())
+    loops = map(laws.loop_of, expr.walk())
+    return any(loop is not None and not loop.stops for loop in loops)
 
 
 def _certain(body: Expr, loop: Call) -> bool:
@@ -104,7 +104,7 @@ def _certain(body: Expr, loop: Call) -> bool:
         return _certain(body.child, loop)
     if not isinstance(body, Call):
         return False
-    evaluated = body.args[:1] if body.function.name in laws.FIRST_ALONE else body.args
+    evaluated = body.args[:1] if body.function.first_alone else body.args
     return any(_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
 
 

@@ -52,9 +52,6 @@ def _window(window: x.Window) -> str:
     return f"{text(window.call)} OVER ({' '.join(parts)})"
 
 
-_BINARY = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<", "<=", ">", ">=", "and", "or", "&", "|", "^"))
-
-
 def _with_unit(name: str) -> Callable[[list[str]], str]:
     """`timestampadd(DAY, n, x)`: the unit stands without quotes."""
     return lambda args: f"{name}({args[0][1:-1]}, {args[1]}, {args[2]})"
@@ -83,18 +80,6 @@ _SYNTAX: dict[str, Callable[[list[str]], str]] = {
 }
 
 
-_MOMENTS = {
-    **dict.fromkeys(("timestamp_add_interval", "timestamp_add_ym_interval", "time_add_interval"), "+"),
-    **dict.fromkeys(("date_add_ym_interval", "date_add_interval"), "+"),
-    **dict.fromkeys(
-        ("datetime_sub", "time_sub_interval", "subtract_timestamps", "subtract_dates", "subtract_times"), "-"
-    ),
-    **dict.fromkeys(("multiply_interval", "multiply_ym_interval", "multiply_dt_interval"), "*"),
-    **dict.fromkeys(("divide_interval", "divide_ym_interval", "divide_dt_interval"), "/"),
-}
-"""What arithmetic with moments and intervals becomes, back to its operator."""
-
-
 def _days_moved(call: x.Call) -> str | None:
     """`date + INTERVAL .. DAY` or `-`, which Spark makes a date_add of the interval's days."""
     days = call.args[1] if call.function.name == "date_add" else None
@@ -114,9 +99,8 @@ def _call(call: x.Call) -> str:
     if name == "struct":
         return _struct(call)
     args = _zipped(call) if name == "arrays_zip" else [text(a) for a in call.args]
-    symbol = _MOMENTS.get(name) or (name.upper() if name in _BINARY else None)
-    if symbol is not None:
-        return f"({args[0]} {symbol} {args[1]})"
+    if call.function.operator:
+        return f"({args[0]} {call.function.operator.upper()} {args[1]})"
     if name in _SYNTAX:
         return _SYNTAX[name](args)
     if name == "when":

@@ -1,0 +1,147 @@
+"""What a function does when it runs: its line in `functions/families/` declares it, and a sweep asks Spark.
+
+Who needs to know asks the trait, and never the function's name: what is known about Spark stands once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+Places = Callable[[int], Sequence[int]]
+"""Of how many arguments a call has: the places of some of them."""
+
+
+def nowhere(count: int) -> Sequence[int]:
+    return ()
+
+
+def every(count: int) -> Sequence[int]:
+    return range(count)
+
+
+def branches(count: int) -> Sequence[int]:
+    """What CASE may give: each second argument, and an odd last one, which stands after ELSE."""
+    return (*range(1, count, 2), *((count - 1,) if count % 2 else ()))
+
+
+def some(*places: int) -> Places:
+    return lambda count: [place for place in places if place < count]
+
+
+class Evaluates(Enum):
+    """Which arguments a call evaluates in each row, and in which order.
+
+    UNSAID: nothing is known. ALL: all of them, whatever they are. TO_NULL: from the left, up to a null,
+    which makes the result null. DIVISOR_FIRST: so, but the last one first. FIRST: the first in each row, others in some
+    rows alone. CHOOSES: so, and Spark computes the first where it stands, in no projection below.
+    """
+
+    UNSAID = "unsaid"
+    ALL = "all"
+    TO_NULL = "to null"
+    DIVISOR_FIRST = "divisor first"
+    FIRST = "first"
+    CHOOSES = "chooses"
+
+
+class Elements(Enum):
+    """What becomes of the elements of the first argument, an array or a map.
+
+    ITEM: one of them is the result. KEEPS: the result's elements are some of them, looked at through its lambda alone.
+    COUNT: how many they are, and nothing else of them. EACH: each is a row.
+    """
+
+    ITEM = "item"
+    KEEPS = "keeps"
+    COUNT = "count"
+    EACH = "each"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """How a function runs a lambda over arrays.
+
+    `elements` says which parameter of which lambda is an element of which argument: (argument, lambda, parameter).
+    `stops`: what the lambda answers may end the loop before the last element. `alone`: the lambda sees each element by
+    itself, and nothing of what it gave for others.
+    """
+
+    elements: tuple[tuple[int, int, int], ...]
+    stops: bool = False
+    alone: bool = True
+
+
+class Cost(Enum):
+    """The work of one call. FEW: a few instructions, less than binding a value costs. COPIES: a short text is copied.
+    SCANS: Spark's own loop over plain values. WORKS: more, as far as is known."""
+
+    FEW = "few"
+    COPIES = "copies"
+    SCANS = "scans"
+    WORKS = "works"
+
+
+class Magnitude(Enum):
+    """How large an integer may be that comes out.
+
+    SMALL: a count, a part of a date. GROWS: it is computed with what comes in. LARGE: beyond an int by itself. SECONDS:
+    within an int today, and beyond it once it is multiplied.
+    """
+
+    SMALL = "small"
+    GROWS = "grows"
+    LARGE = "large"
+    SECONDS = "seconds"
+
+
+class Frame(Enum):
+    """The one frame that a window function takes. OFFSET: the row at its offset."""
+
+    ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    RANGE = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known of each call of a function. What is not stated is the worst.
+
+    - `raises`: `never`, `ansi` (in ANSI mode only) or `always` (in both).
+    - `volatile`: two calls may differ. `random`: Spark does not take it in an aggregate function.
+    - `strict`: a null argument makes the result null (Spark's `NullIntolerant`); None: where its flag is that of its
+      arguments (`EITHER`).
+    - `conditional`: Spark's `ConditionalExpression`, which leaves all but the first argument in their places.
+    - `twice`: Spark writes it with its first argument twice.
+    - `hands_on`: the arguments that the result is, or holds, as they are.
+    - `null_over_nothing`: an aggregate function that is null over no value alone.
+    - `wraps`: beyond its type's range it starts anew with ANSI off. `total_over_floats`: over floats it never raises.
+    """
+
+    raises: Literal["never", "ansi", "always"] = "always"
+    volatile: bool = True
+    random: bool = False
+    strict: bool | None = None
+    evaluates: Evaluates = Evaluates.UNSAID
+    conditional: bool = False
+    twice: bool = False
+    hands_on: Places = nowhere
+    elements: Elements | None = None
+    loop: Loop | None = None
+    null_over_nothing: bool = False
+    commutative: bool = False
+    wraps: bool = False
+    total_over_floats: bool = False
+    cost: Cost = Cost.WORKS
+    magnitude: Magnitude = Magnitude.SMALL
+    frame: Frame | None = None
+
+
+UNSTATED = Traits()
+PURE = Traits("never", False)
+ANSI_RAISES = Traits("ansi", False)
+RAISES = Traits("always", False)
+VOLATILE = Traits("never", True)
+RANDOM = Traits("never", True, random=True)
