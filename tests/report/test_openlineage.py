@@ -9,6 +9,7 @@ import pytest
 
 from planproof.project import read_project
 from planproof.project.check import check_project
+from planproof.report.changes import Change, Profile, Values
 from planproof.report.formats import render
 from planproof.report.run import RunReport
 
@@ -27,6 +28,12 @@ MODELS = {
     },
 }
 SOURCES = {"raw.t": {"id": "bigint", "name": "string", "amount": "int"}}
+
+
+CHANGE = Change(
+    Profile(2, (Values("id", "bigint", 0, "1", "2"),)),
+    Profile(3, (Values("id", "bigint", 1, "1", "9"), Values("name", "string", 0, "a", "c"))),
+)
 
 
 @pytest.fixture
@@ -60,11 +67,24 @@ def test_an_event_tells_what_a_model_reads_makes_and_holds(run) -> None:
     assert render(replace(run, reports=(replace(run.reports[0], outcome="skipped"),)), "openlineage") == "\n"
 
 
+def test_a_publish_tells_the_figures_of_the_table(run) -> None:
+    (report, _) = run.reports
+    told = replace(report, outcome="published", details=replace(report.details, change=CHANGE))
+    (event,) = events(replace(run, reports=(told,))).values()
+    facet = event["inputs"][-1]["inputFacets"]["dataQualityMetrics"]
+    assert facet["rowCount"] == 3
+    assert facet["columnMetrics"] == {"id": {"nullCount": 1, "min": 1.0, "max": 9.0}, "name": {"nullCount": 0}}
+    stopped = replace(told, outcome="rejected")
+    (event,) = events(replace(run, reports=(stopped,))).values()
+    assert "dataQualityMetrics" not in event["inputs"][-1]["inputFacets"], "no table has these figures"
+
+
 def test_openlineages_own_classes_take_each_event(run) -> None:
     v2 = pytest.importorskip("openlineage.client.event_v2")
     from openlineage.client.facet_v2 import (
         column_lineage_dataset,
         data_quality_assertions_dataset,
+        data_quality_metrics_input_dataset,
         error_message_run,
         schema_dataset,
     )
@@ -90,6 +110,11 @@ def test_openlineages_own_classes_take_each_event(run) -> None:
         made = [data_quality_assertions_dataset.Assertion(**a) for a in form["assertions"]]
         return facet(form, data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet, assertions=made)
 
+    def metrics(form: dict):
+        kinds = data_quality_metrics_input_dataset
+        made = {name: kinds.ColumnMetrics(**one) for name, one in form["columnMetrics"].items()}
+        return facet(form, kinds.DataQualityMetricsInputDatasetFacet, columnMetrics=made)
+
     def schema(form: dict):
         made = [schema_dataset.SchemaDatasetFacetFields(**f) for f in form["fields"]]
         return facet(form, schema_dataset.SchemaDatasetFacet, fields=made)
@@ -98,13 +123,16 @@ def test_openlineages_own_classes_take_each_event(run) -> None:
         "schema": schema,
         "columnLineage": lineage,
         "dataQualityAssertions": assertions,
+        "dataQualityMetrics": metrics,
         "errorMessage": lambda form: facet(form, error_message_run.ErrorMessageRunFacet),
     }
 
     def read(forms: dict):
         return {name: readers[name](form) for name, form in forms.items()}
 
-    for event in events(run).values():
+    told = [replace(r, outcome="published", details=replace(r.details, change=CHANGE)) for r in run.reports]
+    published = replace(run, reports=tuple(told))
+    for event in [*events(run).values(), *events(published).values()]:
         made = v2.RunEvent(
             eventTime=event["eventTime"],
             producer=event["producer"],

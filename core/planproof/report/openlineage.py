@@ -1,4 +1,4 @@
-"""Reports as OpenLineage events, one JSON object per line: schema, column lineage and assertions of each model.
+"""Reports as OpenLineage events, a JSON object per line: schema, column lineage, assertions and figures of each model.
 
 Made as OpenLineage's file transport writes them, without its package; a test holds them to its classes.
 """
@@ -6,12 +6,14 @@ Made as OpenLineage's file transport writes them, without its package; a test ho
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
 from planproof.codes import CODES
+from planproof.report.changes import Values
 from planproof.report.model import Report, Verdict
 from planproof.report.parts import is_promise, said
 from planproof.report.run import RunReport
@@ -26,6 +28,8 @@ _FACETS = {
     "columnLineage": f"{_SPEC}/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
     "dataQualityAssertions": f"{_SPEC}/facets/1-1-0/DataQualityAssertionsDatasetFacet.json"
     "#/$defs/DataQualityAssertionsDatasetFacet",
+    "dataQualityMetrics": f"{_SPEC}/facets/1-0-3/DataQualityMetricsInputDatasetFacet.json"
+    "#/$defs/DataQualityMetricsInputDatasetFacet",
     "errorMessage": f"{_SPEC}/facets/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
 }
 _SUBTYPES = {
@@ -38,6 +42,7 @@ _SUBTYPES = {
     "sort": "SORT",
     "window": "WINDOW",
 }
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _DIRECT = ("identity", "transformation", "aggregation")
 
 
@@ -59,7 +64,11 @@ def _event(run: RunReport, report: Report, producer: str) -> dict[str, Any]:
         message = report.error or "; ".join(said(f) for f in report.of(Verdict.VIOLATED)) or "it was stopped"
         facets["errorMessage"] = _facet("errorMessage", producer, message=message, programmingLanguage="SQL")
     own = _plain(report.model)
-    judged = {"namespace": DATASETS, "name": own, "inputFacets": _assertions(report, producer)}
+    judged = {
+        "namespace": DATASETS,
+        "name": own,
+        "inputFacets": {**_metrics(report, producer), **_assertions(report, producer)},
+    }
     read = [{"namespace": DATASETS, "name": relation} for relation in _read(report) if relation != own]
     written = {"namespace": DATASETS, "name": own, "facets": dict(_facets(report, producer))}
     return {
@@ -93,6 +102,26 @@ def _assertions(report: Report, producer: str) -> dict[str, Any]:
             one["column"] = finding.field.split(".")[0].strip("`")
         found.append(one)
     return {"dataQualityAssertions": _facet("dataQualityAssertions", producer, assertions=found)} if found else {}
+
+
+def _metrics(report: Report, producer: str) -> dict[str, Any]:
+    """The table after its publish, as footers tell. OpenLineage's bounds are numbers: others are left out."""
+    change = report.details.change
+    if change is None or report.outcome != "published" or change.after.unread:
+        return {}
+    columns = {}
+    for c in change.after.columns:
+        known = {"nullCount": c.nulls, "distinctCount": c.distinct, **_bounds(c)}
+        columns[c.name] = {key: value for key, value in known.items() if value is not None}
+    rows = {} if change.after.rows is None else {"rowCount": change.after.rows}
+    return {"dataQualityMetrics": _facet("dataQualityMetrics", producer, columnMetrics=columns, **rows)}
+
+
+def _bounds(column: Values) -> dict[str, float]:
+    if column.type.partition("(")[0] not in _NUMBERS:
+        return {}
+    bounds = {key: float(bound) for key, bound in (("min", column.low), ("max", column.high)) if bound is not None}
+    return {key: bound for key, bound in bounds.items() if math.isfinite(bound)}  # JSON has no infinity.
 
 
 def _facets(report: Report, producer: str) -> Iterator[tuple[str, dict[str, Any]]]:
