@@ -158,7 +158,8 @@ class _Clause:
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
 
     def _is_ordinal(self, node: q.Node) -> bool:
-        if not self.env.conf.order_by_ordinal or self.word not in _SORTS:
+        sorts = (*_SORTS, "CLUSTER BY") if self.env.conf.before("4.1") else _SORTS
+        if not self.env.conf.order_by_ordinal or self.word not in sorts:
             return False
         return isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE"
 
