@@ -31,7 +31,7 @@ from planproof.sql.parse import Tree, parse
 from planproof.sql.splice import splice
 
 if TYPE_CHECKING:
-    from planproof.optimizer.driver import Fired, Refused
+    from planproof.optimizer.driver import Fired, RefusedRule
     from planproof.optimizer.render import Edit
     from planproof.optimizer.rules import Rule
 
@@ -315,7 +315,7 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     return "its text does not read back as the plan that was meant"
 
 
-def _refused(refused: Refused) -> Finding:
+def _refused(refused: RefusedRule) -> Finding:
     if refused.repeated:
         twice = ", ".join(refused.repeated)
         message = f"the rule {refused.rule} made two columns called {twice} and was refused"

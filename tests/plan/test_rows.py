@@ -8,7 +8,7 @@ import pytest
 
 import planproof
 from planproof import Catalog, Conf
-from planproof.plan.rows import Stored, rows_of
+from planproof.plan.rows import StoredColumn, rows_of
 
 T, U = "(1, 1, 'a'), (2, 1, 'b'), (2, 2, null), (null, 2, 'b'), (null, null, 'c')", "(1, 1), (1, 2), (2, 1), (null, 1)"
 RELATIONS = {"t": f"select * from values {T} as v(id, x, s)", "u": f"select * from values {U} as v(id, y)"}
@@ -93,24 +93,24 @@ def test_keys_are_those_that_the_rows_have(sql: str, views: Any) -> None:
         assert len(set(values)) == len(values), (key, rows)
 
 
-ONCE = Stored("t", "id")
+ONCE = StoredColumn("t", "id")
 STORED = {
     "select id as k from t": ONCE,
     "select k from (select id as k, x from t order by x)": ONCE,
-    "select id as k from t where x > 0": Stored("t", "id", whole=False),
-    "select id as k from t limit 3": Stored("t", "id", whole=False),
-    "select id as k from t group by id": Stored("t", "id", once=False),
+    "select id as k from t where x > 0": StoredColumn("t", "id", whole=False),
+    "select id as k from t limit 3": StoredColumn("t", "id", whole=False),
+    "select id as k from t group by id": StoredColumn("t", "id", once=False),
     "select id + 0 as k from t": None,
     "select cast(id as bigint) as k from t": None,
     "select coalesce(id, 0) as k from t": None,
     "select id as k from t union all select id from t": None,
-    "select id as k from t left join u using (id)": Stored("t", "id", once=False),
+    "select id as k from t left join u using (id)": StoredColumn("t", "id", once=False),
     "select t.id as k from t left join (select distinct y from u) v on t.x = v.y": ONCE,
-    "select t.id as k from t join (select distinct y from u) v on t.x = v.y": Stored("t", "id", whole=False),
-    "select t.id as k from u left join t on t.x = u.y": Stored("t", "id", once=False, padded=True, whole=False),
-    "select t.id as k from t full join u on t.x = u.y": Stored("t", "id", once=False, padded=True),
-    "select id as k from t left anti join u using (id)": Stored("t", "id", whole=False),
-    "select id as k from t lateral view explode(array(1, 2)) as e": Stored("t", "id", once=False, whole=False),
+    "select t.id as k from t join (select distinct y from u) v on t.x = v.y": StoredColumn("t", "id", whole=False),
+    "select t.id as k from u left join t on t.x = u.y": StoredColumn("t", "id", once=False, padded=True, whole=False),
+    "select t.id as k from t full join u on t.x = u.y": StoredColumn("t", "id", once=False, padded=True),
+    "select id as k from t left anti join u using (id)": StoredColumn("t", "id", whole=False),
+    "select id as k from t lateral view explode(array(1, 2)) as e": StoredColumn("t", "id", once=False, whole=False),
 }
 
 

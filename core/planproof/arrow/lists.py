@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from planproof.functions.nested import BROKEN, Application, Given, Level, Made, Source
 
-Function = Callable[..., Any]
+PythonFunction = Callable[..., Any]
 Fault = tuple[tuple[str, ...], int]
 
 
@@ -73,10 +73,10 @@ class Batch:
     in, an array out) with the type that it declares."""
 
     arguments: Sequence[Any]
-    functions: Mapping[int, tuple[Function, pa.DataType]]
+    functions: Mapping[int, tuple[PythonFunction, pa.DataType]]
     results: dict[int, Any] = field(default_factory=dict)
 
-    def value(self, source: Source, place: Place) -> Any:
+    def value(self, source: Source, place: Nesting) -> Any:
         """The source's values, one per element of `place`."""
         if isinstance(source, Given):
             found = flattened(self.arguments[source.argument], source.depth)
@@ -93,7 +93,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Place:
+class Nesting:
     """Where a level stands: the row count, and the lists of each level from the outermost to its own."""
 
     rows: int
@@ -116,13 +116,13 @@ class Place:
 
 def evaluate(level: Level, batch: Batch, rows: int) -> Any:
     """The level's list column: one list per row, with the offsets and validity of its shape."""
-    place = Place(rows, ())
+    place = Nesting(rows, ())
     return _evaluated(level, batch, place)
 
 
-def _evaluated(level: Level, batch: Batch, outer: Place) -> Any:
+def _evaluated(level: Level, batch: Batch, outer: Nesting) -> Any:
     shape = compact(flattened(batch.arguments[level.shape.argument], outer.depth))
-    place = Place(outer.rows, (*outer.lists, shape))
+    place = Nesting(outer.rows, (*outer.lists, shape))
     inner = [_evaluated(child, batch, place) for child in level.inner]
     for application in level.applications:
         batch.results[application.number] = _applied(application, batch, place)
@@ -142,7 +142,7 @@ def _packed(level: Level, columns: list[Any]) -> tuple[Any, Any]:
     return made, pa.field("element", made.type, False)
 
 
-def _applied(application: Application, batch: Batch, place: Place) -> Any:
+def _applied(application: Application, batch: Batch, place: Nesting) -> Any:
     """The function's values, one per element. No element, no call: a body over an empty list does not run."""
     function, declared = batch.functions[application.number]
     count = place.count(place.depth)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from planproof.conf import Conf
 from planproof.hazards.column_lists import column_lists
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.ignored_lengths import ignored_lengths
 from planproof.hazards.integer_division import integer_division
 from planproof.hazards.join_casts import join_casts
-from planproof.hazards.lineage import Lineage
 from planproof.hazards.narrowing import CODE as NARROWED
 from planproof.hazards.narrowing import narrowing
 from planproof.hazards.natural_keys import natural_keys
@@ -26,7 +26,7 @@ from planproof.hazards.zoned_times import zoned_times
 from planproof.plan.nodes import Plan
 from planproof.report.model import Finding
 
-Hazard = Callable[[Lineage, Conf], Iterator[Suspicion]]
+Hazard = Callable[[Definitions, Conf], Iterator[Suspicion]]
 
 HAZARDS: tuple[Hazard, ...] = (
     swapped_columns,
@@ -63,8 +63,8 @@ def concerns(finding: Finding, materialized: str, has_contract: bool) -> bool:
 
 def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
     """What every hazard suspects, in the order of the table; nothing twice."""
-    lineage = Lineage(root)
-    found = [suspicion for hazard in HAZARDS for suspicion in hazard(lineage, conf)]
+    definitions = Definitions(root)
+    found = [suspicion for hazard in HAZARDS for suspicion in hazard(definitions, conf)]
     return list({(s.finding, s.span): s for s in found}.values())
 
 

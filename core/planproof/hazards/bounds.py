@@ -29,7 +29,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRange:
     """A source's own column, whose type bounds it anyhow."""
 
     relation: str
@@ -72,7 +72,7 @@ class Computed:
         yield from self.right.columns()
 
 
-Bounds = Between | Stored | Computed
+Bounds = Between | StoredRange | Computed
 
 
 @dataclass(frozen=True, slots=True)

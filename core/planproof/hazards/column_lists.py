@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Literal
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.positions import swapped
 from planproof.hazards.suspicion import Suspicion, warning
 from planproof.plan.nodes import Generate, Named
 
 
-def column_lists(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for node in lineage.nodes:
+def column_lists(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for node in definitions.nodes:
         if isinstance(node, Named):
             owner, before, after = ".".join(node.name), [c.name for c in node.child.output], node.output
         elif isinstance(node, Generate):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Cast
 from planproof.expr.pretty import pretty
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, told, warning
 
 
-def ignored_lengths(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for column, expr in lineage.expressions:
+def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for column, expr in definitions.expressions:
         if isinstance(expr, Cast) and expr.ignored is not None:
             name, wanted = pretty(expr.child), expr.ignored.simple
             message = (

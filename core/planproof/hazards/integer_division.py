@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr
 from planproof.expr.pretty import pretty
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, told, warning
 from planproof.types import is_integral
 
 
-def integer_division(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for column, expr in lineage.casts(conf):
+def integer_division(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for column, expr in definitions.casts(conf):
         if is_integral(expr.type):
-            quotient = lineage.definition(expr.child)
+            quotient = definitions.of(expr.child)
             if isinstance(quotient, Call) and quotient.function.name == "/" and _of_integers(quotient):
                 name = pretty(quotient)
                 message = (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Column, Expr, InSubquery, Literal, Outer
 from planproof.expr.pretty import pretty
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import loss
 from planproof.hazards.suspicion import Suspicion, warning
 from planproof.plan.nodes import Filter, Join
@@ -19,16 +19,16 @@ from planproof.types import DataType
 from planproof.types.coercion import wider
 
 
-def join_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for node in lineage.nodes:
+def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for node in definitions.nodes:
         if isinstance(node, (Join, Filter)) and node.condition is not None:
             for call in equalities(node.condition):
-                if isinstance(node, Filter) and not all(_varies(side, lineage) for side in call.args):
+                if isinstance(node, Filter) and not all(_varies(side, definitions) for side in call.args):
                     continue
                 for side in call.args:
                     if isinstance(side, Cast) and not side.written:
                         yield from _judged(side.child, side.type, call.span)
-    for _, expr in lineage.expressions:
+    for _, expr in definitions.expressions:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
                 common = wider(value.type, column.type, ansi=conf.ansi, fraction=conf.keep_fraction)
@@ -47,11 +47,11 @@ def equalities(condition: Expr) -> Iterator[Call]:
             yield condition
 
 
-def _varies(expr: Expr, lineage: Lineage) -> bool:
+def _varies(expr: Expr, definitions: Definitions) -> bool:
     """Whether a side is a column: what is compared with a constant is no key."""
     while isinstance(expr, Cast) and not expr.written:
         expr = expr.child
-    return isinstance(expr, Outer) or isinstance(lineage.definition(expr), Column)
+    return isinstance(expr, Outer) or isinstance(definitions.of(expr), Column)
 
 
 def _judged(key: Expr, used: DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:

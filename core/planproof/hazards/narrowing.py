@@ -12,8 +12,8 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
 from planproof.expr.traits import Magnitude
-from planproof.hazards.bounds import Between, Fits, Stored
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.bounds import Between, Fits, StoredRange
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import changed
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.paths import nested
@@ -28,23 +28,23 @@ LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
 """The least whole number that does not fit."""
 
 
-def narrowing(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Only over what a source holds, what hands it on, a sum or arithmetic on it: a count, a length or a part of a date
     is small."""
     if conf.ansi:
         return
-    for column, expr in lineage.casts(conf):
-        if expr.mode == "legacy" and _wraps(expr, lineage):
+    for column, expr in definitions.casts(conf):
+        if expr.mode == "legacy" and _wraps(expr, definitions):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
-            yield Suspicion(warning(CODE, column or name, given, used, message), expr.span, _count(expr, lineage))
+            yield Suspicion(warning(CODE, column or name, given, used, message), expr.span, _count(expr, definitions))
 
 
-def _wraps(cast: Cast, lineage: Lineage) -> bool:
+def _wraps(cast: Cast, definitions: Definitions) -> bool:
     if not _narrows(cast.child.type, cast.type):
         return False
-    return may_be_large(cast.child, lineage) or (
+    return may_be_large(cast.child, definitions) or (
         isinstance(cast.child, Literal) and not _constant(cast.child, cast.type)
     )
 
@@ -63,19 +63,19 @@ def _narrows(source: DataType, target: DataType) -> bool:
     return is_integral(source) and _WIDTH.index(source) > _WIDTH.index(target)
 
 
-def may_be_large(expr: Expr, lineage: Lineage) -> bool:
+def may_be_large(expr: Expr, definitions: Definitions) -> bool:
     """Whether nothing keeps a value small: a source holds it, or it was made of such."""
-    if lineage.is_stored(expr):
+    if definitions.is_stored(expr):
         return True
-    found = lineage.definition(expr)
+    found = definitions.of(expr)
     if isinstance(found, Window):
         found = found.call
     if not isinstance(found, Call):
-        return isinstance(found, Cast) and not found.written and may_be_large(found.child, lineage)
+        return isinstance(found, Cast) and not found.written and may_be_large(found.child, definitions)
     name, magnitude = found.function.name, found.function.traits.magnitude
     if magnitude is Magnitude.GROWS:
-        return any(may_be_large(a, lineage) or (name == "*" and _is_seconds(a, lineage)) for a in found.args)
-    return magnitude is Magnitude.LARGE or any(may_be_large(a, lineage) for a in handed_on(found))
+        return any(may_be_large(a, definitions) or (name == "*" and _is_seconds(a, definitions)) for a in found.args)
+    return magnitude is Magnitude.LARGE or any(may_be_large(a, definitions) for a in handed_on(found))
 
 
 def handed_on(call: Call) -> list[Expr]:
@@ -84,8 +84,8 @@ def handed_on(call: Call) -> list[Expr]:
     return [call.args[place] for place in places if call.args[place].type == call.type]
 
 
-def _is_seconds(expr: Expr, lineage: Lineage) -> bool:
-    found = lineage.definition(expr)
+def _is_seconds(expr: Expr, definitions: Definitions) -> bool:
+    found = definitions.of(expr)
     return isinstance(found, Call) and found.function.traits.magnitude is Magnitude.SECONDS
 
 
@@ -100,20 +100,20 @@ def _constant(value: Literal, target: DataType) -> bool:
     return not isinstance(value.value, int) or -LIMIT[target] <= value.value < LIMIT[target]
 
 
-def _fits(cast: Cast, lineage: Lineage) -> Fits | None:
+def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
     """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
     if isinstance(cast.child, Literal) and isinstance(cast.child.value, int) and is_integral(cast.type):
         return Fits(Between(cast.child.value, cast.child.value), -LIMIT[cast.type], LIMIT[cast.type] - 1)
-    found = lineage.stored(cast.child)
+    found = definitions.stored(cast.child)
     if found is None or not is_integral(cast.child.type):
         return None
     source, column = found
     wide, limit = LIMIT[cast.child.type], LIMIT[cast.type]
-    return Fits(Stored(source.relation, column.name, -wide, wide - 1), -limit, limit - 1)
+    return Fits(StoredRange(source.relation, column.name, -wide, wide - 1), -limit, limit - 1)
 
 
-def _count(cast: Cast, lineage: Lineage) -> Count | None:
-    within, fits = in_rows(cast.child), _fits(cast, lineage)
+def _count(cast: Cast, definitions: Definitions) -> Count | None:
+    within, fits = in_rows(cast.child), _fits(cast, definitions)
     if within is None or not _comparable(cast.child.type):
         return None if fits is None else Count((-1, -1), "", "values wrap", fits=fits)
     if cast.child.type in _FLOATING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, warning
 from planproof.plan.nodes import Join, Named, PassThrough, Plan, Project, Scan
 
 
-def natural_keys(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for node in lineage.nodes:
+def natural_keys(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for node in definitions.nodes:
         if not isinstance(node, Join) or node.natural is None:
             continue
         if not node.natural:

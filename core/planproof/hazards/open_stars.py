@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Column
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, warning
 from planproof.plan.nodes import Filter, Join, Named, PassThrough, Plan, Project, Scan, SetOperation
 
 
-def open_stars(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """One warning for all sources whose columns reach the output through nothing but stars."""
-    root = lineage.nodes[0]
+    root = definitions.nodes[0]
     found: dict[str, str] = {}
     first = None
     for at, column in enumerate(root.output):

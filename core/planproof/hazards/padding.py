@@ -11,8 +11,8 @@ from planproof.catalog import split_name
 from planproof.conf import Conf
 from planproof.expr.nodes import Column, Expr, InSubquery, Literal, Outer, Span
 from planproof.expr.pretty import pretty
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.join_casts import equalities
-from planproof.hazards.lineage import Lineage
 from planproof.hazards.suspicion import Count, Suspicion, warning
 from planproof.plan.nodes import Filter, Join, Scan
 from planproof.quoting import backticked, quoted
@@ -21,23 +21,23 @@ from planproof.types import is_string
 _Stored = tuple[Scan, Column]
 
 
-def padding(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def padding(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     if conf.preserve_char_varchar:
         return  # Types keep their lengths then, and Spark compares CHAR with STRING by them.
-    for node in lineage.nodes:
+    for node in definitions.nodes:
         if isinstance(node, (Join, Filter)) and node.condition is not None:
             for call in equalities(node.condition):
-                yield from _judged(call.args[0], call.args[1], call.span, lineage)
-    for _, expr in lineage.expressions:
+                yield from _judged(call.args[0], call.args[1], call.span, definitions)
+    for _, expr in definitions.expressions:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
-                yield from _judged(value, column, None, lineage)
+                yield from _judged(value, column, None, definitions)
 
 
-def _judged(one: Expr, other: Expr, span: Span | None, lineage: Lineage) -> Iterator[Suspicion]:
+def _judged(one: Expr, other: Expr, span: Span | None, definitions: Definitions) -> Iterator[Suspicion]:
     for padded, text in ((one, other), (other, one)):
-        found, beside = _stored(padded, lineage), _stored(text, lineage)
-        if found is None or not _is_padded(found) or not _is_plain(text, beside, lineage):
+        found, beside = _stored(padded, definitions), _stored(text, definitions)
+        if found is None or not _is_padded(found) or not _is_plain(text, beside, definitions):
             continue
         length = found[0].padded[found[1].name]
         name, given = pretty(_column(padded)), f"char({length})"
@@ -52,21 +52,21 @@ def _column(expr: Expr) -> Expr:
     return expr.column if isinstance(expr, Outer) else expr
 
 
-def _stored(expr: Expr, lineage: Lineage) -> _Stored | None:
-    return lineage.stored(_column(expr))
+def _stored(expr: Expr, definitions: Definitions) -> _Stored | None:
+    return definitions.stored(_column(expr))
 
 
 def _is_padded(found: _Stored) -> bool:
     return found[1].name in found[0].padded
 
 
-def _is_plain(expr: Expr, beside: _Stored | None, lineage: Lineage) -> bool:
+def _is_plain(expr: Expr, beside: _Stored | None, definitions: Definitions) -> bool:
     """Whether it is a text that nobody padded: no constant, no CHAR column, and nothing made of one."""
-    if not is_string(expr.type) or isinstance(lineage.definition(_column(expr)), Literal):
+    if not is_string(expr.type) or isinstance(definitions.of(_column(expr)), Literal):
         return False
     if beside is not None:
         return not _is_padded(beside)
-    inside = (lineage.stored(e) for e in lineage.definition(_column(expr)).walk())
+    inside = (definitions.stored(e) for e in definitions.of(_column(expr)).walk())
     return not any(found is not None and _is_padded(found) for found in inside)
 
 

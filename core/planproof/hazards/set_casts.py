@@ -9,20 +9,20 @@ from collections.abc import Iterator
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Alias, Cast, Column, Literal
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import changed, loss
 from planproof.hazards.suspicion import Count, Suspicion, warning
 from planproof.plan.nodes import Plan, Project, SetOperation
 from planproof.report.model import Finding
 
 
-def set_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for node in lineage.nodes:
+def set_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for node in definitions.nodes:
         if isinstance(node, SetOperation):
             for at, side in enumerate(node.inputs):
                 span = node.spans[at] if at < len(node.spans) else None
                 for place, item in _casts(side):
-                    found = _judged(node.kind, item, place, lineage)
+                    found = _judged(node.kind, item, place, definitions)
                     if found is not None:
                         yield Suspicion(found[0], span, _count(span, found[1], len(side.output)))
 
@@ -37,13 +37,13 @@ def _casts(side: Plan) -> Iterator[tuple[int, Alias]]:
                 yield place, item
 
 
-def _judged(kind: str, item: Alias, place: int, lineage: Lineage) -> tuple[Finding, str] | None:
+def _judged(kind: str, item: Alias, place: int, definitions: Definitions) -> tuple[Finding, str] | None:
     """The finding, and the condition for which a value is not what it was."""
     cast = item.child
     assert isinstance(cast, Cast)
     given, used = cast.child.type, cast.type
     lost = loss(given, used)
-    if lost is None or isinstance(lineage.definition(cast.child), Literal):
+    if lost is None or isinstance(definitions.of(cast.child), Literal):
         return None
     message = f"the {kind} makes {item.name} of {given.simple} a {used.simple}: {lost}"
     finding = warning("PP125", item.name, given.simple, used.simple, message)

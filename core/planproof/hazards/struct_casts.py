@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Cast
 from planproof.expr.pretty import pretty
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.positions import fields_differ, swapped_fields
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, warning
 
 
-def struct_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
-    for column, expr in lineage.expressions:
+def struct_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    for column, expr in definitions.expressions:
         if isinstance(expr, Cast):
             pairs = list(swapped_fields(expr.child.type, expr.type, (column or pretty(expr.child),)))
             if pairs:

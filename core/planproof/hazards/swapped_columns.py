@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Column, InSubquery, Span
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.positions import differ, fields_differ, swapped, swapped_fields
 from planproof.hazards.suspicion import Count, Suspicion, warning
 from planproof.plan.nodes import Plan, SetOperation
@@ -19,21 +19,21 @@ from planproof.plan.nodes import Plan, SetOperation
 _WHAT = "rows hold a value under another column's name"
 
 
-def swapped_columns(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def swapped_columns(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """One warning for each side of a set operation that swaps columns whose names match elsewhere, and for each column
     whose fields it swaps.
 
     Rows of the right side whose values differ show it, unless both sides read the same column of one source: a pair
     that is meant both ways, such as an edge and its reverse, swaps on purpose.
     """
-    for node in lineage.nodes:
+    for node in definitions.nodes:
         if isinstance(node, SetOperation):
             for at, side in enumerate(node.inputs[1:], 1):
                 span = node.spans[at] if at < len(node.spans) else None
-                yield from _columns(node, side, span, lineage)
+                yield from _columns(node, side, span, definitions)
                 for place, (ours, theirs) in enumerate(zip(node.inputs[0].output, side.output)):
                     yield from _fields(node, ours, theirs, span, (place, len(side.output)))
-    for _, expr in lineage.expressions:
+    for _, expr in definitions.expressions:
         if isinstance(expr, InSubquery):
             yield from _compared(expr)
 
@@ -50,7 +50,7 @@ def _compared(expr: InSubquery) -> Iterator[Suspicion]:
         yield Suspicion(warning("PP120", wanted[first], wanted[first], given[first], message))
 
 
-def _columns(node: SetOperation, side: Plan, span: Span | None, lineage: Lineage) -> Iterator[Suspicion]:
+def _columns(node: SetOperation, side: Plan, span: Span | None, definitions: Definitions) -> Iterator[Suspicion]:
     wanted, given = node.inputs[0].output, side.output
     pairs = list(swapped([c.name for c in wanted], [c.name for c in given]))
     if not pairs:
@@ -59,7 +59,7 @@ def _columns(node: SetOperation, side: Plan, span: Span | None, lineage: Lineage
     message = f"the {node.kind} matches columns by position and puts {said}"
     first = wanted[pairs[0][0]].name
     finding = warning("PP120", first, first, given[pairs[0][0]].name, message)
-    mirrored = all(_same_source(wanted[at], given[other], lineage) for at, other in pairs)
+    mirrored = all(_same_source(wanted[at], given[other], definitions) for at, other in pairs)
     condition = " OR ".join(differ(f"c{a}", f"c{b}") for a, b in pairs)
     yield Suspicion(finding, span, None if span is None or mirrored else Count(span, condition, _WHAT, len(given)))
 
@@ -79,6 +79,6 @@ def _fields(
     yield Suspicion(warning("PP120", ".".join(path), path[-1], old, message), span, count)
 
 
-def _same_source(a: Column, b: Column, lineage: Lineage) -> bool:
-    one, other = lineage.source(a), lineage.source(b)
+def _same_source(a: Column, b: Column, definitions: Definitions) -> bool:
+    one, other = definitions.source(a), definitions.source(b)
     return one is not None and other is not None and one.relation.lower() == other.relation.lower()

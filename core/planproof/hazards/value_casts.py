@@ -11,18 +11,18 @@ from planproof.conf import Conf
 from planproof.expr.function import Category
 from planproof.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
 from planproof.expr.pretty import pretty
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import changed
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.types import is_numeric, is_string
 
 
-def value_casts(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Texts that become numbers. What is computed with a text is meant as a number."""
-    for column, expr in lineage.expressions:
+    for column, expr in definitions.expressions:
         if isinstance(expr, Call) and expr.function.category in (Category.SCALAR, Category.OPERATOR):
             for value in (expr.args[place] for place in expr.function.traits.hands_on(len(expr.args))):
-                if _loses(value, lineage):
+                if _loses(value, definitions):
                     assert isinstance(value, Cast)
                     name, given, used = pretty(value.child), value.child.type.simple, value.type.simple
                     message = (
@@ -38,8 +38,8 @@ def _count(value: Cast) -> Count | None:
     return None if span is None else Count(span, condition, "texts change")
 
 
-def _loses(value: Expr, lineage: Lineage) -> bool:
+def _loses(value: Expr, definitions: Definitions) -> bool:
     """Whether a text that is not a constant becomes a number."""
     if not isinstance(value, Cast) or value.written or not is_string(value.child.type) or not is_numeric(value.type):
         return False
-    return any(isinstance(e, (Column, Outer, Variable)) for e in lineage.definition(value.child).walk())
+    return any(isinstance(e, (Column, Outer, Variable)) for e in definitions.of(value.child).walk())

@@ -11,8 +11,8 @@ from functools import reduce
 from planproof.conf import Conf
 from planproof.expr.nodes import Alias, Call, Cast, Expr, Lambda, Literal, Window
 from planproof.expr.pretty import pretty
-from planproof.hazards.bounds import Between, Bounds, Computed, Fits, Stored, unknown
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.bounds import Between, Bounds, Computed, Fits, StoredRange, unknown
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.plan.nodes import Aggregate, Project
@@ -21,16 +21,16 @@ from planproof.types import DataType, is_integral
 CODE = "PP136"
 
 
-def wrapping(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Only over what a source holds, what hands it on, or a sum of it, and where the types leave room for it."""
     if conf.ansi:
         return
-    for node in lineage.nodes:
+    for node in definitions.nodes:
         in_items = isinstance(node, (Project, Aggregate))
         for top in node.expressions:
             column = top.name if isinstance(top, Alias) else None
             for call, always in _trees(top, None, in_items):
-                yield from _suspected(call, column, always, lineage)
+                yield from _suspected(call, column, always, definitions)
 
 
 def _trees(expr: Expr, above: DataType | None, always: bool) -> Iterator[tuple[Call, bool]]:
@@ -57,11 +57,11 @@ def _is_arithmetic(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.traits.wraps and len(expr.args) == 2 and is_integral(expr.type)
 
 
-def _suspected(call: Call, column: str | None, always: bool, lineage: Lineage) -> Iterator[Suspicion]:
+def _suspected(call: Call, column: str | None, always: bool, definitions: Definitions) -> Iterator[Suspicion]:
     limit = LIMIT[call.type]
-    value = _bounds(call, lineage)
+    value = _bounds(call, definitions)
     fits = Fits(value, -limit, limit - 1)
-    if fits.holds(unknown) or not (may_be_large(call, lineage) or fits.is_constant):
+    if fits.holds(unknown) or not (may_be_large(call, definitions) or fits.is_constant):
         return
     name, kind = pretty(call), call.type.simple
     message = f"{told(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
@@ -71,24 +71,24 @@ def _suspected(call: Call, column: str | None, always: bool, lineage: Lineage) -
     yield Suspicion(finding, call.span, count or Count(call.span or (-1, -1), "", "values wrap", fits=fits))
 
 
-def _bounds(expr: Expr, lineage: Lineage) -> Bounds:
+def _bounds(expr: Expr, definitions: Definitions) -> Bounds:
     """By types: what is no number of a source is taken as small where it is (a count, a length, a part of a date)."""
     if isinstance(expr, Cast) and is_integral(expr.child.type) and LIMIT[expr.child.type] <= LIMIT[expr.type]:
-        return _bounds(expr.child, lineage)
+        return _bounds(expr.child, definitions)
     if isinstance(expr, Literal) and isinstance(expr.value, int):
         return Between(expr.value, expr.value)
     if _is_arithmetic(expr):
         assert isinstance(expr, Call)
-        left, right = (_bounds(side, lineage) for side in expr.args)
+        left, right = (_bounds(side, definitions) for side in expr.args)
         return Computed(expr.function.name, left, right)
-    made = expr.call if isinstance(expr, Window) else lineage.definition(expr)
+    made = expr.call if isinstance(expr, Window) else definitions.of(expr)
     if isinstance(made, Call) and is_integral(made.type) and handed_on(made):
-        handed = [_bounds(arg, lineage) for arg in handed_on(made)]
+        handed = [_bounds(arg, definitions) for arg in handed_on(made)]
         return reduce(lambda one, other: Computed("or", one, other), handed)
     limit = LIMIT.get(expr.type, 2**63)
-    if not may_be_large(expr, lineage):
+    if not may_be_large(expr, definitions):
         limit = min(limit, 2**31)
-    found = lineage.stored(expr)
+    found = definitions.stored(expr)
     if found is not None:
-        return Stored(found[0].relation, found[1].name, -limit, limit - 1)
+        return StoredRange(found[0].relation, found[1].name, -limit, limit - 1)
     return Between(-limit, limit - 1)

@@ -10,20 +10,20 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof.expr.pretty import pretty
-from planproof.hazards.lineage import Lineage
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, told, warning
 from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
 
 
-def zoned_times(lineage: Lineage, conf: Conf) -> Iterator[Suspicion]:
+def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """One warning per column: a cast that is written is meant."""
     said: set[str] = set()
-    for column, expr in lineage.expressions:
+    for column, expr in definitions.expressions:
         for taken, used in _taken(expr):
             name = pretty(taken)
-            if isinstance(lineage.definition(taken), Literal) or name in said:
+            if isinstance(definitions.of(taken), Literal) or name in said:
                 continue
             said.add(name)
             given = taken.type.simple

@@ -34,7 +34,7 @@ from planproof.records import evolve
 from planproof.types import Array, Map, Struct
 
 Path = tuple[int, ...]
-Place = tuple[int, Path]
+ArrayPlace = tuple[int, Path]
 
 VALUES = -1
 """In a place: the values of a map."""
@@ -53,12 +53,12 @@ class Site:
 
     call: Expr
     source: Expr
-    place: Place
+    place: ArrayPlace
     paths: frozenset[Path]
     variables: frozenset[int]
     followed: bool = False
     repeated: bool = False
-    makes: Place | None = None
+    makes: ArrayPlace | None = None
     unnamed: bool = False
 
 
@@ -69,7 +69,7 @@ class Made:
     `each`: one of them in each row; `outer`: or none of them.
     """
 
-    place: Place
+    place: ArrayPlace
     site: Site
     each: bool = False
     outer: bool = False
@@ -90,16 +90,16 @@ class Accesses:
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
-    places: dict[int, Place] = field(default_factory=dict)
-    made: dict[Place, Made] = field(default_factory=dict)
-    elements: dict[int, Place] = field(default_factory=dict)
-    whole: set[Place] = field(default_factory=set)
-    fields: dict[Place, set[Path]] = field(default_factory=dict)
+    places: dict[int, ArrayPlace] = field(default_factory=dict)
+    made: dict[ArrayPlace, Made] = field(default_factory=dict)
+    elements: dict[int, ArrayPlace] = field(default_factory=dict)
+    whole: set[ArrayPlace] = field(default_factory=set)
+    fields: dict[ArrayPlace, set[Path]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
-    over: dict[Place, list[Site]] = field(default_factory=dict)
+    over: dict[ArrayPlace, list[Site]] = field(default_factory=dict)
     depth: int = 0
     parted: dict[int, frozenset[int]] = field(default_factory=dict)
-    hindered: dict[Place, frozenset[int]] = field(default_factory=dict)
+    hindered: dict[ArrayPlace, frozenset[int]] = field(default_factory=dict)
     computed_before: frozenset[int] = frozenset()
     above: frozenset[int] = frozenset()
     beside: frozenset[int] = frozenset()
@@ -114,13 +114,13 @@ class Accesses:
         found._hand_on()
         return found
 
-    def is_whole(self, place: Place, despite: bool = False) -> bool:
+    def is_whole(self, place: ArrayPlace, despite: bool = False) -> bool:
         """Whether Spark reads the place, or what it lies in, as a whole; `despite` what hinders it from pruning."""
         column, path = place
         read = self.whole if despite else self.whole | self.hindered.keys()
         return any((column, path[:length]) in read for length in range(len(path) + 1))
 
-    def place(self, expr: Expr) -> Place | None:
+    def place(self, expr: Expr) -> ArrayPlace | None:
         """Where a path leads; None for any other expression."""
         if isinstance(expr, Column):
             return self.places.get(expr.id)
@@ -195,7 +195,7 @@ class Accesses:
             elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
                 self.visit(expr)
 
-    def column(self, expr: Expr) -> Place | None:
+    def column(self, expr: Expr) -> ArrayPlace | None:
         """The place that the expression is, or one element of which it is."""
         return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.place(expr)
 
@@ -260,7 +260,7 @@ class Accesses:
         if site.place in self.made:
             self.over.setdefault(site.place, []).append(site)
 
-    def _hinder(self, place: Place, needing: frozenset[int]) -> None:
+    def _hinder(self, place: ArrayPlace, needing: frozenset[int]) -> None:
         self.hindered[place] = self.hindered.get(place, frozenset()) | needing
 
     def _hand_on(self) -> None:
@@ -407,7 +407,7 @@ def _value(item: Expr) -> Expr:
     return item.child if isinstance(item, Alias) else item
 
 
-def _made_by(node: p.Plan, expr: Expr) -> Place:
+def _made_by(node: p.Plan, expr: Expr) -> ArrayPlace:
     """The place that a node's expression would make."""
     column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
     return column, ()

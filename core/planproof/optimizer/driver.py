@@ -31,7 +31,7 @@ class Fired:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRule:
     """A rule whose result had another schema (I6), or repeated a (relation, name) that no node repeated before (I1):
     the rule is named, and its result thrown away."""
 
@@ -45,7 +45,7 @@ class Refused:
 class Optimized:
     plan: Plan
     fired: tuple[Fired, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedRule, ...]
 
 
 FORMS = ("ordered", "set")
@@ -86,7 +86,7 @@ class _Run:
     repeated: frozenset[Key]
     form: str | None = None
     fired: list[Fired] = field(default_factory=list)
-    refused: dict[str, Refused] = field(default_factory=dict)
+    refused: dict[str, RefusedRule] = field(default_factory=dict)
     settled: dict[str, Plan] = field(default_factory=dict)
 
     def apply(self, rule: Rule) -> None:
@@ -108,12 +108,12 @@ class _Run:
             self.settled[name] = before
             return False
         if not same_schema(before, after, self.form):
-            self.refused[name] = Refused(name, before.schema, after.schema)
+            self.refused[name] = RefusedRule(name, before.schema, after.schema)
             return False
         repeated = names_repeated(after, self.conf.case_sensitive)
         if not repeated <= self.repeated:
             new = sorted(".".join(part for part in key if part) for key in repeated - self.repeated)
-            self.refused[name] = Refused(name, before.schema, after.schema, tuple(new))
+            self.refused[name] = RefusedRule(name, before.schema, after.schema, tuple(new))
             return False
         self.repeated = repeated
         self.fired.append(Fired(name, before, after))

@@ -20,7 +20,7 @@ MOST_KEYS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredColumn:
     """A column whose every value stands in a column of a relation, too, unconverted.
 
     `once`: each stored row makes one row here at most, so that what is unique there is unique here. `padded`: beside
@@ -41,7 +41,7 @@ class Rows:
     which agree in certain columns, from one on."""
 
     keys: Mapping[Key, str] = field(default_factory=dict)
-    stored: Mapping[int, Stored] = field(default_factory=dict)
+    stored: Mapping[int, StoredColumn] = field(default_factory=dict)
     numbered: Mapping[int, Key] = field(default_factory=dict)
 
 
@@ -53,7 +53,7 @@ def rows_of(root: p.Plan) -> Rows:
     if isinstance(root, (p.OneRow, p.Values)):
         return Rows({Key(): "one row"}) if isinstance(root, p.OneRow) else NOTHING
     if isinstance(root, p.Scan):
-        found = {} if root.recursive else {c.id: Stored(root.relation, c.name) for c in root.output}
+        found = {} if root.recursive else {c.id: StoredColumn(root.relation, c.name) for c in root.output}
         return Rows(stored=found)
     step = next((step for kind, step in _STEPS if isinstance(root, kind)), None)
     return step(root) if step is not None else NOTHING

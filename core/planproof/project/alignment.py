@@ -30,7 +30,7 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TemplatePlace:
     """A place in the template; `inside` an expression, only where that expression stands is known."""
 
     at: int
@@ -234,11 +234,11 @@ class Alignment:
         """Whether the template can write the rendering at all."""
         return bool(self._pieces) or (self._made.whole.empty and not self._rendering)
 
-    def places(self, offset: int) -> set[Place]:
+    def places(self, offset: int) -> set[TemplatePlace]:
         """The places that may have written the character at `offset`."""
         last = bisect_right(self._pieces, offset, key=lambda piece: piece[0])
         return {
-            Place(atom.at if atom.text is None else atom.at + offset - start, atom.text is None)
+            TemplatePlace(atom.at if atom.text is None else atom.at + offset - start, atom.text is None)
             for start, stop, atom in self._pieces[:last]
             if offset < stop
         }
@@ -251,7 +251,7 @@ class Alignment:
             for start, _, atom in self._pieces
             if atom.text is not None and atom.at <= at < atom.at + len(atom.text)
         }
-        sure = [offset for offset in found if self.places(offset) == {Place(at, False)}]
+        sure = [offset for offset in found if self.places(offset) == {TemplatePlace(at, False)}]
         return sure[0] if len(sure) == len(found) == 1 else None
 
     def _step(self) -> None:

@@ -33,7 +33,7 @@ _OLDER_HALF = "select rowid from judged order by day, rowid limit (select count(
 _OLDEST = f"delete from judged where rowid in ({_OLDER_HALF})"
 _LOTS = 500
 
-Entry = tuple[bytes, bytes | None]
+CacheEntry = tuple[bytes, bytes | None]
 
 
 def folder() -> Path | None:
@@ -75,7 +75,7 @@ class Cache:
     brief: bool = False
     hits: int = 0
     _open: sqlite3.Connection | None = None
-    _new: dict[bytes, Entry] = field(default_factory=dict)
+    _new: dict[bytes, CacheEntry] = field(default_factory=dict)
     _used: list[bytes] = field(default_factory=list)
 
     @classmethod
@@ -84,7 +84,7 @@ class Cache:
         found = folder()
         return cls(found / "check.sqlite" if found is not None else None, brief=brief)
 
-    def get(self, key: bytes) -> Entry | None:
+    def get(self, key: bytes) -> CacheEntry | None:
         """What was put under the key, if it is whole."""
         if key in self._new:
             return self._new[key]

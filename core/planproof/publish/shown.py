@@ -9,7 +9,7 @@ from planproof.arrow.column_counts import compares
 from planproof.catalog import split_name
 from planproof.claim import dotted
 from planproof.origin import AnalysisError
-from planproof.plan.rows import Stored, rows_of
+from planproof.plan.rows import StoredColumn, rows_of
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialization import Job
 from planproof.quoting import quoted
@@ -25,7 +25,7 @@ _OF_THE_TEXT = ("a filter on ", "a join key on ")
 @dataclass(frozen=True, slots=True)
 class Part:
     """A column whose values are those of a relation's column (database, table; in lower case) of a type, as
-    `plan.rows.Stored` has it."""
+    `plan.rows.StoredColumn` has it."""
 
     relation: tuple[str, ...]
     column: str
@@ -97,7 +97,7 @@ def _evidence(job: Job) -> dict[str, str]:
     return {column: why for column, why in job.examined.derived.items() if why.startswith(_OF_THE_TEXT)}
 
 
-def _part(stored: Stored, t: DataType, namespace: tuple[str, ...]) -> Part | None:
+def _part(stored: StoredColumn, t: DataType, namespace: tuple[str, ...]) -> Part | None:
     relation = _full(stored.relation, namespace)
     return Part(relation, stored.column, t, stored.once, stored.padded, stored.whole) if relation is not None else None
 

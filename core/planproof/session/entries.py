@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from planproof.session import versions
 from planproof.session.failures import quiet, translated
 from planproof.session.java import items
-from planproof.session.protocol import Entries, Entry
+from planproof.session.protocol import Entries, PythonEntry
 from planproof.session.schemas import physical_schema
 
 _ROWS = "LogicalRDD"
@@ -30,7 +30,7 @@ _TABLE = ".datasources.v2.python."
 @contextmanager
 def entries(spark: SparkSession, analyzed: Any) -> Iterator[Entries]:
     """The entries of an analyzed plan, each as a temporary view over the same rows with every flag loosened."""
-    made: list[Entry] = []
+    made: list[PythonEntry] = []
     unread: list[str] = ["a Python data source"] if reads_python(analyzed) else []
     try:
         with translated():
@@ -41,7 +41,7 @@ def entries(spark: SparkSession, analyzed: Any) -> Iterator[Entries]:
                     continue
                 name = f"__planproof_entry_{uuid.uuid4().hex}"
                 DataFrame(loose, spark).createOrReplaceTempView(name)
-                made.append(Entry(f"`{name}`", physical_schema(node.schema().json())))
+                made.append(PythonEntry(f"`{name}`", physical_schema(node.schema().json())))
         yield Entries(tuple(made), tuple(unread))
     finally:
         with translated():

@@ -74,7 +74,7 @@ class StoredTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PythonEntry:
     """A place where Python data enters a query: a relation over its rows, without the flags that it claims."""
 
     relation: str
@@ -85,7 +85,7 @@ class Entry:
 class Entries:
     """`rows` can be counted; `unread` names kinds of entries whose rows nobody sees before Spark trusts their flags."""
 
-    rows: tuple[Entry, ...] = ()
+    rows: tuple[PythonEntry, ...] = ()
     unread: tuple[str, ...] = ()
 
 

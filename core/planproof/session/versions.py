@@ -24,7 +24,7 @@ _NAMED = re.compile(r"\s*\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _PLACE = re.compile(r"\bline (\d+),? pos(?:ition)? (\d+)")
 
 
-class Place(NamedTuple):
+class ErrorPlace(NamedTuple):
     """Where an error stands in the SQL of an object (a view, say), in characters; `object_type` is empty for the text
     itself."""
 
@@ -55,7 +55,7 @@ def java_condition(error: Any) -> str | None:
     return None
 
 
-def places(error: PySparkException) -> list[Place]:
+def places(error: PySparkException) -> list[ErrorPlace]:
     """The places in SQL texts that Spark names; pyspark 3.5 does not hand them over, the JVM's exception does."""
     if hasattr(error, "getQueryContext"):
         return [_place(c) for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
@@ -66,9 +66,9 @@ def places(error: PySparkException) -> list[Place]:
         return []
 
 
-def _place(context: Any) -> Place:
+def _place(context: Any) -> ErrorPlace:
     kind, name = str(context.objectType()), str(context.objectName())
-    return Place(kind, name, int(context.startIndex()), int(context.stopIndex()))
+    return ErrorPlace(kind, name, int(context.startIndex()), int(context.stopIndex()))
 
 
 def line_and_position(error: PySparkException) -> tuple[int, int] | None:

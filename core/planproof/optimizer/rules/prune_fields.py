@@ -12,8 +12,8 @@ from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer.accesses import (
     Accesses,
+    ArrayPlace,
     Path,
-    Place,
     Site,
     keeps_elements,
     path_over,
@@ -96,12 +96,12 @@ def _differ(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[Place, frozenset[Path]]:
+def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[ArrayPlace, frozenset[Path]]:
     """The places that are worth it, with all paths that are read of their elements; `despite` what hinders Spark from
     pruning them."""
     zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
     again = {site.place for site in zipped if site.repeated and not site.source.nullable}
-    found: dict[Place, frozenset[Path]] = {}
+    found: dict[ArrayPlace, frozenset[Path]] = {}
     for site in accesses.sites:
         if accesses.is_whole(site.place, despite) or site.place in found or site.place in again:
             continue
@@ -135,14 +135,14 @@ class _Attempt:
     """One try at pruning the chosen places; `failed` are those at which a flag would change or names clash."""
 
     accesses: Accesses
-    chosen: Mapping[Place, frozenset[Path]]
+    chosen: Mapping[ArrayPlace, frozenset[Path]]
     conf: Conf
     registry: Registry
-    failed: set[Place] = field(default_factory=set)
+    failed: set[ArrayPlace] = field(default_factory=set)
     calls: dict[int, list[tuple[Site, _Pruned]]] = field(default_factory=dict)
     variables: dict[int, _Pruned] = field(default_factory=dict)
     padded: set[int] = field(default_factory=set)
-    made: dict[Place, _Pruned] = field(default_factory=dict)
+    made: dict[ArrayPlace, _Pruned] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for site in self.accesses.sites:
@@ -282,7 +282,7 @@ class _Attempt:
 class _Pruned:
     """The array that stands for the source, and the paths over elements of `place` that its elements' fields were."""
 
-    place: Place
+    place: ArrayPlace
     fields: tuple[Path, ...]
     array: Expr
 

@@ -32,7 +32,7 @@ def plans(root: Plan) -> Iterator[Plan]:
                     yield from plans(expr.plan)
 
 
-class Lineage:
+class Definitions:
     """What makes each column: a source's own column, or the expression behind a name."""
 
     def __init__(self, root: Plan) -> None:
@@ -74,7 +74,7 @@ class Lineage:
             below = node.inputs[0] if isinstance(node, SetOperation) else node.child
             self._made.update((o.id, c) for o, c in zip(node.output, below.output) if o.id != c.id)
 
-    def definition(self, expr: Expr) -> Expr:
+    def of(self, expr: Expr) -> Expr:
         """The expression behind a column: a source's column, or what was computed. Anything else is its own."""
         seen: set[int] = set()
         while True:
@@ -102,7 +102,7 @@ class Lineage:
     def is_stored(self, expr: Expr) -> bool:
         """Whether this is a value that a source holds: a column's, a field's, an item's, one that a generator or a
         lambda takes out of an array."""
-        found = self.definition(expr)
+        found = self.of(expr)
         if isinstance(found, Column):
             made = self._generated.get(found.id)
             return found.id in self._scans if made is None else any(map(self.is_stored, made.args))
@@ -114,5 +114,5 @@ class Lineage:
 
     def source(self, expr: Expr) -> Scan | None:
         """The source whose own column this is, None for what was computed."""
-        found = self.definition(expr)
+        found = self.of(expr)
         return self._scans.get(found.id) if isinstance(found, Column) else None
