@@ -50,13 +50,14 @@ ELSEWHERE = {
     ),
     "a table that stands already (tests/publish)": ("PP131", "PP133", "PP606", "PP607"),
     "two compiles (tests/project/test_diff.py)": ("PP134", "PP135"),
+    "hazards that are said once values decide them (tests/hazards, tests/incidents)": ("PP136", "PP137"),
     "Python functions, which only Guard, run and the run operator take (tests/publish/test_python_entries.py)": (
         *("PP220", "PP221", "PP222", "PP223", "PP224", "PP301"),
     ),
     "lambdas that have a faster form (tests/optimizer)": ("PP210",),
     "files and the catalog (tests/incidents, tests/invariants)": ("PP401", "PP402", "PP403"),
     "rows, limits and tests of a publish (tests/guard, tests/publish, tests/dbt_plugin)": (
-        *("PP302", "PP505", "PP507", "PP508", "PP509", "PP510", "PP511", "PP512", "PP513"),
+        *("PP302", "PP505", "PP507", "PP508", "PP509", "PP510", "PP511", "PP512", "PP513", "PP514", "PP515"),
     ),
     "the publish itself, its locks and its recovery (tests/publish, tests/faults)": (
         *("PP601", "PP602", "PP603", "PP604", "PP605", "PP608", "PP609", "PP610", "PP611"),
