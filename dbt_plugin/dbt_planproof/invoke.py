@@ -32,7 +32,7 @@ def compile_project(
 
     dbt writes into `target_path`, below the project, in place of its own target folder.
     With dbt-spark's session method the SparkSession that dbt used goes on running, under the profile's settings. Raises
-    `CompileFailed`. dbt keeps its state in globals: one call at a time.
+    `CompileFailed`, and KeyboardInterrupt where that stopped dbt. dbt keeps its state in globals: one call at a time.
     """
     args = ["compile", "--quiet", "--project-dir", str(project_dir)]
     args += ["--profiles-dir", str(profiles_dir)] if profiles_dir else []
@@ -73,6 +73,8 @@ def _compiled(args: list[str]) -> tuple[str, bytes]:
             written.append((event.info.invocation_id, Path(event.data.artifact_path).read_bytes()))
 
     result = dbtRunner(callbacks=[note]).invoke(args)
+    if isinstance(result.exception, KeyboardInterrupt):
+        raise KeyboardInterrupt
     if not result.success:
         raise CompileFailed(_reason(result))
     if not written:

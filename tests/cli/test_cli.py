@@ -118,7 +118,7 @@ def test_an_interruption_is_no_finding(invoke, monkeypatch):
     assert (found.exit_code, found.stderr) == (130, "interrupted\n")
     found = invoke("run", "--manifest", "m.json")
     assert found.exit_code == 130
-    assert found.stderr.endswith("where that was cut short, `planproof recover` does it\n")
+    assert found.stderr.endswith("interrupted before any model was begun: all tables are as they were\n")
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

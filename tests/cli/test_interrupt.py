@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,74 @@ def test_an_interrupted_run_says_one_sentence_and_keeps_what_was_published(tmp_p
     assert not [path for path in left if "slow" in path and "/_temporary/" not in path], "staged files"
     assert [path for path in left if "quick" in path and path.endswith(".parquet")], "what was published stays"
 
+
+def dbt_project(folder: Path) -> None:
+    (folder / "models").mkdir()
+    for number in range(40):
+        (folder / f"models/m{number}.sql").write_text("select 1 as id")
+    (folder / "dbt_project.yml").write_text("name: shop\nversion: '1.0'\nprofile: shop\n")
+    (folder / "profiles.yml").write_text(PROFILE)
+
+
+def test_an_interrupt_while_spark_starts_says_that_nothing_was_begun(tmp_path: Path) -> None:
+    pytest.importorskip("dbt.adapters.spark")
+    dbt_project(tmp_path)
+    java = tmp_path / "java" / "bin" / "java"  # One that takes its time.
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\nexec sleep 300\n")
+    java.chmod(0o755)
+    # As from a terminal: Spark's own processes get the signal, too.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planproof", "run", "--project-dir", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        start_new_session=True,
+        env={**os.environ, "JAVA_HOME": str(tmp_path / "java")},
+    )
+    try:
+        lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=listened, args=(process.stderr, lines), daemon=True).start()
+        seen = until(lines, "Spark starts", 60)
+        assert "Spark starts" in seen[-1], seen
+        time.sleep(2)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        said = until(lines, "interrupted", 10)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert said == ["interrupted before any model was begun: all tables are as they were\n"]
+
+
+def test_an_interrupt_while_dbt_compiles_is_no_failure_of_the_compile(tmp_path: Path, monkeypatch) -> None:
+    pytest.importorskip("dbt.adapters.spark")
+    from dbt.parser.manifest import ManifestLoader
+
+    from dbt_planproof.invoke import _compiled
+
+    def interrupted(*_given: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    dbt_project(tmp_path)
+    monkeypatch.setattr(ManifestLoader, "load", interrupted)
+    words = ["compile", "--quiet", "--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)]
+    with pytest.raises(KeyboardInterrupt):
+        _compiled(words)
+
+
+PROFILE = """
+shop:
+  target: dev
+  outputs:
+    dev:
+      type: spark
+      method: session
+      host: NA
+      schema: shop
+      server_side_parameters: {spark.sql.catalogImplementation: in-memory, spark.ui.enabled: 'false'}
+"""
 
 STARTED = """
 import sys

@@ -263,6 +263,55 @@ def test_a_new_compile_is_read(project, dbt_manifest) -> None:
     asyncio.run(session())
 
 
+def test_a_new_compile_is_read_where_the_project_file_says_that_dbt_writes(project) -> None:
+    (project / "dbt_project.yml").write_text("name: shop\nprofile: shop\ntarget-path: out\n")
+    (project / "target").rename(project / "out")
+
+    async def session() -> None:
+        async with editing(project, "--no-dbt") as editor:
+            editor.open("models/mart.sql")
+            assert [d.code for d in await editor.told("models/mart.sql")] == ["PP506"]
+            path = project / "out" / "manifest.json"
+            path.write_text(path.read_text().replace("decimal(14,2)", "string"))
+            os.utime(path, (2_000_000_000, 2_000_000_000))
+            editor.write("models/mart.sql", f"{MART}\n")
+            await editor.told("models/mart.sql", lambda shown: "PP504" in [d.code for d in shown])
+
+    asyncio.run(session())
+
+
+def test_what_an_edit_breaks_in_a_model_that_is_not_open_is_shown(project) -> None:
+    async def session() -> None:
+        async with editing(project, "--no-dbt") as editor:
+            editor.open("models/stg.sql")
+            await editor.told("models/stg.sql")
+            broken = STG.replace("cast(amount as decimal(12, 2))", "cast(amount as string)")
+            for text, codes in ((broken, {"PP504"}), (STG, {"PP506"})):
+                editor.write("models/stg.sql", text)
+                await editor.told("models/stg.sql")
+                editor.client.text_document_did_save(
+                    lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(editor.uri("models/stg.sql")))
+                )
+                shown = await editor.told(
+                    "models/mart.sql", lambda shown, codes=codes: codes <= {d.code for d in shown}
+                )
+                lines = {d.range.start.line for d in shown if d.code in codes}
+                assert lines == {MART.split("\n").index("select order_id, twice")}
+
+    asyncio.run(session())
+
+
+def test_what_is_violated_anywhere_is_shown_at_the_start(project) -> None:
+    path = project / "target" / "manifest.json"
+    path.write_text(path.read_text().replace("decimal(14,2)", "string"))
+
+    async def session() -> None:
+        async with editing(project, "--no-dbt") as editor:
+            assert "PP504" in [d.code for d in await editor.told("models/mart.sql")]
+
+    asyncio.run(session())
+
+
 def test_a_project_that_is_not_compiled_is_said_and_no_end(tmp_path) -> None:
     (tmp_path / "dbt_project.yml").write_text("name: shop\n")
     (tmp_path / "a.sql").write_text("select 1")

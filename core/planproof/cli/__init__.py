@@ -5,6 +5,8 @@ from __future__ import annotations
 
 def main() -> None:
     """Runs the command line and exits: 0 nothing at or above `fail_on`, 1 findings, 2 could not run."""
-    from planproof.cli.group import cli
-
+    try:
+        from planproof.cli.group import cli
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     cli(prog_name="planproof")

@@ -18,11 +18,6 @@ from planproof.settings import SettingsError
 COMMANDS = ("check", "run", "audit", "derive", "explain", "infer", "diff", "freeze", "recover", "clean", "lsp")
 """Each is a function in the module of its name, which is imported where the command is called."""
 
-_SETTLED = (
-    "interrupted: no further model was begun, and a publish that was under way was finished or undone; where that was "
-    "cut short, `planproof recover` does it"
-)
-
 
 class _CutShort(logging.Filter):
     """py4j logs a traceback of each call that Ctrl-C cuts short; what it means comes as an exception, too."""
@@ -70,7 +65,7 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
-            raise Interrupted(_SETTLED if ctx.invoked_subcommand == "run" else "interrupted") from stop
+            raise Interrupted("interrupted") from stop
         except Exception as error:
             raise CouldNotRun(_said(error)) from error
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planproof.cli import options, output
+from planproof.cli.group import Interrupted
 from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 RECORD = Path("planproof") / "report.json"
+
+_SETTLED = (
+    "interrupted: no further model was begun, and a publish that was under way was finished or undone; where that was "
+    "cut short, `planproof recover` does it"
+)
+_NOTHING = "interrupted before any model was begun: all tables are as they were"
 
 
 @click.command()
@@ -70,8 +77,11 @@ def run(
         shown = _Shown(status, err, out if wanted.is_text else None)
         # dbt prints to standard output, which is the report's.
         with redirect_stdout(sys.stderr):
-            session = request.open_session(shown)
-            reports = request.reports(session, shown)
+            try:
+                session = request.open_session(shown)
+                reports = request.reports(session, shown)
+            except KeyboardInterrupt as stop:
+                raise Interrupted(_SETTLED if shown.total else _NOTHING) from stop
     project = shown.project
     report = run_report("run", reports, started, project=project.name if project else "", remarks=shown.remarks)
     directory = (project.directory if project else None) or Path(request.project_dir or ".")

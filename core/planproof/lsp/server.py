@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ from planproof.lsp import answers
 from planproof.lsp.compiling import CannotCompile, compiled, has_dbt
 from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
+from planproof.project.manifest import MANIFEST
 from planproof.report.model import Verdict
 from planproof.report.parts import said
 
@@ -58,10 +59,9 @@ class Server(LanguageServer):
 
     def _written(self) -> float:
         place = self.models.place
-        manifest = place.manifest or Path(place.project_dir or ".") / "target" / "manifest.json"
         try:
-            return manifest.stat().st_mtime
-        except OSError:
+            return (place.manifest or place.folder / MANIFEST).stat().st_mtime
+        except (OSError, ProjectError):
             return 0.0
 
     def file(self, uri: str) -> str | None:
@@ -100,9 +100,29 @@ class Server(LanguageServer):
         shown = [diagnostic(placed) for placed in found]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
 
-    async def publish_all(self) -> None:
+    async def publish_all(self, besides: Iterable[str] = ()) -> None:
+        """The findings of all files that are open, and of the models `besides`."""
         for uri in list(self.workspace.text_documents):
             await self.publish(uri)
+        await self.publish_closed(besides)
+
+    async def publish_closed(self, keys: Iterable[str]) -> None:
+        """The findings of those of these models whose files are not open."""
+        for key in keys:
+            path = await self.ask(self._path, key)
+            uri = from_fs_path(str(path.resolve())) if path is not None else None
+            if uri is not None and uri not in self.workspace.text_documents:
+                await self.publish(uri)
+
+    def _path(self, key: str) -> Path | None:
+        return self.models.path(self.models.nodes[key])
+
+    async def begin(self) -> None:
+        """Shows what is violated anywhere in the project."""
+        try:
+            await self.publish_closed(await self.ask(self.models.violated))
+        except ProjectError as error:
+            self.log(str(error))
 
     def saved(self, uri: str) -> None:
         """Has dbt compile the file beside, and judges what reads it; saves meanwhile wait for the next turn."""
@@ -114,17 +134,17 @@ class Server(LanguageServer):
 
     async def _compile(self) -> None:
         try:
-            await self.ask(self.models.settle)
-            await self.publish_all()
-            while self._saved and self.compiles:
+            while self._saved:
                 files, self._saved = self._saved, set()
+                # What was typed just before the save is taken first.
+                await asyncio.gather(*self._pauses.values(), return_exceptions=True)
+                await self.publish_all(await self.ask(self.models.settle))
                 known = [file for file in files if await self.ask(self.models.model, file) is not None]
-                if not known:
+                if not known or not self.compiles:
                     continue
                 nodes = await compiled(self.models.place, known)
                 await self.ask(self.models.recompiled, nodes)
-                await self.ask(self.models.settle)
-                await self.publish_all()
+                await self.publish_all(await self.ask(self.models.settle))
         except CannotCompile as error:
             self.log(f"dbt does not compile it; the last compile goes on counting: {error}")
         except ProjectError as error:
@@ -161,6 +181,10 @@ def made(workspace: Workspace, compiles: bool = True) -> Server:
 
 def _hears(server: Server) -> None:
     """What the editor tells: texts that are opened, changed, saved and closed."""
+
+    @server.feature(lsp.INITIALIZED)
+    async def initialized(ls: Server, params: lsp.InitializedParams) -> None:
+        await ls.begin()
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:

@@ -137,18 +137,25 @@ class Workspace:
                     self.edit(file, one.text)
 
     def settle(self) -> set[str]:
-        """Judges the models downstream of what was edited, as far as it changes anything for them; their ids."""
-        done: set[str] = set()
+        """Judges the models downstream of what was edited, as far as anything changes for them; the ids of those of
+        which something else is said now, or which leave something else."""
+        done, told = set[str](), set[str]()
         waiting = {one.unique_id for one in self.opened.values()}
         for key in self.project.nodes:
             node = self.nodes[key]
             if key in waiting or not any(parent in waiting or parent in done for parent in node.parents):
                 continue
-            before = self.states.get(key)
+            before, said = self.states.get(key), self._said(key)
             self.judge(node)
             if self.states[key] != before:
                 done.add(key)
-        return done
+            if key in done or self._said(key) != said:
+                told.add(key)
+        return told
+
+    def _said(self, key: str) -> tuple[Finding, ...]:
+        report = self.reports.get(key)
+        return report.findings if report is not None else ()
 
     def judge(self, node: ProjectNode) -> None:
         """Judges one model by what its parents left; the check knows what it reads afterwards."""
@@ -173,12 +180,19 @@ class Workspace:
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def findings(self, file: str) -> list[Placed]:
-        """What is wrong with the model, or not proved, at its place in the text of the editor."""
+        """What is wrong with the model, or not proved, at its place in the text of the editor, else of the file."""
         opened, node = self.opened.get(file), self.model(file)
         report = self.reports.get(node.unique_id) if node is not None else None
-        if opened is None or report is None:
+        if node is None or report is None:
             return []
+        if opened is None:
+            text = self._on_disk(node)
+            opened = Opened(node.unique_id, text, text)
         return [self._placed(opened, f, file) for f in report.findings if f.verdict is not Verdict.PROVED]
+
+    def violated(self) -> list[str]:
+        """The ids of the models that break a promise."""
+        return [key for key, report in self.reports.items() if report.of(Verdict.VIOLATED)]
 
     def _placed(self, opened: Opened, finding: Finding, file: str) -> Placed:
         origin, rows = finding.origin, opened.text.split("\n")

@@ -197,9 +197,18 @@ def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path
     directory = path if path.is_dir() else _project_directory(path)
     file = target_folder(path, target_path) / MANIFEST if path.is_dir() else path
     if not file.exists():
-        raise ProjectError(f"{file}: there is no manifest; run `dbt compile` in {directory or path.parent}")
+        raise ProjectError(f"{file}: there is no manifest; run `dbt compile`{_where(directory, path)}")
     with no_collections():
         return _project(_decoded(file), str(file), directory, file.parent)
+
+
+def _where(directory: Path | None, given: Path) -> str:
+    """Where dbt is to compile: in the project that was `given`, or of whose manifest the path was."""
+    if directory is None:
+        return f" in {given.parent}"
+    if not is_file(directory / "dbt_project.yml"):
+        return f" in a dbt project, or give --project-dir; {directory.resolve()} has no dbt_project.yml"
+    return "" if directory.resolve() == Path.cwd() else f" in {directory}"
 
 
 def _project_directory(manifest: Path) -> Path | None:

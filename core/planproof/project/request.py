@@ -191,6 +191,7 @@ class Request:
 
         Loaded.of(self.functions, Path(self.project_dir or "."))
         if self._compiles_now:
+            self.place.profile()  # dbt needs it.
             self.place.refuse_other_server(self.spark)
             return
         if self.vars or self.full_refresh:
