@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,8 @@ from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, flags, run_test, test_result
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
-from planproof.publish.decided import Relations, count
-from planproof.publish.known_tests import Limits, question
+from planproof.publish.decided import Count, Relations, count
+from planproof.publish.known_tests import Limits, Question, question
 from planproof.publish.shown import Plans
 from planproof.publish.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
 from planproof.quoting import quoted
@@ -53,6 +53,19 @@ class Answer:
     ground: str
     relations: tuple[str, ...]
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A test that dbt has compiled: its node, the copy that is asked, whether all that the node does is done here, its
+    SQL, and what it asks and counts, where that is known."""
+
+    node: Any
+    test: Any
+    whole: bool
+    sql: str
+    question: Question | None
+    known: tuple[Any, str] | None
 
 
 class Trials:
@@ -98,16 +111,17 @@ class Trials:
     def _counted(self, test: Any, session: Session, staged: Staged | None) -> tuple[Any, str] | None:
         """The result of a test of dbt's own, by plans or by the files that it reads, and by what of them; None where
         that does not tell all that dbt's query would."""
-        asked, limits = question(str(test.compiled_code or "")), Limits.of(test.config.to_dict())
-        if asked is None or limits is None or _stores(test) or not self._is_plain(test):
-            return None
-        if staged is None and asked.relation not in self.published:
+        asked = self._question(test)
+        if asked is None or (staged is None and asked.relation not in self.published):
             return None
         found = staged.count(asked, self.plans) if staged is not None else count(asked, Relations(session, self.plans))
-        if found is None:
+        return _result(test, found) if found is not None else None
+
+    def _question(self, test: Any) -> Question | None:
+        """What a compiled test of dbt's own asks, where its result is a count and no more."""
+        if Limits.of(test.config.to_dict()) is None or _stores(test) or not self._is_plain(test):
             return None
-        numbers = found.failures, limits.warns(found.failures), limits.fails(found.failures)
-        return test_result(*numbers), found.ground
+        return question(str(test.compiled_code or ""))
 
     def _is_plain(self, test: Any) -> bool:
         """Whether dbt would run the test by its own macros, whose meaning is known here."""
@@ -157,11 +171,10 @@ class Trials:
 
     def _all(self, run: Run, staged: Staged) -> list[DataTestResult]:
         own = str(run.node["unique_id"])
-        found: list[DataTestResult] = []
-        for node in self._tests().get(own, ()):
-            why = self._more(node, own)
-            one = self._one(node, run, staged) if why is None else not_run(node.name, why, *_declared(node))
-            found.append(one)
+        begun = [self._begun(node, own, staged) for node in self._tests().get(own, ())]
+        left = (test.question for test in begun if isinstance(test, Begun) and test.known is None)
+        together = staged.together(filter(None, left))
+        found = [test if isinstance(test, DataTestResult) else self._one(test, run, staged, together) for test in begun]
         for test in found:
             if test.status == "not run":
                 log.info(f"planproof: {test.name} runs where dbt runs it: {test.said}")
@@ -218,26 +231,35 @@ class Trials:
                 found |= self._relations(node.depends_on.nodes)
         return found
 
-    def _one(self, node: Any, run: Run, staged: Staged) -> DataTestResult:
-        """One test by dbt's own hands: compiled, put over the staged rows, and materialized."""
-        column, place = _declared(node)
+    def _begun(self, node: Any, own: str, staged: Staged) -> Begun | DataTestResult:
+        """One test as far as it goes without Spark: compiled by dbt, and counted by plans and files."""
+        why = self._more(node, own)
+        if why is not None:
+            return not_run(node.name, why, *_declared(node))
         try:
             test, whole = self._prepared(node)
             with aside(self.gates):
                 self._compile(test, staged)
-                asked = str(test.compiled_code)
-                counted = self._counted(test, staged.session, staged)
+                known = self._counted(test, staged.session, staged)
+            return Begun(node, test, whole, str(test.compiled_code), self._question(test), known)
+        except Exception as error:
+            return _cannot(node, error)
+
+    def _one(self, begun: Begun, run: Run, staged: Staged, together: Mapping[Question, Count]) -> DataTestResult:
+        """One test by dbt's own hands: put over the staged rows, and materialized."""
+        node, test, asked = begun.node, begun.test, begun.sql
+        found = together.get(begun.question) if begun.question is not None else None
+        try:
+            with aside(self.gates):
                 test.compiled_code = staged.text(asked)
-                result, ground = counted or (run_test(self.adapter, test, self.manifest), COUNTED)
-        except NotRun as reason:
-            return not_run(node.name, str(reason), column, place)
-        except Exception as error:  # A test's own errors are of many classes, and dbt reports them at its node.
-            said = str(error).strip().splitlines()
-            return not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", column, place)
+                known = begun.known or (_result(test, found) if found is not None else None)
+                result, ground = known or (run_test(self.adapter, test, self.manifest), COUNTED)
+        except Exception as error:
+            return _cannot(node, error)
         limits = (test.config.severity, test.config.warn_if, test.config.error_if)
         numbers = (result.failures, result.should_warn, result.should_error)
-        tested = judged(node.name, *numbers, limits, staged, asked, column, place, ground)
-        if whole:
+        tested = judged(node.name, *numbers, limits, staged, asked, *_declared(node), ground)
+        if begun.whole:
             run.answers[node.unique_id] = (result, tested.said)
         return tested
 
@@ -258,6 +280,21 @@ class Trials:
             compile_test(self.adapter, test, self.manifest)
         finally:
             self.local.staged = None
+
+
+def _result(test: Any, found: Count) -> tuple[Any, str]:
+    """dbt's result of a test with so many failures, and by what they are known."""
+    limits = Limits.of(test.config.to_dict())
+    assert limits is not None
+    return test_result(found.failures, limits.warns(found.failures), limits.fails(found.failures)), found.ground
+
+
+def _cannot(node: Any, error: Exception) -> DataTestResult:
+    """A test's own errors are of many classes, and dbt reports them at its node."""
+    if isinstance(error, NotRun):
+        return not_run(node.name, str(error), *_declared(node))
+    said = str(error).strip().splitlines()
+    return not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_declared(node))
 
 
 @contextmanager

@@ -44,7 +44,10 @@ SINGULAR = {
     "select {{ found | map(attribute='name') | join(', ') }} from {{ ref('asks_columns') }} where id is null",
 }
 VIEWS = {"a_view": "select * from {{ ref('a_view') }} where id is null"}
-KINDS = [*COLUMN_TESTS, *SINGULAR, *VIEWS]
+# Two rows of the delta and one that stays.
+DELTAS = {"a_delta": "select id from {{ ref('a_delta') }} group by id having count(*) > 2"}
+OF_MODEL = {"of_model": "total_within: {column: amount, most: 100}"}
+KINDS = [*COLUMN_TESTS, *SINGULAR, *VIEWS, *DELTAS, *OF_MODEL]
 
 
 def yaml() -> str:
@@ -52,6 +55,7 @@ def yaml() -> str:
     for name, test in COLUMN_TESTS.items():
         column = OF_COLUMN.get(name, "id")
         lines += [f"  - name: {name}", f"    columns: [{{name: {column}, data_tests: [{{{test}}}]}}]"]
+    lines += [f"  - name: {name}\n    data_tests: [{{{test}}}]" for name, test in OF_MODEL.items()]
     text = "\n".join(lines).replace("[{not_null}]", "[not_null]").replace("[{unique}]", "[unique]")
     return text.replace("[{positive}]", "[positive]")
 
@@ -61,14 +65,16 @@ FILES = {
     "select letter from values ('a'), ('b'), ('c') as t(letter)",
     "macros/positive.sql": "{% test positive(model, column_name) %} select * from {{ model }} "
     "where not ({{ column_name }} > 0) {% endtest %}",
+    "macros/total_within.sql": "{% test total_within(model, column, most) %} select sum({{ column }}) as total from "
+    "{{ model }} having not sum({{ column }}) between 1 and {{ most }} {% endtest %}",
     "models/kinds.yml": yaml(),
     **{
-        f"models/{name}.sql": TABLE.replace("KIND", "view" if name in VIEWS else "table").replace(
-            "VALUES", f"{{% if var('bad', false) %}} {BAD} {{% else %}} {GOOD} {{% endif %}}"
-        )
+        f"models/{name}.sql": TABLE.replace(
+            "KIND", "view" if name in VIEWS else "incremental" if name in DELTAS else "table"
+        ).replace("VALUES", f"{{% if var('bad', false) %}} {BAD} {{% else %}} {GOOD} {{% endif %}}")
         for name in KINDS
     },
-    **{f"tests/test_{name}.sql": text for name, text in {**SINGULAR, **VIEWS}.items()},
+    **{f"tests/test_{name}.sql": text for name, text in {**SINGULAR, **VIEWS, **DELTAS}.items()},
     "models/sources.yml": """
         sources:
           - {name: outside, schema: "{{ target.schema }}", tables: [{name: amounts}]}
@@ -109,6 +115,7 @@ def test_what_passes_before_is_reported_by_the_tests_own_nodes(project: Any) -> 
 
 
 def test_a_failing_test_of_each_kind_leaves_the_table_as_it_was(project: Any) -> None:
+    assert len(KINDS) >= 20
     before = {name: project.state(name) for name in KINDS}
     assert not project.run("build", "--vars", "{bad: true}").success
     assert {name: project.state(name) for name in KINDS} == before
@@ -119,4 +126,4 @@ def test_a_failing_test_of_each_kind_leaves_the_table_as_it_was(project: Any) ->
         assert found["verdict"] == "violated"
         assert "failures: " in found["found"]
         said = project.results[name]["message"]
-        assert ("models/kinds.yml" if name in COLUMN_TESTS else f"tests/test_{name}.sql") in said
+        assert ("models/kinds.yml" if name in {*COLUMN_TESTS, *OF_MODEL} else f"tests/test_{name}.sql") in said

@@ -104,3 +104,67 @@ def test_the_query_of_a_failure_shows_its_rows(spark: Any, database: str) -> Non
     assert [row.id for row in spark.sql(found.query).collect()] == [2]
     said = " ".join(report.to_text().replace("│", " ").split())
     assert "declared in tests/small.sql: 1 result in the staged rows, configured to fail if != 0" in said
+
+
+NOT_NULL = "select {c} from {t} where {c} is null"
+BLANK = """
+with all_values as ( select trim({c}) as {c} from {t} ), errors as ( select * from all_values where {c} = '' )
+select * from errors
+"""
+ACCEPTED = """
+with all_values as ( select {c} as value_field, count(*) as n_records from {t} group by {c} )
+select * from all_values where value_field not in ( 'a','b' )
+"""
+REFUSED = """
+with all_values as ( select distinct {c} as value_field from {t} ),
+validation_errors as ( select value_field from all_values where value_field in ( 'q','z' ) )
+select * from validation_errors
+"""
+RANGE = """
+with meet_condition as( select * from {t} ), validation_errors as ( select * from meet_condition where
+-- never true, defaults to an empty result set. Exists to ensure any combo of the `or` clauses below succeeds
+1 = 2
+-- records with a value >= min_value are permitted. The `not` flips this to find records that don't meet the rule.
+or not {c} >= 0
+-- records with a value <= max_value are permitted. The `not` flips this to find records that don't meet the rule.
+or not {c} <= 10
+) select * from validation_errors
+"""
+SHARED = {
+    "not_null_id": (NOT_NULL, "id", 1),
+    "not_null_n": (NOT_NULL, "n", 1),
+    "not_blank": (BLANK, "s", 1),
+    "accepted": (ACCEPTED, "s", 3),
+    "refused": (REFUSED, "s", 2),
+    "range": (RANGE, "n", 2),
+}
+
+
+def test_tests_that_share_a_scan_are_one_query(
+    spark: Any, session: Any, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view has no files that tell: its query runs once for all of them, and each counts what dbt's own does."""
+    plain, asked = type(session).rows, []
+    monkeypatch.setattr(type(session), "rows", lambda self, sql: asked.append(sql) or plain(self, sql))  # type: ignore[func-returns-value]
+    name, guard = f"{database}.v", Guard(session)
+    rows = "values (1, 'a', 5), (null, 'z', 50), (3, ' ', -1), (3, 'q', null), (4, 'q', 7), (5, null, 8)"
+    model = Model(name, f"select * from {rows} as v(id, s, n)", materialized="view")
+    tests = [DataTest(key, text.format(c=c, t=name), severity="warn") for key, (text, c, _) in SHARED.items()]
+
+    together = guard.publish(model, tests=run_tests(tests))
+    assert together.outcome == "published", together.to_text()
+    assert {t.name: t.failures for t in together.details.tests} == {key: n for key, (*_, n) in SHARED.items()}
+    assert len([sql for sql in asked if "count_if" in sql]) == 1
+    assert not [sql for sql in asked if "dbt_internal_test" in sql]
+
+    asked.clear()
+    alone = guard.publish(model, tests=lambda staged: [t for test in tests for t in run_tests([test])(staged)])
+    assert [(t.name, t.status, t.failures) for t in alone.details.tests] == [
+        (t.name, t.status, t.failures) for t in together.details.tests
+    ]
+    assert len([sql for sql in asked if "dbt_internal_test" in sql]) == len(tests)
+
+    # A query that fails for one of them is not the others' failure.
+    wrong = DataTest("wrong", NOT_NULL.format(c="nowhere", t=name), severity="warn")
+    found = guard.publish(model, tests=run_tests([wrong, *tests])).details.tests
+    assert [t.status for t in found] == ["not run", *("warn" for _ in tests)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from planproof.publish.decided import Count, Own, Relations, Stored, count, stor
 from planproof.publish.known_tests import Limits, Question, question
 from planproof.publish.materialization import Job, Publishing
 from planproof.publish.names import PREFIX, literal
+from planproof.publish.one_query import counted_together
 from planproof.publish.publication import Publication, column_list
 from planproof.publish.rows import with_kept
 from planproof.publish.shown import Plans, Shown, shown
@@ -61,6 +62,11 @@ class Staged:
         """What a test of which the meaning is known counts in these rows, where plans and files tell."""
         own: Own = {self.target: (self.files, self.proved)}
         return count(asked, Relations(self.session, plans, own, {self.target: self.relation}))
+
+    def together(self, questions: Iterable[Question]) -> dict[Question, Count]:
+        """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
+        own = (asked for asked in questions if asked.relation == self.target)
+        return counted_together(self.session, self.relation, own)
 
     def _text(self, sql: str, relation: str) -> str:
         try:
@@ -190,17 +196,45 @@ class DataTest:
 
 
 def run_tests(tests: Sequence[DataTest]) -> Tests:
-    """The tests as dbt's own materialization asks them (its macro `get_test_sql`), one after the other."""
-    return lambda staged: [_run(test, staged) for test in tests]
+    """The tests as dbt's own materialization asks them (its macro `get_test_sql`), one after the other; those that can
+    be counted together by one query."""
+
+    def run(staged: Staged) -> list[DataTestResult]:
+        known = [_known(test, staged) for test in tests]
+        together = staged.together(asked for asked, _, found in filter(None, known) if found is None)
+        return [_answered(test, staged, one, together) for test, one in zip(tests, known)]
+
+    return run
+
+
+_Known = tuple[Question, Limits, "Count | None"]
+"""A test whose meaning is known, and what it counts, where plans and files tell that."""
+
+
+def _known(test: DataTest, staged: Staged) -> _Known | None:
+    limits = Limits.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
+    asked = question(test.sql) if limits is not None else None
+    if asked is None or limits is None or staged.target not in (asked.relation, asked.other):
+        return None
+    return asked, limits, staged.count(asked, Plans())
+
+
+def _answered(
+    test: DataTest, staged: Staged, known: _Known | None, together: Mapping[Question, Count]
+) -> DataTestResult:
+    if known is None:
+        return _run(test, staged)
+    asked, held, found = known
+    found = found or together.get(asked)
+    if found is None:
+        return _run(test, staged)
+    numbers = found.failures, held.warns(found.failures), held.fails(found.failures)
+    limits = (test.severity, test.warn_if, test.error_if)
+    return judged(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
 
 
 def _run(test: DataTest, staged: Staged) -> DataTestResult:
     limits = (test.severity, test.warn_if, test.error_if)
-    known = _known(test, staged)
-    if known is not None:
-        found, judged_by = known
-        numbers = found.failures, judged_by.warns(found.failures), judged_by.fails(found.failures)
-        return judged(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
     try:
         text = staged.text(test.sql)
         limit = f"\nLIMIT {int(test.limit)}" if test.limit is not None else ""
@@ -216,17 +250,6 @@ def _run(test: DataTest, staged: Staged) -> DataTestResult:
     except (AnalysisError, SparkFailure) as error:
         return not_run(test.name, f"Spark cannot run it over the staged rows: {error}", test.column, test.place)
     return judged(test.name, int(failures), bool(warns), bool(fails), limits, staged, test.sql, test.column, test.place)
-
-
-def _known(test: DataTest, staged: Staged) -> tuple[Count, Limits] | None:
-    limits = Limits.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
-    asked = question(test.sql) if limits is not None else None
-    found = staged.count(asked, Plans()) if asked is not None and _reads(asked, staged) else None
-    return (found, limits) if found is not None and limits is not None else None
-
-
-def _reads(asked: Question, staged: Staged) -> bool:
-    return staged.target in (asked.relation, asked.other)
 
 
 def judged(
