@@ -196,3 +196,19 @@ def test_what_cannot_be_cut_out_or_is_meant_is_not_counted(sql: str) -> None:
     except Exception:
         pytest.skip("not a query that planproof knows")
     assert found.checks == ()
+
+
+def test_a_zone_that_nobody_set_is_not_named():
+    query = "select at from times union all select local_at from times"
+    catalog = Catalog(SOURCES)
+
+    def said(conf: Conf) -> str:
+        (finding,) = (f for f in plan(query, catalog, conf=conf).findings if f.code == "PP128")
+        return finding.message
+
+    unsaid = said(OFF)
+    assert "that of the machine that runs Spark" in unsaid
+    assert OFF.time_zone not in unsaid
+    for conf in (Conf(time_zone="Europe/Berlin"), OFF.with_setting("spark.sql.session.timeZone", "Europe/Berlin")):
+        assert said(conf).endswith("in the session's time zone, Europe/Berlin")
+    assert OFF.time_zone in said(OFF.with_setting("spark.sql.session.timeZone", OFF.time_zone))

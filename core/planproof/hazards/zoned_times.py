@@ -27,11 +27,15 @@ def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                 continue
             said.add(name)
             given = taken.type.simple
-            message = (
-                f"{told(column, name)} is {given} and is taken as {used.simple} in the session's time zone, "
-                f"{conf.time_zone}"
-            )
+            message = f"{told(column, name)} is {given} and is taken as {used.simple} in {_zone(conf)}"
             yield Suspicion(warning("PP128", column or name, given, used.simple, message), getattr(expr, "span", None))
+
+
+def _zone(conf: Conf) -> str:
+    """Where nobody set a zone, Spark takes that of the machine on which it runs."""
+    if "time_zone" in conf.stated or conf.time_zone != Conf().time_zone:
+        return f"the session's time zone, {conf.time_zone}"
+    return "the session's time zone: no spark.sql.session.timeZone is set, so that of the machine that runs Spark"
 
 
 def _taken(expr: Expr) -> Iterator[tuple[Expr, DataType]]:
