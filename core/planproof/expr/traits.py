@@ -1,6 +1,7 @@
-"""What a function does when it runs: its line in `functions/families/` declares it, and a sweep asks Spark.
+"""What a function does when it runs, as its line in `functions/families/` declares it.
 
 Who needs to know asks the trait, and never the function's name: what is known about Spark stands once.
+Real Spark is asked of `raises` and `strict`, over edge values and nulls (`make conformance`).
 """
 
 from __future__ import annotations
