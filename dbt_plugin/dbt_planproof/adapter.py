@@ -40,6 +40,13 @@ class Gated:
             return answer
         return super().execute(sql, *more, **named)  # type: ignore[misc]
 
+    def add_query(self, sql: str, *more: Any, **named: Any) -> Any:
+        held = self.planproof.hold_rows(sql)
+        return super().add_query(sql if held is None else held, *more, **named)  # type: ignore[misc]
+
+    def get_relation(self, database: Any, schema: Any, identifier: Any) -> Any:
+        return self.planproof.recognized(super().get_relation(database, schema, identifier))  # type: ignore[misc]
+
     def list_relations_without_caching(self, schema_relation: Any) -> Any:
         def ask(sql: str) -> Any:
             return super(Gated, self).execute(sql, fetch=True)[1]  # type: ignore[misc]

@@ -18,6 +18,8 @@ class Relation(Protocol):
     is_hudi: bool | None
     information: str | None
 
+    def replace(self, *, is_iceberg: bool) -> Relation: ...
+
 
 class Column(Protocol):
     """A column as dbt knows it; `dtype` is its type as Spark prints it."""

@@ -22,9 +22,19 @@ from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
 from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
+from dbt_planproof.seeds import EMPTY, Seed, unreadable
 from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
-from dbt_planproof.written import delta_model, merge_model, plain_form, source_of, table_model, unterminated, view_model
+from dbt_planproof.written import (
+    delta_model,
+    merge_model,
+    plain_form,
+    source_of,
+    stored_form,
+    table_model,
+    unterminated,
+    view_model,
+)
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
@@ -75,11 +85,15 @@ class Gate:
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""
         ended_well = sys.exc_info()[0] is None
-        if ended_well:
-            # A materialization of the project's own may drop a table and make none.
-            self.let_through()
-            self._is_built()
-        run, self.local.run = self._open(), None
+        try:
+            if ended_well:
+                self._load()
+                # A materialization of the project's own may drop a table and make none.
+                self.let_through()
+                self._is_built()
+        finally:
+            self._forget_rows()
+            run, self.local.run = self._open(), None
         if run is None:
             return
         if ended_well and run.state in (State.WAITING, State.DELTA):
@@ -129,6 +143,22 @@ class Gate:
             self.adapter.drop_now(run.deferred.pop(0))
         while run is not None and run.held:
             self.adapter.execute_now(run.held.pop(0)[0])
+
+    def hold_rows(self, sql: str) -> str | None:
+        """The statement that holds a batch of a seed's rows, in place of the one that inserts it; None for any other
+        one."""
+        run = self._open()
+        return None if run is None or run.seed is None else run.seed.view(sql)
+
+    def recognized(self, relation: Relation | None) -> Relation | None:
+        """A relation as dbt knows it, with what dbt-spark does not see in the session's own catalog: that the table of
+        the snapshot that runs is Iceberg's."""
+        run = self._open()
+        if relation is None or run is None or not run.is_snapshot or relation.is_iceberg:
+            return relation
+        tables = self.reach.session().transactions() if _names(relation) == run.target else None
+        is_iceberg = tables is not None and tables.table(quoted(run.target)) is not None
+        return relation.replace(is_iceberg=True) if is_iceberg else relation
 
     def with_held(self, relation: Relation, columns: list[Column]) -> list[Column]:
         """A relation's columns as dbt expects them after the schema changes that are still held."""
@@ -197,13 +227,12 @@ class Gate:
         if run is None:
             self._forget(statement, sql)
             return None
+        if run.seed is not None:
+            return self._of_seed(run.seed, statement, sql)
         if statement.kind in _HARMLESS:
             return None
         if self._is_delta(run, statement):
-            self.questions.check(run, statement.query)
-            run.to(Event.DELTA_MADE)
-            run.delta = statement
-            return None
+            return self._delta(run, statement)
         if run.delta is not None and statement.kind in _HELD and _parts(statement) == run.target:
             run.held.append((sql, statement))
             return _answer()
@@ -212,6 +241,51 @@ class Gate:
             self._leave_to_dbt(run, statement, sql)
             return None
         return self._publish(run, model)
+
+    def _delta(self, run: Run, statement: Statement) -> tuple[AdapterResponse, Any] | None:
+        if not run.is_snapshot:
+            self.questions.check(run, statement.query)
+        run.to(Event.DELTA_MADE)
+        run.delta = statement
+        if not run.is_snapshot:
+            return None
+        # Not every catalog has views, and no other run is to find this one.
+        view = quoted(statement.relation[-1:])
+        self.adapter.execute_now(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS\n{unterminated(statement.query)}")
+        return _answer()
+
+    def _of_seed(self, seed: Seed, statement: Statement, sql: str) -> tuple[AdapterResponse, Any] | None:
+        """Its table is made later, with its rows; any other statement comes before them, or counts on them."""
+        if seed.makes(statement, sql):
+            return _answer()
+        if seed.made is not None:
+            self._load()
+        elif statement.kind not in _HARMLESS:
+            self._refuse_unreadable(sql)
+            self.let_through()
+        self._forget(statement, sql)
+        return None
+
+    def _refuse_unreadable(self, sql: str) -> None:
+        """Raises `Stopped` where what comes after a drop that was put off would fail: a column's type, say."""
+        run = self._open()
+        why = unreadable(self.reach.session(), unterminated(sql)) if run is not None and run.deferred else None
+        if run is not None and why is not None:
+            run.to(Event.STOPPED)
+            raise Stopped(f"planproof: Spark cannot make {run.node['name']}; its table stays as it was: {why}")
+
+    def _load(self) -> None:
+        """Publishes the seed whose rows are held: dbt has given all of them."""
+        run = self._open()
+        if run is None or run.seed is None or run.seed.made is None:
+            return
+        # dbt has put the new table into its cache where it ends without a statement.
+        deferred, run.deferred = run.deferred, []
+        if self._publish(run, run.seed.model(run.model, self.reach.spark())) is None:
+            for relation in deferred:
+                self.adapter.drop_now(relation)
+            for statement in run.seed.inserts():
+                self.adapter.execute_now(statement)
 
     def _publish(self, run: Run, model: Model) -> tuple[AdapterResponse, Any] | None:
         report = self.questions.publish(run, model)
@@ -281,7 +355,8 @@ class Gate:
         if reason is not None:
             self._say_unguarded(node.name, reason, node.resource_type)
         _refuse_quarantine(node, reason)
-        if node.resource_type != "model" or node.language != "sql" or not node.compiled_code:
+        is_left = node.resource_type != "model" and reason is not None
+        if is_left or node.language != "sql" or not (node.resource_type == "seed" or node.compiled_code):
             return None
         try:
             return self._begun(node, _names(relation), reason, distance)
@@ -293,11 +368,25 @@ class Gate:
 
     def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
         form = node.to_dict()
+        if node.resource_type != "model":
+            return self._stored(node, form, target)
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
+
+    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> Run:
+        """A seed or a snapshot that the guard publishes."""
+        compiled = (getattr(node, "compiled_code", None) or "").strip()
+        model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
+        is_snapshot = node.resource_type == "snapshot"
+        return Run(model, form, target, compiled, seed=None if is_snapshot else Seed(target), is_snapshot=is_snapshot)
+
+    def _forget_rows(self) -> None:
+        run: Run | None = getattr(self.local, "run", None)
+        if run is not None and run.seed is not None and run.seed.views:
+            run.seed.forget(self.reach.spark())
 
     def _say_unreachable(self, node: Node) -> None:
         """One warning for the invocation, and a remark for each node."""
@@ -331,8 +420,9 @@ class Gate:
 
     def _is_delta(self, run: Run, statement: Statement) -> bool:
         return (
-            statement.kind == "temp_view"
+            statement.kind == ("view" if run.is_snapshot else "temp_view")
             and run.model.materialized == "incremental"
+            and (len(statement.relation) == 1 or not run.is_snapshot)
             and statement.relation[-1].lower() == f"{run.target[1]}__dbt_tmp"
             and run.query.stands_in(statement.query)
         )
@@ -344,7 +434,8 @@ class Gate:
         if statement.kind == "insert" and run.delta is not None:
             return delta_model(run.model, statement, run.delta)
         if statement.kind in _MERGES and run.delta is not None:
-            return merge_model(run.model, statement, run.delta)
+            adds = [name for _, held in run.held for name, _ in held.clauses.get("columns", ())]
+            return merge_model(run.model, statement, run.delta, adds if run.is_snapshot else None)
         if not run.query.stands_in(statement.query):
             return None
         query = unterminated(statement.query)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import planproof.session
 from planproof.origin import AnalysisError
@@ -47,6 +47,10 @@ class Reach:
     def session(self) -> Session:
         """planproof's session over the one that dbt's statements on this thread run in. Raises `SparkFailure`."""
         return self._session() if self.is_shared else self._thrift()
+
+    def spark(self) -> Any:
+        """The Spark session of `method: session`."""
+        return self._session().spark
 
     def _session(self) -> ClassicSession | ConnectSession:
         with self.lock:

@@ -229,6 +229,51 @@ RELIANCES: tuple[Reliance, ...] = (
     ),
 )
 
+OF_KINDS: dict[str, tuple[Reliance, ...]] = {
+    "seed": (
+        Takes(
+            _SPARK, _IMPL, "add_query", ("sql", "auto_begin", "bindings", "abridge_sql_log"), "a seed's rows pass it"
+        ),
+        Macro(
+            "dbt_spark",
+            "spark__reset_csv_table",
+            ("adapter.drop_relation(", "create_csv_table(model, agate_table)"),
+            "the drop is put off, and what follows it is held",
+        ),
+        Macro("dbt_spark", "spark__create_csv_table", ("create table {{ this.render() }} (",), _STATEMENT),
+        Macro(
+            "dbt_spark",
+            "spark__load_csv_rows",
+            ("insert into {{ this.render() }} values", "adapter.add_query(sql, bindings=bindings"),
+            _STATEMENT,
+        ),
+    ),
+    "snapshot": (
+        Macro(
+            "dbt_spark",
+            "materialization_snapshot_spark",
+            (
+                *("create_table_as(False, target_relation, build_sql)", "create_columns(target_relation,"),
+                *("spark_build_snapshot_staging_table(strategy, sql, target_relation)", "snapshot_merge_sql("),
+            ),
+            "it is a table first, and a view and a merge from it later",
+        ),
+        Macro(
+            "dbt_spark",
+            "spark_build_snapshot_staging_table",
+            ("target_relation.identifier ~ '__dbt_tmp'", "{% if target_relation.is_iceberg %}", "schema=none"),
+            "its view is told by its name",
+        ),
+        Macro(
+            "dbt_spark",
+            "spark__snapshot_merge_sql",
+            ("merge into {{ target }} as DBT_INTERNAL_DEST", "as DBT_INTERNAL_SOURCE"),
+            _STATEMENT,
+        ),
+    ),
+}
+"""What seeds and snapshots on Iceberg count on besides. Where some of it is missing, they are left to dbt."""
+
 _TESTS, _ASKED = "dbt.task.test", "it asks a test of the staged rows"
 
 OF_TESTS: tuple[Reliance, ...] = (

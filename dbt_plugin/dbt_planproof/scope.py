@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from dbt_planproof import relied
 from dbt_planproof.absence import WRITES_NOTHING
 from dbt_planproof.dbts import Node, Relation
 
@@ -29,7 +31,7 @@ def unguarded(node: Node) -> str | None:
     """Why dbt writes this node itself, None where the guard does."""
     config = node.config
     if node.resource_type != "model":
-        return f"it is a {node.resource_type}"
+        return None if is_iceberg(node) and not _lacks(str(node.resource_type)) else f"it is a {node.resource_type}"
     if node.language != "sql":
         return f"it is a {node.language} model"
     if config.materialized not in MATERIALIZATIONS:
@@ -44,8 +46,14 @@ def unguarded(node: Node) -> str | None:
     return None
 
 
+@cache
+def _lacks(kind: str) -> bool:
+    """Whether dbt has what the guard counts on for seeds or snapshots in another form."""
+    return bool(relied.missing(relied.OF_KINDS[kind]))
+
+
 def is_iceberg(node: Node) -> bool:
-    """Whether the model is stored as an Iceberg table."""
+    """Whether the node is stored as an Iceberg table."""
     return node.config.materialized != "view" and node.config.get("file_format") == "iceberg"
 
 

@@ -12,6 +12,7 @@ from planproof.sql.heads import Query, Statement
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Relation
+    from dbt_planproof.seeds import Seed
     from planproof.session.protocol import SparkPlanes
 
 
@@ -87,7 +88,7 @@ class Run:
     `delta` is the statement of the view that stands for the delta. `places` are where the bare query writes columns.
     `promised` are the contract's columns as dbt knows columns, where the query was found to have just these, and
     `analyzed` the query as Spark analyzed it to find that. `answers` are dbt's results of its data tests over the
-    staged rows, each with what they rest on.
+    staged rows, each with what they rest on. `seed` holds the rows of a seed that the guard publishes.
     """
 
     model: Model
@@ -105,6 +106,8 @@ class Run:
     places: dict[str, Origin] = field(default_factory=dict)
     promised: list[Column] | None = None
     analyzed: SparkPlanes | None = None
+    seed: Seed | None = None
+    is_snapshot: bool = False
     answers: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

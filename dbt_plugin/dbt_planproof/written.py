@@ -30,12 +30,17 @@ def delta_model(model: Model, statement: Statement, delta: Statement) -> Model |
     return replace(model, sql=f"with {view} as (\n{unterminated(delta.query)}\n)\n{statement.query}")
 
 
-def merge_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
-    """An incremental's later run that merges the delta's view into an Iceberg table, by the clauses that dbt wrote."""
+def merge_model(
+    model: Model, statement: Statement, delta: Statement, adds: Sequence[str] | None = None
+) -> Model | None:
+    """A later run that merges the delta's view into an Iceberg table, by the clauses that dbt wrote. A snapshot's
+    source has columns for these clauses alone: `adds` are those that dbt would add to its table."""
     source = statement.clauses["source"]
     if model.incremental_strategy != "merge" or source[-1].lower() != delta.relation[-1].lower():
         return None
     options = {**model.options, "merge": unterminated(statement.query)}
+    if adds is not None:
+        options["adds"] = tuple(adds)
     return replace(model, sql=unterminated(delta.query), options=options)
 
 
@@ -139,6 +144,16 @@ def _updated(words: Sequence[str]) -> frozenset[str] | None:
         at += 1
     rest = lowered[at:]
     return frozenset(found) if found and rest == ["when", "not", "matched", "then", "insert", "*"] else None
+
+
+def stored_form(form: dict[str, Any]) -> dict[str, Any]:
+    """A seed or a snapshot as the model that it is to the guard: a table, or one that is merged into. No contract of
+    dbt's binds either."""
+    config = dict(form.get("config") or {})
+    is_snapshot = form.get("resource_type") == "snapshot"
+    config["materialized"] = "incremental" if is_snapshot else "table"
+    config["incremental_strategy"] = "merge" if is_snapshot else None
+    return {**form, "resource_type": "model", "contract": None, "config": {**config, "contract": None}}
 
 
 def plain_form(form: dict[str, Any]) -> dict[str, Any]:

@@ -67,13 +67,23 @@ def test_inserts() -> None:
     assert found.query == "select a, d from x"
 
 
+def test_a_table_without_a_query() -> None:
+    found = read("create table s.t (id int, `a b` decimal(10,2))\n using iceberg partitioned by (id);")
+    assert (found.kind, found.relation, found.query) == ("empty_table", ("s", "t"), "")
+    assert found.clauses == {
+        "columns": (("id", "int"), ("a b", "decimal(10,2)")),
+        "using": "iceberg",
+        "partition_by": ("id",),
+    }
+
+
 @pytest.mark.parametrize(
     "sql",
     [
         "",
         "   -- nothing",
         "create table if not exists s.t as select 1",
-        "create table s.t (id int) using parquet",
+        "create table s.t (id int) using parquet as select 1 as id",
         "create table s.t partitioned by (days(d(1))) as select 1",
         "create table s.t sorted by (a) as select 1",
         "create view s.v as select 1",

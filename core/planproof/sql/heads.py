@@ -24,9 +24,9 @@ _DEFAULT = Conf()
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `kind`: table, view, temp_view, insert, merge (which stores every row of its source as it is),
-    merge_some (which stores what its clauses say), add_columns, retype_column, constrain, rename, read, about (no row
-    changes) or other.
+    """One statement. `kind`: table, empty_table (columns, and no query), view, temp_view, insert, merge (which stores
+    every row of its source as it is), merge_some (which stores what its clauses say), add_columns, retype_column,
+    constrain, rename, read, about (no row changes) or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head (of a merge, its clauses from
     ON), and `clauses` the head's values: using, options, tblproperties, partition_by, transforms, clustered_by,
@@ -74,11 +74,17 @@ class _Head(TypeGrammar):
 
     def table_of(self, clauses: dict[str, Any]) -> Statement:
         relation = self.parts()
-        while not self.skip("AS"):
+        is_empty = self.kind == "("
+        if is_empty:
+            clauses["columns"] = self.definitions()
+        while not (self.is_over if is_empty else self.skip("AS")):
             key, value = self.clause()
             if key in clauses:
                 self.fail()
             clauses[key] = value
+        if is_empty:
+            self.closed()
+            return Statement("empty_table", relation, "", clauses)
         return Statement("table", relation, self.rest(), clauses)
 
     def clause(self) -> tuple[str, Any]:
@@ -178,6 +184,10 @@ class _Head(TypeGrammar):
             self.fail()
         return text
 
+    @property
+    def is_over(self) -> bool:
+        return self.kind in ("EOF", ";")
+
     def closed(self) -> None:
         """The statement ends here, or after a semicolon."""
         self.end_of_text()
@@ -252,7 +262,13 @@ class _Head(TypeGrammar):
                 return tuple(found)
 
     def typed(self) -> tuple[tuple[str, str], ...]:
-        """``a int, `b` struct<x:int,y:int>``, in parentheses or not, up to the end; types as they are written."""
+        """Columns and their types, up to the end."""
+        found = self.definitions()
+        self.closed()
+        return found
+
+    def definitions(self) -> tuple[tuple[str, str], ...]:
+        """``a int, `b` struct<x:int,y:int>``, in parentheses or not; types as they are written."""
         grouped = self.skip("(")
         found: list[tuple[str, str]] = []
         while True:
@@ -262,7 +278,6 @@ class _Head(TypeGrammar):
                 break
         if grouped:
             self.take(")")
-        self.closed()
         return tuple(found)
 
 

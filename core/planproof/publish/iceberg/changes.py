@@ -36,6 +36,7 @@ class Change:
         self._evolution: Evolution | None = None
 
     def begin(self, job: Job) -> Commit | None:
+        job = _with_stored_columns(job)
         target, model = job.target, job.model
         assert target is not None
         if target.format != "iceberg":
@@ -56,7 +57,8 @@ class Change:
             publication.transaction.add_columns(job.examined.planes, [name for name, _ in change.columns])
         known = {name.lower() for name in change.after.names}
         text = stage.query(job.examined.sql)
-        if any(name.lower() not in known for name in produced):
+        # A merge's clauses say what is stored; they may ask for other columns, too.
+        if job.model.incremental_strategy != "merge" and any(name.lower() not in known for name in produced):
             kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
             text = f"SELECT {kept} FROM (\n{text}\n)"
         publication.set_apart()
@@ -84,6 +86,24 @@ class Change:
         if model.incremental_strategy == "insert_overwrite" and model.partition_by:
             return job.session.settings({_MODE: "dynamic"})
         return nullcontext()
+
+
+def _with_stored_columns(job: Job) -> Job:
+    """A merge whose columns are known (`adds` among the options: those that the table gets) stores no others: what its
+    source has besides is for its clauses alone."""
+    target, adds = job.target, job.model.options.get("adds")
+    if target is None or adds is None:
+        return job
+    known = {name.lower() for name in (*target.schema.names, *adds)}
+
+    def stored(schema: PhysicalSchema) -> PhysicalSchema:
+        return PhysicalSchema(tuple(f for f in schema if f.name.lower() in known))
+
+    planes = job.examined.planes
+    declared = None if planes.declared is None else stored(planes.declared)
+    examined = job.examined._replace(planes=replace(planes, analyzed=stored(planes.analyzed), declared=declared))
+    options = {**job.model.options, "on_schema_change": "append_new_columns"}
+    return replace(job, model=replace(job.model, options=options), examined=examined)
 
 
 def _as_kept(job: Job) -> Job:
