@@ -296,7 +296,7 @@ def _relations(spark: Any, database: str) -> list[tuple[str, bool]]:
     return sorted((r["tableName"], r["tableName"] in views) for r in spark.sql(f"show tables in {database}").collect())
 
 
-def test_a_view_made_a_table(database: str, guard: Guard, iceberg: Any) -> None:
+def test_a_view_made_a_table_and_the_reverse(database: str, guard: Guard, iceberg: Any) -> None:
     name = f"{database}.v"
     iceberg.sql(f"create view {name} as select 1L as id")
     null = model(name, "select if(id > 0, null, id) as id from range(3)", ("id", "bigint", False))
@@ -308,6 +308,48 @@ def test_a_view_made_a_table(database: str, guard: Guard, iceberg: Any) -> None:
     assert (report.outcome, report.strategy) == ("published", "exchange"), report
     assert (iceberg.table(name).collect()[0][0], guard.session.registered(name).format) == (2, "iceberg")
     assert guard.publish(model(name, "select 5L as id")).strategy == "replace"
+    for text in ("a", "b", "b"):
+        report = guard.publish(Model(name, f"select '{text}' as id", materialized="view"))
+        assert report.outcome == "published", report
+        assert iceberg.newSession().table(name).collect()[0][0] == text, "Spark reads what was published"
+        assert _relations(iceberg, database) == [("v", True)]
+    iceberg.sql(f"create table {database}.p using parquet as select 1 as id")
+    refused = guard.publish(Model(f"{database}.p", "select 2 as id", materialized="view"))
+    assert (refused.outcome, iceberg.table(f"{database}.p").collect()[0][0]) == ("failed", 1)
+
+
+@pytest.mark.parametrize("statement", ["ALTER VIEW", "CREATE OR REPLACE VIEW", "DROP VIEW"])
+@pytest.mark.parametrize("how", ["dies before it", "dies after it", "fails"])
+def test_a_view_that_gets_another_text(
+    database: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wholly the old view or the new one: Spark goes on to read the old text of an Iceberg view that is replaced, so
+    that it steps aside."""
+    name, rows, failed = f"{database}.v", guard.session.rows, []
+    iceberg.sql(f"create view {name} as select 1L as id")
+
+    def breaks(sql: str) -> Any:
+        if not sql.startswith(statement) or failed:
+            return rows(sql)
+        failed.append(sql)
+        if how == "dies after it":
+            rows(sql)
+        raise SparkFailure("the metastore went away") if how == "fails" else Killed
+
+    monkeypatch.setattr(guard.session, "rows", breaks)
+    is_new = statement == "DROP VIEW" or (statement, how) == ("CREATE OR REPLACE VIEW", "dies after it")
+    if how == "fails":
+        report = guard.publish(Model(name, "select 2L as id", materialized="view"))
+        assert report.outcome == ("published" if is_new else "failed"), report
+    else:
+        with pytest.raises(Killed):
+            guard.publish(Model(name, "select 2L as id", materialized="view"))
+        monkeypatch.setattr(guard.session, "rows", rows)
+        reports = [r for r in Guard(iceberg).recover(force=True) if database in r.model]
+        assert [r.outcome for r in reports] == ["published" if is_new else "rejected"]
+    assert failed
+    assert _relations(iceberg, database) == [("v", True)]
+    assert iceberg.newSession().table(name).collect()[0][0] == (2 if is_new else 1)
 
 
 @pytest.mark.parametrize("statement", ["ALTER VIEW", "ALTER TABLE", "DROP VIEW"])

@@ -16,7 +16,7 @@ from planproof.session.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The target as it was: `table` or `view`, and its location, decoded."""
+    """The target as it was: `table`, `view` or `iceberg view` (one that steps aside), and its location, decoded."""
 
     kind: str
     managed: bool

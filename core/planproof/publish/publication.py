@@ -318,8 +318,10 @@ def prior_of(target: StoredTable | None) -> Prior | None:
     if target is None:
         return None
     location = decoded(target.location) if target.location else None
-    kind = "table" if target.kind == "table" else "view"
-    return Prior(kind, target.managed, location, bool(target.partition_by))
+    kind = "table" if target.kind == "table" else "iceberg view" if target.is_iceberg_view else "view"
+    # What an Iceberg table's snapshots name is deleted by Iceberg, and by nobody else.
+    managed = target.managed and target.format != "iceberg"
+    return Prior(kind, managed, location, bool(target.partition_by))
 
 
 def publication(

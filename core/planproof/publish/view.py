@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planproof.publish.audit import audit_query
 from planproof.publish.materialization import Job
 from planproof.publish.names import Refused
 from planproof.publish.publication import Publication, publication
+from planproof.publish.stage import query
 from planproof.publish.strategies.view import statement_of
 from planproof.publish.table import VERSIONED_ELSEWHERE
+from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
 
 
 class View:
     def begin(self, job: Job) -> Publication:
         target = job.target
-        if target is not None and target.format in VERSIONED_ELSEWHERE:
-            raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes a view")
+        _refuse_versioned(job)
         if target is not None and target.kind == "temporary view":
             raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
+        if target is not None and target.is_iceberg_view and not _changes(job, target):
+            target = replace(target, properties={})  # It is replaced where it stands.
         return publication(job.session, job.names, target, "view", job.root, dict(job.model.options), job.home)
 
     def stage(self, job: Job, publication: Publication) -> str:
@@ -30,3 +36,24 @@ class View:
 
     def written(self, job: Job, publication: Publication) -> PhysicalSchema:
         return job.examined.promised
+
+
+def _changes(job: Job, target: StoredTable) -> bool:
+    """Whether the view gets another text, or columns that may be others."""
+    return (
+        target.text is None or target.text.strip() != query(job.examined.sql).strip() or "columns" in job.model.options
+    )
+
+
+def _refuse_versioned(job: Job) -> None:
+    """Raises `Refused` for a table that a view cannot safely take the place of."""
+    target, tables = job.target, job.session.transactions()
+    if target is None or target.kind != "table":
+        return
+    is_lake = tables is not None and tables.holds(quoted(job.names.target))
+    # A session that finds Iceberg's tables by loading them renames and drops them, too.
+    if target.format in VERSIONED_ELSEWHERE and not (target.format == "iceberg" and is_lake):
+        raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes a view")
+    if target.format != "iceberg" and is_lake:
+        # Iceberg puts a view's metadata where the table's files lie, which are deleted with the table.
+        raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes Iceberg's view")

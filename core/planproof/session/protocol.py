@@ -72,6 +72,11 @@ class StoredTable:
     tracked: bool = True
     text: str | None = None
 
+    @property
+    def is_iceberg_view(self) -> bool:
+        """Whether Iceberg keeps this view, in the session's own catalog."""
+        return self.kind == "view" and self.properties.get("table_type", "").upper() == "ICEBERG-VIEW"
+
 
 @dataclass(frozen=True, slots=True)
 class PythonEntry:

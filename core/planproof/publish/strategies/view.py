@@ -1,4 +1,5 @@
-"""A view gets its query by one call. A table of the same name steps aside first and is dropped last.
+"""A view gets its query by one call. A table of the same name steps aside first and is dropped last, and so does a view
+that Iceberg keeps in the session's own catalog: Iceberg 1.10 replaces its text, and Spark goes on to read the old one.
 
 ALTER VIEW AS is one call to the metastore; CREATE OR REPLACE VIEW drops the view and creates it (CreateViewCommand), so
 that other sessions see a gap. The latter is for a new view, and for one whose columns, comment or properties change.
@@ -22,41 +23,46 @@ class View:
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
         assert entry.statement is not None
-        if entry.prior is not None and entry.prior.kind == "table":
+        if entry.prior is not None and entry.prior.kind != "view":
             publication.step("away")
-            publication.rename(entry.target, entry.away)
+            publication.rename(entry.target, entry.away, entry.prior.kind)
         publication.step("swap")
         publication.run(entry.statement)
         self.finish(publication)
 
     def is_here(self, publication: Publication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
-        if prior is None or prior.kind != "table" or entry.step == "clean":
+        if prior is None or prior.kind == "view" or entry.step == "clean":
             return True
         if publication.stored(entry.away) is not None:
             return True
         target = publication.stored(entry.target)
-        if target is None or target.kind != "table":
+        if target is None or (target.kind == "table") != (prior.kind == "table"):
             return False
         return entry.step == UNDO or publication.location(entry.target) == prior.location
 
     def is_swapped(self, publication: Publication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
-        if prior is None or prior.kind != "table":
+        if prior is None or prior.kind == "view":
             return entry.step == "clean" or self._again(publication)
         found = publication.stored(entry.target)
-        return found is not None and found.kind == "view"
+        is_view = found is not None and found.kind == "view"
+        if prior.kind == "table":
+            return is_view
+        # The old view and the new one look the same: it is the new one once the old one is aside.
+        return is_view and (entry.step == "clean" or publication.stored(entry.away) is not None)
 
     def undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
-        if prior is None or prior.kind != "table":
+        if prior is None or prior.kind == "view":
             return
         publication.return_old_directory()
         if publication.stored(entry.target) is not None:
             return
         if publication.stored(entry.away) is not None:
-            publication.rename(entry.away, entry.target)
-            if prior.location is not None and publication.store.exists(prior.location):
+            publication.rename(entry.away, entry.target, prior.kind)
+            moved = prior.location is not None and publication.location(entry.target) != prior.location
+            if prior.location is not None and moved and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
 
     def _again(self, publication: Publication) -> bool:
@@ -74,7 +80,7 @@ class View:
 
     def finish(self, publication: Publication) -> None:
         prior = publication.entry.prior
-        if prior is not None and prior.kind == "table":
+        if prior is not None and prior.kind != "view":
             publication.step("clean")
             publication.drop_prior()
 
