@@ -10,7 +10,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg lint conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -63,6 +63,9 @@ test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-
 	@.ci/dbt $(DBT)
 	.venv-dbt-$(DBT)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/dbt_plugin $(PYTEST_ARGS)
 	.venv-dbt-$(DBT)/bin/python -m pytest -m conformance -k "not thrift" -p no:cacheprovider tests/dbt_plugin/test_plugin_contract_matrix.py $(PYTEST_ARGS)
+
+test-dbt-spark: environment ## Runs one guarded build, and one that is stopped, on a dbt-core and a Spark: DBT=1.12 SPARK=3.5.9
+	@.ci/dbt $(DBT) --spark $(SPARK) --build
 
 test-dbt112: ## As test-dbt, on dbt-core 1.12.
 	@$(MAKE) --no-print-directory test-dbt DBT=1.12

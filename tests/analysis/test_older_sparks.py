@@ -156,3 +156,20 @@ def test_a_boolean_beside_one_or_nought() -> None:
     ]
     with pytest.raises(AnalysisError, match="BINARY_OP_DIFF_TYPES"):
         name("b = 1", ansi=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "conditions"),
+    [
+        ("select sum(c1) over (order by c1 rows between current row and 1 preceding) from t1", {}),
+        (
+            "select c1 from t1 tablesample (200 percent)",
+            {**dict.fromkeys(SPARKS[:4], "_LEGACY_ERROR_TEMP_0064"), "4.3": "INVALID_TABLESAMPLE_FRACTION"},
+        ),
+        ("select interval 'abc' day", dict.fromkeys(SPARKS, "_LEGACY_ERROR_TEMP_0026")),
+        ("select c1 from t1 where 'a' like 'b' escape 'ab'", dict.fromkeys(SPARKS, "INVALID_ESC")),
+    ],
+)
+def test_what_queries_by_hand_told(query: str, conditions: dict[str, str]) -> None:
+    """Asked of 3.5.9, 4.0.5, 4.1.4 and 4.2.1; 4.3's conditions are those that its list of errors has."""
+    assert {spark: found for spark in SPARKS if (found := refused(query, spark))} == conditions

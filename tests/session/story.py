@@ -68,6 +68,7 @@ def story(spark: Any) -> dict[str, Any]:
         guard, found["functions"] = Guard(spark), str(failure)
     contract = Contract(COLUMNS)
     found |= {"session": repr(guard.session), "conf": guard.session.conf.ansi}
+    found["catalog"] = guard.session.rows("SET spark.sql.catalogImplementation")[0][1]
     guard.session.rows("create database d")
 
     def publish(name: str, sql: str, **more: Any) -> None:

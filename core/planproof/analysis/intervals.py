@@ -36,7 +36,7 @@ def _value(node: q.Node, negative: bool, origin: Origin | None = None) -> Number
     text = str(node.args["this"]).strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
-            "INVALID_INTERVAL_FORMAT.UNRECOGNIZED_NUMBER", f"Error parsing interval value {text!r}", origin
+            "_LEGACY_ERROR_TEMP_0026", f"Can only use numbers in an interval's values, but got {text!r}.", origin
         )
     value = Number("".join(text.split()))
     return -value if negative else value

@@ -135,7 +135,10 @@ def _check_frame(
     elif any(bound.type != INT for bound in bounds):
         text = "The bounds of a window frame over rows are integers."
         raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE", text, node)
-    if _upside_down(spec, ctx):
+    if _is_unbounded_away(spec):
+        text = f"The bounds of the frame {shown} leave nothing between them."
+        raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND", text, node)
+    if _upside_down(spec):
         raise ctx.env.rejected(
             "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
             f"The lower bound of the frame {shown} must be less than or equal to the upper bound.",
@@ -182,18 +185,26 @@ def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
     return given == key or can_cast(given, key, ansi=ctx.conf.ansi)
 
 
-def _upside_down(spec: q.Node, ctx: Context) -> bool:
-    """Whether both bounds are numbers, or the current row, and the lower lies above the upper."""
+def _is_unbounded_away(spec: q.Node) -> bool:
+    """Whether the frame starts behind the last row, or ends before the first."""
+    start, end = spec.args["start"], spec.args.get("end")
+    sides = (spec.args.get("start_side"), spec.args.get("end_side"))
+    return _place(start, sides[0]) == math.inf or (end is not None and _place(end, sides[1]) == -math.inf)
+
+
+def _upside_down(spec: q.Node) -> bool:
+    """Whether both bounds are numbers, and the lower lies above the upper. `CURRENT ROW AND 1 PRECEDING` is a frame
+    without rows, which Spark takes (`SpecifiedWindowFrame.checkInputDataTypes`)."""
     end = spec.args.get("end")
     low = _place(spec.args["start"], spec.args.get("start_side"))
-    high = 0.0 if end is None else _place(end, spec.args.get("end_side"))
+    high = None if end is None else _place(end, spec.args.get("end_side"))
     return low is not None and high is not None and low > high
 
 
 def _place(bound: q.Node | str, side: str | None) -> float | None:
     sign = -1 if side == "PRECEDING" else 1
     if isinstance(bound, str):
-        return 0.0 if bound == "CURRENT ROW" else sign * math.inf
+        return None if bound == "CURRENT ROW" else sign * math.inf
     if isinstance(bound, q.Literal) and not bound.args.get("is_string"):
         try:
             return sign * float(bound.args["this"])

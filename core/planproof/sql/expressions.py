@@ -123,9 +123,16 @@ class ExpressionGrammar(PrimaryGrammar):
         else:
             node = _LIKES[kind](this=left, expression=self.value())
             if self.skip("ESCAPE"):
-                node.put("escape", self.string_literal())
+                node.put("escape", self._escape_character())
         self.placed(node, start)
         return self.placed(q.Not(this=node, inner=True), start) if negated else node
+
+    def _escape_character(self) -> q.Literal:
+        start = self.start
+        text = self.string_literal()
+        if len(str(text.args["this"])) != 1:
+            self.later("INVALID_ESC", "The escape string of LIKE is one character.", start, self.start)
+        return text
 
     def _inner_not(self) -> bool:
         """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""

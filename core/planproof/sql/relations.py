@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from planproof.sql import nodes as q
@@ -263,6 +264,8 @@ class RelationGrammar(AliasGrammar):
             key = {"PERCENT": "percent", "ROWS": "rows"}.get(self.kind, "size")
             if key != "size":
                 self.advance()
+            if key == "percent":
+                self._check_percentage(size, start)
             parts[key] = size
         self.take(")")
         if self.kind == "REPEATABLE" and self.peek() == "(":
@@ -271,6 +274,13 @@ class RelationGrammar(AliasGrammar):
             parts["seed"] = self.number()
             self.take(")")
         return self.placed(q.TableSample(**parts), start)
+
+    def _check_percentage(self, size: q.Node, start: int) -> None:
+        """A sample is at most the whole; Spark's parser looks, not its analyzer."""
+        text = str(size.args["this"]) if isinstance(size, q.Literal) and not size.args.get("is_string") else ""
+        if re.fullmatch(r"[\d.]+", text) and float(text) > 100 + 1e-4:
+            message = f"Sampling fraction ({float(text) / 100}) must be on interval [0, 1]."
+            self.later("INVALID_TABLESAMPLE_FRACTION", message, start, self.start)
 
     def _parenthesized_relation(self, start: int) -> q.Node:
         query = self.query_at(self.i + 1)
