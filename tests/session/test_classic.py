@@ -23,6 +23,25 @@ def test_open_refuses_what_is_no_session():
         planproof.session.open(object())
 
 
+def test_spark_s_log_leaves_out_what_only_the_guard_s_folders_cause(spark):
+    planproof.session.open(spark)
+    planproof.session.open(spark)
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    kept_out = log4j.LogManager.getContext(False).getConfiguration().getRootLogger().getFilter()
+    assert kept_out.getClass().getSimpleName() == "RegexFilter", "one filter, however often a session is opened"
+
+    def of(text):
+        said = log4j.message.SimpleMessage(text)
+        return kept_out.filter(log4j.core.impl.Log4jLogEvent.newBuilder().setMessage(said).build()).toString()
+
+    own = "file:/w/shop.db/__planproof_orders_1"
+    assert of(f"All paths were ignored:\n  {own}") == "DENY"
+    assert of(f"File {own} does not exist; Force to delete it.") == "DENY"
+    assert of(f"Failed to delete {own}") == "DENY"
+    assert of("Failed to delete file:/w/shop.db/orders") == "NEUTRAL"
+    assert of(f"Task failed while writing rows to {own}") == "NEUTRAL"
+
+
 @pytest.mark.parametrize("key", SETTINGS)
 def test_a_setting_of_conf_stands_in_the_spelling_of_the_sparks_that_have_it(spark, key):
     version, since = spark_version(spark.version), _ABSENT.get(SETTINGS[key], SPARKS)[0]

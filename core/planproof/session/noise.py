@@ -6,8 +6,11 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-OWN = "(?s).*(All paths were ignored|[Ff]ailed to delete).*__planproof.*"
-"""Spark takes folders that begin with `_` for hidden ones, and says so of each staged table."""
+OWN = "(?s).*(All paths were ignored.*__planproof|[Ff]ailed to delete .*__planproof|__planproof.*Force to delete).*"
+"""Spark takes folders that begin with `_` for hidden ones, and says so of each staged table.
+
+Hive deletes the folder of a dropped table once more after the guard did, and says that too.
+"""
 
 _MARK = "_planproof_filters_log"
 
@@ -15,7 +18,8 @@ _MARK = "_planproof_filters_log"
 def keep_out_own(spark: Any) -> None:
     """Puts a filter before the log's root, once per JVM. Where the log is not log4j 2 it stays as it is."""
     gateway = spark.sparkContext._gateway
-    if getattr(gateway, _MARK, False):
+    # Not `getattr`: Py4J answers that with a member of its Java side for every name.
+    if _MARK in vars(gateway):
         return
     setattr(gateway, _MARK, True)
     log4j = spark.sparkContext._jvm.org.apache.logging.log4j
