@@ -41,6 +41,7 @@ def snapshots(spark: Any, name: str) -> list[int]:
 
 def orphans(spark: Any, name: str) -> list[str]:
     """Files of a table's folder that none of its snapshots and metadata files names."""
+    spark.catalog.refreshTable(name)  # Another session may have written to it since.
     shown = spark.sql(f"describe extended {name}").collect()
     root = next(str(r[1]) for r in shown if r[0] == "Location").removeprefix("file:")
     known = {r[0] for r in spark.sql(f"select file_path from {name}.all_files").collect()}
