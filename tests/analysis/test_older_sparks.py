@@ -173,3 +173,12 @@ def test_a_boolean_beside_one_or_nought() -> None:
 def test_what_queries_by_hand_told(query: str, conditions: dict[str, str]) -> None:
     """Asked of 3.5.9, 4.0.5, 4.1.4 and 4.2.1; 4.3's conditions are those that its list of errors has."""
     assert {spark: found for spark in SPARKS if (found := refused(query, spark))} == conditions
+
+
+@pytest.mark.parametrize(
+    "branches", ["when true then 1", "when c1 > 1 then 1 when true then 2", "when true then 1 else null"]
+)
+def test_what_stands_behind_the_literal_true_counts_before_4_0(branches: str) -> None:
+    for spark in SPARKS:
+        (field,) = plan(f"select case {branches} end from t1", CATALOG, conf=Conf.of(spark)).schema
+        assert field.nullable is (spark == "3.5")

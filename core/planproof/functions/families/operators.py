@@ -295,9 +295,9 @@ def _case_type(args: Args, conf: Conf) -> DataType:
 
 
 def _case_nullable(args: Args, conf: Conf) -> bool:
-    """`CaseWhen.nullable`: nothing counts behind a condition that is the literal true."""
+    """`CaseWhen.nullable`: nothing counts behind a condition that is the literal true, since Spark 4.0."""
     conditions, values = case_values(args)
-    for at, condition in enumerate(conditions):
+    for at, condition in enumerate(() if conf.before("4.0") else conditions):
         if isinstance(condition, Literal) and condition.value is True:
             return any(v.nullable for v in values[: at + 1])
     return len(args) % 2 == 0 or any(v.nullable for v in values)
