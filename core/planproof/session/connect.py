@@ -26,8 +26,26 @@ from planproof.sql.ending import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
-_PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource|LocalRelation")
-"""What Python may have fed. A client's own rows are a LocalRelation, and so are those of VALUES."""
+_PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource")
+"""What Python may have fed, beside a client's own rows."""
+
+_ROWS = re.compile(r"LocalRelation .*")
+_PLANS = re.compile(r"^== (?:Parsed|Analyzed|Optimized) Logical Plan ==$", re.M)
+
+
+def _is_python_fed(plans: str) -> bool:
+    """Whether Python may have made rows of the query, by the text of its plans.
+
+    A client's own rows are a LocalRelation, and so are those of VALUES: but these stand in the text, and so in the
+    parsed plan, where a client's rows are the name of a view still.
+    """
+    if _PYTHON.search(plans) is not None:
+        return True
+    parts = _PLANS.split(plans)
+    if len(parts) != 4:  # A name that reads as a heading.
+        return "LocalRelation" in plans
+    _, parsed, analyzed, _ = parts
+    return not set(_ROWS.findall(analyzed)) <= set(_ROWS.findall(parsed))
 
 
 class ConnectSession(FrameSession):
@@ -58,7 +76,7 @@ class ConnectSession(FrameSession):
         try:
             with translated():
                 plans = str(frame._explain_string(extended=True))
-                fed = bool(_PYTHON.search(plans))
+                fed = _is_python_fed(plans)
                 if BY_PLACE.search(plans):
                     by_place = COMPARED not in versions.settings_in_force(self.spark, (COMPARED,))
         except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
