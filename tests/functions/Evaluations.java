@@ -2,6 +2,7 @@ import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InterpretedMutableProjection;
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -11,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
@@ -44,13 +46,67 @@ public final class Evaluations {
     return outcomes.toString();
   }
 
+  /** Of each line, an expression: whether Spark calls it deterministic, then of how many rows, how many fail, are null
+   * and are true; "!" and why where there is nothing to run, or what only Spark's optimizer makes executable. */
+  public String counts(String lines) {
+    StringBuilder counts = new StringBuilder();
+    String[] expressions = lines.split("\n");
+    for (int i = 0; i < expressions.length; i++) {
+      if (i > 0) {
+        counts.append('\n');
+      }
+      counts.append(count(expressions[i]));
+    }
+    return counts.toString();
+  }
+
+  private String count(String expression) {
+    Project planned;
+    InterpretedMutableProjection projection;
+    try {
+      planned = planned(expression);
+      projection = new InterpretedMutableProjection(planned.projectList().toSeq(), planned.child().output());
+      projection.initialize(0);
+    } catch (Throwable error) {
+      return "!" + condition(error);
+    }
+    boolean isBoolean = planned.schema().fields()[0].dataType() instanceof BooleanType;
+    boolean deterministic = ((Expression) planned.projectList().head()).deterministic();
+    int all = 0;
+    int failed = 0;
+    int nulls = 0;
+    int trues = 0;
+    for (scala.collection.Iterator rows = relation.data().iterator(); rows.hasNext(); ) {
+      InternalRow given = (InternalRow) rows.next();
+      all++;
+      try {
+        InternalRow row = projection.apply(given);
+        if (row.isNullAt(0)) {
+          nulls++;
+        } else if (isBoolean && row.getBoolean(0)) {
+          trues++;
+        }
+      } catch (Throwable error) {
+        if (condition(error).equals("INTERNAL_ERROR")) {
+          return "!INTERNAL_ERROR";
+        }
+        failed++;
+      }
+    }
+    return deterministic + " " + all + " " + failed + " " + nulls + " " + trues;
+  }
+
+  private Project planned(String expression) throws Exception {
+    Project parsed = (Project) parser.parsePlan("SELECT " + expression);
+    LogicalPlan analyzed = analyzer.executeAndCheck(new Project(parsed.projectList(), relation), tracker);
+    return (Project) ReplaceExpressions$.MODULE$.apply(analyzed);
+  }
+
   private String outcome(String expression) {
     Project planned;
     InterpretedMutableProjection projection;
     try {
-      Project parsed = (Project) parser.parsePlan("SELECT " + expression);
-      LogicalPlan analyzed = analyzer.executeAndCheck(new Project(parsed.projectList(), relation), tracker);
-      planned = (Project) ReplaceExpressions$.MODULE$.apply(analyzed);
+      planned = planned(expression);
       projection = new InterpretedMutableProjection(planned.projectList().toSeq(), planned.child().output());
       projection.initialize(0);
     } catch (Throwable error) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,7 +68,11 @@ def state(spark: Any) -> list[Any]:
 
 def compiled(spark: Any, name: str) -> Callable[..., Any]:
     """The constructor of a Java class that lies beside this file, by the compiler that Spark brings along."""
-    jvm = spark._jvm
+    return _compiled(spark._jvm, name)
+
+
+@cache  # py4j knows a class by its name: a second one of that name would be called by the methods of the first.
+def _compiled(jvm: Any, name: str) -> Callable[..., Any]:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook((Path(__file__).parent / f"{name}.java").read_text())

@@ -7,7 +7,7 @@ of a real Spark (`Evaluations.java`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ class Run:
         ]
 
 
-_UNBOUNDED = frozenset(("sequence", "repeat", "space", "lpad", "rpad", "array_repeat", "randstr", "format_number"))
+UNBOUNDED = frozenset(("sequence", "repeat", "space", "lpad", "rpad", "array_repeat", "randstr", "format_number"))
 """Functions whose results grow with a number: the edges of numbers would fill the memory."""
 
 _NOT_RUN = ("INTERNAL_ERROR", "SparkUnsupportedOperationException")
@@ -119,12 +119,12 @@ _NOT_RUN = ("INTERNAL_ERROR", "SparkUnsupportedOperationException")
 
 
 class Evaluator:
-    """Runs calls over the edge values. `spark` is a classic SparkSession."""
+    """Runs calls over the edge values of all types, or of some. `spark` is a classic SparkSession."""
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: Any, types: Iterable[str] = TYPES) -> None:
         self.spark = spark
         in_mode(spark, True)
-        columns = [c for name in TYPES for c in _columns(name)]
+        columns = [c for name in types for c in _columns(name)]
         rows = max(map(len, EDGES.values())) + 1
         one = " UNION ALL ".join(f"SELECT {', '.join(_cell(c, row) for c in columns)}" for row in range(rows))
         two = ", ".join(f"b.`{c}` AS `{c}{_SECOND}`" for c in columns)
@@ -172,7 +172,7 @@ def runs(ansi: bool) -> Iterator[Run]:
     for name in registry:
         function = registry.functions[name]
         scalar = function.category is Category.SCALAR and not takes_lambda(function) and name not in registry.internal
-        if scalar and name.isidentifier() and name not in _UNBOUNDED:
+        if scalar and name.isidentifier() and name not in UNBOUNDED:
             for args in matrix(name, function):
                 call = _bound(name, function, args, conf)
                 if call is not None:

@@ -197,10 +197,12 @@ class Function:
             return self.traits.strict
         return self.nullable is EITHER and self.category in (Category.SCALAR, Category.OPERATOR)
 
-    @property
-    def first_alone(self) -> bool:
-        """The first argument is evaluated in each row, others in some rows alone."""
-        return self.traits.evaluates in (Evaluates.FIRST, Evaluates.CHOOSES)
+    def evaluated(self, count: int) -> int:
+        """How many of `count` arguments, from the first, each row evaluates unless a null ends the evaluation."""
+        evaluates = self.traits.evaluates
+        if evaluates is Evaluates.NONE:
+            return 0
+        return min(count, 1) if evaluates in (Evaluates.FIRST, Evaluates.CHOOSES) else count
 
     def __hash__(self) -> int:
         # Hashing all fields takes longer than what a hash is for: plans compared, arities looked up.

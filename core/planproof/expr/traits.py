@@ -1,7 +1,7 @@
 """What a function does when it runs, as its line in `functions/families/` declares it.
 
 Who needs to know asks the trait, and never the function's name: what is known about Spark stands once.
-Real Spark is asked of `raises` and `strict`, over edge values and nulls (`make conformance`).
+Real Spark is asked whether they hold, over edge values and nulls (`make conformance`).
 """
 
 from __future__ import annotations
@@ -35,15 +35,18 @@ def some(*places: int) -> Places:
 class Evaluates(Enum):
     """Which arguments a call evaluates in each row, and in which order.
 
-    UNSAID: nothing is known. ALL: all of them, whatever they are. TO_NULL: from the left, up to a null,
-    which makes the result null. DIVISOR_FIRST: so, but the last one first. FIRST: the first in each row, others in some
-    rows alone. CHOOSES: so, and Spark computes the first where it stands, in no projection below.
+    UNSAID: all of them, in an order that is not known; a null, or a value that gives null, may leave others out.
+    NONE: none of them, their types are all that counts. ALL: all of them, whatever they are. TO_NULL: from the left, up
+    to a null, which makes the result null. LAST_FIRST: so, but the last one first: a divisor, of which a zero ends it
+    like a null where it makes the result null; the places of `round`. FIRST: the first in each row, others in some rows
+    or in none. CHOOSES: so, and Spark computes the first where it stands, in no projection below.
     """
 
     UNSAID = "unsaid"
+    NONE = "none"
     ALL = "all"
     TO_NULL = "to null"
-    DIVISOR_FIRST = "divisor first"
+    LAST_FIRST = "last first"
     FIRST = "first"
     CHOOSES = "chooses"
 

@@ -42,9 +42,10 @@ def _trees(expr: Expr, above: DataType | None, always: bool) -> Iterator[tuple[C
     if own is not None and own != above:
         assert isinstance(expr, Call)
         yield expr, always
-    lazy = isinstance(expr, Call) and expr.function.first_alone
+    children = len(expr.children)
+    evaluated = expr.function.evaluated(children) if isinstance(expr, Call) else children
     for at, child in enumerate(expr.children):
-        inner = always and (not lazy or at == 0) and not isinstance(expr, (Lambda, Window))
+        inner = always and at < evaluated and not isinstance(expr, (Lambda, Window))
         inner = inner and not ((isinstance(expr, Call) and child is expr.filter) or _is_filtered(expr))
         yield from _trees(child, own, inner)
 

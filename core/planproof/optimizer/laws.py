@@ -194,7 +194,7 @@ def _total(call: Call, filled: Expr | None) -> bool:
     traits = call.function.traits
     if traits.total_over_floats:
         return call.type in (FLOAT, DOUBLE)
-    return traits.evaluates is Evaluates.DIVISOR_FIRST and _not_zero(call.args[-1], filled)
+    return traits.evaluates is Evaluates.LAST_FIRST and _not_zero(call.args[-1], filled)
 
 
 def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
@@ -256,7 +256,7 @@ def _in_a_branch(part: Expr, branches: Sequence[Expr]) -> bool:
 def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
     """The operands that are evaluated in any case but a null's, in order, and whether a null ends the evaluation."""
     evaluates = call.function.traits.evaluates
-    if evaluates is Evaluates.DIVISOR_FIRST:
+    if evaluates is Evaluates.LAST_FIRST:
         if not is_numeric(call.type):
             return (), True
         # With ANSI off a divisor of zero ends it, too.

@@ -136,5 +136,5 @@ TABLE: Table = lines(
     fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
     fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
     fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, traits=RAISES),
+    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
 )

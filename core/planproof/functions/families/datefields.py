@@ -6,12 +6,13 @@ Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressio
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from planproof.conf import Conf
 from planproof.expr.function import EITHER, Args, Category, Coerce, Input, Many, Mismatch
 from planproof.expr.nodes import Call, Expr
-from planproof.expr.traits import ANSI_RAISES, PURE
+from planproof.expr.traits import ANSI_RAISES, PURE, Evaluates
 from planproof.functions.bind import switched_off
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -171,7 +172,7 @@ def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
         coerces=_of_clock,
         coerce=Coerce.NONE,
         check=_has_clock,
-        traits=ANSI_RAISES,
+        traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
         **versions,
     )
 

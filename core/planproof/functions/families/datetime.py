@@ -12,7 +12,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Mismatch, Optional
 from planproof.expr.nodes import Call, Expr, Literal
-from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Magnitude
+from planproof.expr.traits import ANSI_RAISES, PURE, RAISES, Evaluates, Magnitude
 from planproof.functions.bind import apply, cast
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines, lit
@@ -161,7 +161,7 @@ TABLE: Table = lines(
     fn("dayname", (DATE,), STRING, EITHER, traits=ANSI_RAISES),
     fn("monthname", (DATE,), STRING, EITHER, traits=ANSI_RAISES),
     fn("trunc", (DATE, ANY_STRING), DATE, ALWAYS, traits=ANSI_RAISES),
-    fn("date_trunc", (ANY_STRING, TIMESTAMP), TIMESTAMP, ALWAYS, traits=ANSI_RAISES),
+    fn("date_trunc", (ANY_STRING, TIMESTAMP), TIMESTAMP, ALWAYS, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("date_format", (TIMESTAMP, ANY_STRING), STRING, EITHER, traits=RAISES),
     fn("date_from_unix_date", (INT,), DATE, EITHER, traits=ANSI_RAISES),
     fn("unix_date", (DATE,), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),

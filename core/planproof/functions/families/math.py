@@ -126,7 +126,7 @@ def _extreme(name: str) -> Table:
 
 def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
     own: dict[str, Any] = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.DIVISOR_FIRST), **own)
+    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST), **own)
 
 
 def _logarithm(call: Call, pretty: Pretty) -> str:
@@ -183,8 +183,8 @@ TABLE: Table = lines(
     fn("pi", (), DOUBLE, NEVER, "PI", traits=PURE),
     _near("ceil ceiling"),
     _near("floor"),
-    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)),
-    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)),
+    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
+    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
     fn("factorial", (INT,), LONG, ALWAYS, traits=PURE),
     fn("bin", (LONG,), STRING, EITHER, traits=PURE),
     fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, traits=PURE),

@@ -8,7 +8,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.function import ALWAYS, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof.expr.nodes import Call, Cast, Expr, Literal
-from planproof.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Magnitude
+from planproof.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Evaluates, Magnitude
 from planproof.functions.bind import cast_unless_same, met
 from planproof.functions.constants import constant
 from planproof.functions.families.line import Table, fn, lines
@@ -156,8 +156,8 @@ _ASSERTION: dict[str, Any] = {
 }
 
 TABLE: Table = lines(
-    fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, traits=PURE),
-    fn("collation", (ANY_STRING,), STRING, NEVER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, traits=replace(PURE, evaluates=Evaluates.NONE)),
+    fn("collation", (ANY_STRING,), STRING, NEVER, coerce=Coerce.EXPECTS, traits=replace(PURE, evaluates=Evaluates.NONE)),
     _fact("version"),
     _fact("current_user"),
     _fact("user session_user", since="4.0"),

@@ -207,7 +207,7 @@ def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
 TABLE: Table = lines(
     fn("concat", (Many(ANY),), _joined_type, EITHER, coerces=_joined, coerce=Coerce.NONE, check=_joinable, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
     fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), same(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
-    fn("elt", (ANY, Many(ANY, 1)), same(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, traits=ANSI_RAISES),
+    fn("elt", (ANY, Many(ANY, 1)), same(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
     fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
     fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
@@ -240,7 +240,7 @@ TABLE: Table = lines(
     fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_occurrence, since="4.3", traits=RAISES),
     fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _found_nullable, alias=True, traits=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, traits=PURE),
-    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, traits=PURE),
+    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, traits=replace(PURE, strict=False)),
     fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=null_for_null, traits=PURE),
     fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, traits=PURE),
     fn(

@@ -104,7 +104,7 @@ def _certain(body: Expr, loop: Call) -> bool:
         return _certain(body.child, loop)
     if not isinstance(body, Call):
         return False
-    evaluated = body.args[:1] if body.function.first_alone else body.args
+    evaluated = body.args[: body.function.evaluated(len(body.args))]
     return any(_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
 
 
