@@ -27,6 +27,7 @@ from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
 from dbt_planproof.written import (
     delta_model,
+    delta_name,
     merge_model,
     plain_form,
     source_of,
@@ -144,6 +145,11 @@ class Gate:
         while run is not None and run.held:
             self.adapter.execute_now(run.held.pop(0)[0])
 
+    def _delete_now(self, run: Run) -> None:
+        """Who reads the table sees what dbt deleted of it."""
+        if any(statement.kind == "delete" for _, statement in run.held):
+            self.let_through()
+
     def hold_rows(self, sql: str) -> str | None:
         """The statement that holds a batch of a seed's rows, in place of the one that inserts it; None for any other
         one."""
@@ -230,10 +236,15 @@ class Gate:
         if run.seed is not None:
             return self._of_seed(run.seed, statement, sql)
         if statement.kind in _HARMLESS:
+            self._delete_now(run)
             return None
         if self._is_delta(run, statement):
             return self._delta(run, statement)
         if run.delta is not None and statement.kind in _HELD and _parts(statement) == run.target:
+            run.held.append((sql, statement))
+            return _answer()
+        if run.is_dbts and _makes_room(run, statement, sql):
+            self.let_through()
             run.held.append((sql, statement))
             return _answer()
         model = None if run.is_dbts else self._model(run, statement)
@@ -471,6 +482,13 @@ def _refuse_quarantine(node: Node, reason: str | None) -> None:
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
             f"as {reason}. Say `on_violation: stop` of it"
         )
+
+
+def _makes_room(run: Run, statement: Statement, sql: str) -> bool:
+    """Whether dbt deletes from its own table what the delta has anew. It waits for the insert, whose rows are counted
+    first: a table of which rows were deleted and none inserted would be harmed."""
+    own = statement.kind == "delete" and _parts(statement) == run.target
+    return own and run.model.contract is not None and delta_name(statement.relation) in names_in(sql)
 
 
 def _writes(run: Run, sql: str) -> bool:

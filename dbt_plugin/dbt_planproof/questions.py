@@ -179,7 +179,7 @@ def _stored_terms(contract: Contract, columns: frozenset[str] | None) -> Contrac
 
     A key into the table itself may find what is stored there already.
     """
-    if columns is None:
+    if columns is None or columns.issuperset(f.name.lower() for f in contract.schema):
         inner = [c for c in contract.constraints if c.kind != "foreign_key"]
         return Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
     fields = [

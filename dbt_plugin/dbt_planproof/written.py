@@ -119,13 +119,36 @@ def source_of(statement: Statement) -> Source | None:
         source = quoted(statement.clauses["source"])
         columns = None if statement.kind == "merge" else _updated(Query(statement.query).words)
         return None if statement.kind != "merge" and columns is None else Source(source, columns)
-    if statement.kind != "insert":
+    if statement.kind not in ("insert", "insert_some"):
         return None
-    words = Query(statement.query).words
-    names = [word.lower() for word in words]
-    plain = names.count("from") == 1 and names[-2:-1] == ["from"] and "(" not in names
-    view = words[-1].strip("`") if plain else ""
-    return Source(quoted((view,))) if view.lower() == f"{statement.relation[-1].lower()}__dbt_tmp" else None
+    selected = _selected(Query(statement.query).words)
+    if selected is None or selected[1] != delta_name(statement.relation):
+        return None
+    stored, view = selected
+    named = tuple(name.lower() for name in statement.clauses.get("columns", ()))
+    if named and named != stored:
+        return None
+    every = statement.kind == "insert" or stored == ("*",)
+    return Source(quoted((view,)), None if every else frozenset(stored))
+
+
+def delta_name(relation: Sequence[str]) -> str:
+    """The name, in lower case, of the view that dbt makes for an incremental's new rows."""
+    return f"{relation[-1].lower()}__dbt_tmp"
+
+
+def _selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+    """Columns and relation of `select a, b from c`, in lower case; None where the query does more."""
+    lowered = [word.strip("`").lower() for word in words]
+    if words and words[-1] == ")":
+        lowered.pop()
+    if lowered[-2:] == ["as", "dbt_internal_source"]:
+        del lowered[-2:]
+    *head, before, view = lowered if len(lowered) > 1 else ["", ""]
+    columns, commas = head[1::2], set(head[2::2])
+    if before != "from" or head[:1] != ["select"] or len(head) % 2 or not commas <= {","}:
+        return None
+    return tuple(columns), view
 
 
 def _updated(words: Sequence[str]) -> frozenset[str] | None:

@@ -85,3 +85,13 @@ def test_a_null_is_stopped_where_the_merge_would_store_it(told: Any) -> None:
     assert nodes["some"][0] == "success", "its null is in a column that the merge does not update"
     assert relations["some"] == told["nulls", "bare"][1]["some"]
     assert ["some", "audited", "proved"] in outcomes
+
+
+def test_nothing_is_deleted_for_rows_that_are_not_inserted(told: Any) -> None:
+    """Delete and insert are two statements: the first waits until the rows of the second are counted."""
+    assert values(told, "again", "guarded", "swapped", "name") == ["a", "B", "c"]
+    assert values(told, "nulls", "bare", "swapped", "name") == ["a", "B", "None"]
+    nodes, relations, outcomes = told["nulls", "guarded"]
+    assert "PP505" in nodes["swapped"][1]
+    assert relations["swapped"] == told["again", "guarded"][1]["swapped"]
+    assert [o for o in outcomes if o[0] == "swapped"] == [["swapped", "rejected", "violated"]]

@@ -14,6 +14,7 @@ from planproof.sql.heads import read_head
 MERGE = "merge into s.t as DBT_INTERNAL_DEST using t__dbt_tmp as DBT_INTERNAL_SOURCE on FALSE when matched then update "
 REST = " when not matched then insert *"
 ROWS = Source("`t__dbt_tmp`")
+SOME = Source(ROWS.relation, frozenset(("id", "name")))
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,12 @@ ROWS = Source("`t__dbt_tmp`")
         ("insert into table s.t select id from other", None),
         ("insert into table s.t select id from t__dbt_tmp where id > 1", None),
         ("insert into table s.t select abs(id) as id from t__dbt_tmp", None),
+        ("insert into table s.t select id + 1 as id from t__dbt_tmp", None),
+        ("insert into s.t (`id`, `name`) (select `id`, `name` from t__dbt_tmp)", SOME),
+        ("insert into s.t (id, name) select name, id from t__dbt_tmp", None),
+        ("insert into s.t (id) (select id from t__dbt_tmp) union all (select 1)", None),
+        ("insert into s.t replace where day = 1 select * from t__dbt_tmp as DBT_INTERNAL_SOURCE", ROWS),
+        ("insert into s.t replace where day = 1 select id, name from t__dbt_tmp", SOME),
         (f"{MERGE}set *{REST}", ROWS),
         (
             f"{MERGE}set `at` = DBT_INTERNAL_SOURCE.at, b = DBT_INTERNAL_SOURCE.b{REST}",

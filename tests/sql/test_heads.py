@@ -78,6 +78,25 @@ def test_a_table_without_a_query() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sql", "query", "columns"),
+    [
+        ("insert into s.t select a from x", "select a from x", ()),
+        ("insert into s.t (`a`, b)\n(\nselect a, b from x\n)", "select a, b from x\n)", ("a", "b")),
+        ("insert into table s.t (a) select a from x", "select a from x", ("a",)),
+        ("insert into s.t replace where (d) >= '1' select a, d from x", "select a, d from x", ()),
+    ],
+)
+def test_inserts_of_named_columns_or_in_place_of_named_rows(sql: str, query: str, columns: tuple[str, ...]) -> None:
+    assert read(sql) == Statement("insert_some", ("s", "t"), query, {"columns": columns})
+
+
+def test_deletes() -> None:
+    assert read("delete from s.t where id in (select id from x)") == Statement(
+        "delete", ("s", "t"), "where id in (select id from x)"
+    )
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "",
@@ -88,7 +107,8 @@ def test_a_table_without_a_query() -> None:
         "create table s.t sorted by (a) as select 1",
         "create view s.v as select 1",
         "insert into table s.t values (1)",
-        "insert into s.t select 1",
+        "insert into s.t by name select 1 as a",
+        "insert into s.t replace where a in (select 1) select 1",
         "insert overwrite table s.t partition (d = 1) select 1",
         "drop table s.t",
         "alter table s.t partition (d = 1) rename to partition (d = 2)",

@@ -25,8 +25,9 @@ _DEFAULT = Conf()
 @dataclass(frozen=True)
 class Statement:
     """One statement. `kind`: table, empty_table (columns, and no query), view, temp_view, insert, merge (which stores
-    every row of its source as it is), merge_some (which stores what its clauses say), add_columns, retype_column,
-    constrain, rename, read, about (no row changes) or other.
+    every row of its source as it is), merge_some (which stores what its clauses say), insert_some (which names its
+    columns or the rows that it replaces), delete, add_columns, retype_column, constrain, rename, read, about (no row
+    changes) or other.
 
     `relation` holds the name parts of what is written, `query` the text after the head (of a merge, its clauses from
     ON), and `clauses` the head's values: using, options, tblproperties, partition_by, transforms, clustered_by,
@@ -139,8 +140,27 @@ class _Head(TypeGrammar):
         if self.skip("PARTITION"):
             clauses["partition_by"] = self.names()
         if self.kind != "SELECT":
-            self.fail()
+            return self.fail() if overwrite or len(clauses) > 1 else self.insert_some(relation)
         return Statement("insert", relation, self.rest(), clauses)
+
+    def insert_plain(self) -> Statement:
+        return self.insert_some(self.parts())
+
+    def insert_some(self, relation: tuple[str, ...]) -> Statement:
+        """`t (a, b) (select ...)`, `t replace where a = 1 select ...`: one query, of one relation."""
+        if self.kinds.count("SELECT") != 1:
+            self.fail()
+        columns = self.names() if self.kind == "(" and self.kinds[self.i + 1] != "SELECT" else ()
+        if self.skip_all("REPLACE", "WHERE"):
+            while self.kind not in ("SELECT", "EOF"):
+                self.advance()
+        self.skip("(")
+        if self.kind != "SELECT":
+            self.fail()
+        return Statement("insert_some", relation, self.rest(), {"columns": columns})
+
+    def delete(self) -> Statement:
+        return Statement("delete", self.parts(), self.rest())
 
     def merge(self) -> Statement:
         relation = self.parts()
@@ -287,6 +307,8 @@ _RULES: tuple[tuple[tuple[str, ...], Callable[[_Head], Statement]], ...] = (
     (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), _Head.temporary_view),
     (("CREATE", "OR", "REPLACE", "VIEW"), _Head.view),
     (("INSERT", "INTO", "TABLE"), _Head.insert_into),
+    (("INSERT", "INTO"), _Head.insert_plain),
+    (("DELETE", "FROM"), _Head.delete),
     (("INSERT", "OVERWRITE", "TABLE"), _Head.insert_overwrite),
     (("INSERT", "OVERWRITE"), _Head.insert_overwrite),
     (("MERGE", "INTO"), _Head.merge),
