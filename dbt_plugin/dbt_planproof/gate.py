@@ -12,7 +12,7 @@ from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from dbt_planproof import log
+from dbt_planproof import deletes, log
 from dbt_planproof.absence import WAY_ON, command
 from dbt_planproof.closing import Left
 from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
@@ -27,7 +27,6 @@ from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
 from dbt_planproof.written import (
     delta_model,
-    delta_name,
     merge_model,
     plain_form,
     source_of,
@@ -143,12 +142,9 @@ class Gate:
         while run is not None and run.deferred:
             self.adapter.drop_now(run.deferred.pop(0))
         while run is not None and run.held:
-            self.adapter.execute_now(run.held.pop(0)[0])
-
-    def _delete_now(self, run: Run) -> None:
-        """Who reads the table sees what dbt deleted of it."""
-        if any(statement.kind == "delete" for _, statement in run.held):
-            self.let_through()
+            sql, statement = run.held.pop(0)
+            run.has_deleted |= statement.kind == "delete"
+            self.adapter.execute_now(sql)
 
     def hold_rows(self, sql: str) -> str | None:
         """The statement that holds a batch of a seed's rows, in place of the one that inserts it; None for any other
@@ -169,9 +165,12 @@ class Gate:
     def with_held(self, relation: Relation, columns: list[Column]) -> list[Column]:
         """A relation's columns as dbt expects them after the schema changes that are still held."""
         run = self._open()
-        if run is None or not run.held or _names(relation) != run.target:
+        if run is None or _names(relation) != run.target:
             return columns
-        added = [c for _, statement in run.held for c in statement.clauses.get("columns", ())]
+        changes = [statement for _, statement in run.held if statement.kind in _HELD]
+        if not changes:
+            return columns
+        added = [c for statement in changes for c in statement.clauses.get("columns", ())]
         stored = self.questions.guard().session.table(quoted(run.target))
         last = {name.lower() for name in (stored.partition_by if stored else ())}
         new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
@@ -236,22 +235,27 @@ class Gate:
         if run.seed is not None:
             return self._of_seed(run.seed, statement, sql)
         if statement.kind in _HARMLESS:
-            self._delete_now(run)
+            if deletes.waiting(run) and not deletes.goes_by(run, statement, sql):
+                self.let_through()
             return None
         if self._is_delta(run, statement):
             return self._delta(run, statement)
-        if run.delta is not None and statement.kind in _HELD and _parts(statement) == run.target:
+        if self._waits(run, statement):
             run.held.append((sql, statement))
+            self._forget(statement, sql)
             return _answer()
-        if run.is_dbts and _makes_room(run, statement, sql):
-            self.let_through()
-            run.held.append((sql, statement))
-            return _answer()
-        model = None if run.is_dbts else self._model(run, statement)
+        model = None if run.is_dbts or deletes.are_part(run) else self._model(run, statement)
         if model is None:
             self._leave_to_dbt(run, statement, sql)
             return None
         return self._publish(run, model)
+
+    def _waits(self, run: Run, statement: Statement) -> bool:
+        """Whether it is put off until the statement that writes: a schema change, or a delete that makes room."""
+        if deletes.is_own(run, statement):
+            run.has_deleted |= not deletes.may_wait(run)
+            return deletes.may_wait(run)
+        return run.delta is not None and statement.kind in _HELD and _parts(statement) == run.target
 
     def _delta(self, run: Run, statement: Statement) -> tuple[AdapterResponse, Any] | None:
         if not run.is_snapshot:
@@ -325,13 +329,15 @@ class Gate:
             )
         if run.model.contract is not None and run.seen is Seen.NOTHING and run.query.stands_in(sql):
             self.questions.check(run, run.compiled)
-        if run.is_dbts and _parts(statement) == run.target:
+        if (run.is_dbts or deletes.waiting(run)) and _parts(statement) == run.target:
             if statement.kind in _HELD:
                 run.changes.append(statement)
             source = source_of(statement)
-            if source is not None:
+            # Without its new rows the table would be worse off than with bad ones, which the audit behind them finds.
+            if source is not None and not run.has_deleted:
                 self.questions.weigh(run, source)
-        self.let_through()
+        if not deletes.waiting(run) or not deletes.goes_by(run, statement, sql):
+            self.let_through()
         self._forget(statement, sql)
 
     # --- which statement it is --------------------------------------------------------------------------------------
@@ -482,13 +488,6 @@ def _refuse_quarantine(node: Node, reason: str | None) -> None:
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
             f"as {reason}. Say `on_violation: stop` of it"
         )
-
-
-def _makes_room(run: Run, statement: Statement, sql: str) -> bool:
-    """Whether dbt deletes from its own table what the delta has anew. It waits for the insert, whose rows are counted
-    first: a table of which rows were deleted and none inserted would be harmed."""
-    own = statement.kind == "delete" and _parts(statement) == run.target
-    return own and run.model.contract is not None and delta_name(statement.relation) in names_in(sql)
 
 
 def _writes(run: Run, sql: str) -> bool:

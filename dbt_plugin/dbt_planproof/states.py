@@ -84,11 +84,12 @@ class Run:
     """One node while dbt materializes it, on one thread.
 
     `reason` says why dbt writes it itself, `distance` why its files cannot be read here. `deferred` are drops, `held`
-    schema changes that dbt asked for and that wait for the audit; `changes` are those that it made to its own table.
-    `delta` is the statement of the view that stands for the delta. `places` are where the bare query writes columns.
-    `promised` are the contract's columns as dbt knows columns, where the query was found to have just these, and
-    `analyzed` the query as Spark analyzed it to find that. `answers` are dbt's results of its data tests over the
-    staged rows, each with what they rest on. `seed` holds the rows of a seed that the guard publishes.
+    schema changes and deletes that dbt asked for and that wait for the audit; `changes` are those that it made to its
+    own table. `has_deleted` says that dbt has deleted rows of its own table, in whose place others are to come. `delta`
+    is the statement of the view that stands for the delta. `places` are where the bare query writes columns. `promised`
+    are the contract's columns as dbt knows columns, where the query was found to have just these, and `analyzed` the
+    query as Spark analyzed it to find that. `answers` are dbt's results of its data tests over the staged rows, each
+    with what they rest on. `seed` holds the rows of a seed that the guard publishes.
     """
 
     model: Model
@@ -102,6 +103,7 @@ class Run:
     deferred: list[Relation] = field(default_factory=list)
     held: list[tuple[str, Statement]] = field(default_factory=list)
     changes: list[Statement] = field(default_factory=list)
+    has_deleted: bool = False
     delta: Statement | None = None
     places: dict[str, Origin] = field(default_factory=dict)
     promised: list[Column] | None = None

@@ -70,3 +70,27 @@ def test_rows_that_break_the_contract_are_not_added(dbt: Any, strategy: str) -> 
         assert not dbt.run("build", "--vars", f"{{amount: '{amount}'}}").success
         assert code in dbt.results["events"]["message"]
         assert dbt.state("events") == before
+
+
+EMPTIES = """
+    {% macro get_insert_into_sql(source_relation, target_relation) %}
+    {% do run_query('truncate table ' ~ target_relation) %}
+    insert into table {{ target_relation }} select * from {{ source_relation }}
+    {% endmacro %}
+    """
+
+
+def test_a_table_is_not_emptied_for_rows_that_break_the_contract(dbt: Any) -> None:
+    """A table that the guard publishes, too: its publish of the rows alone could fail after the table was emptied."""
+    model = EVENTS.replace("STRATEGY", "append").replace("orc", "parquet")
+    dbt.write({"models/events.sql": model, "models/events.yml": YAML, "macros/empties.sql": EMPTIES})
+    try:
+        assert dbt.run("build", "--full-refresh").success, dbt.statuses
+        assert dbt.run("build", "--vars", "{amount: id + 1}").success
+        assert dbt.rows("events") == [(1, 2), (2, 3)]
+        assert (dbt.reports["events"]["outcome"], dbt.reports["events"]["verdict"]) == ("audited", "proved")
+        assert not dbt.run("build", "--vars", "{amount: 'nullif(id, 2)'}").success
+    finally:
+        (dbt.root / "macros/empties.sql").unlink()
+    assert "PP505" in dbt.results["events"]["message"]
+    assert dbt.rows("events") == [(1, 2), (2, 3)]

@@ -94,6 +94,8 @@ def test_deletes() -> None:
     assert read("delete from s.t where id in (select id from x)") == Statement(
         "delete", ("s", "t"), "where id in (select id from x)"
     )
+    for every in ("delete from s.t", "truncate table s.t"):
+        assert read(every) == Statement("delete", ("s", "t"))
 
 
 @pytest.mark.parametrize(

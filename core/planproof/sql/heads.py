@@ -160,7 +160,8 @@ class _Head(TypeGrammar):
         return Statement("insert_some", relation, self.rest(), {"columns": columns})
 
     def delete(self) -> Statement:
-        return Statement("delete", self.parts(), self.rest())
+        relation = self.parts()
+        return Statement("delete", relation, self.text[self.stop :].strip())
 
     def merge(self) -> Statement:
         relation = self.parts()
@@ -309,6 +310,7 @@ _RULES: tuple[tuple[tuple[str, ...], Callable[[_Head], Statement]], ...] = (
     (("INSERT", "INTO", "TABLE"), _Head.insert_into),
     (("INSERT", "INTO"), _Head.insert_plain),
     (("DELETE", "FROM"), _Head.delete),
+    (("TRUNCATE", "TABLE"), _Head.delete),
     (("INSERT", "OVERWRITE", "TABLE"), _Head.insert_overwrite),
     (("INSERT", "OVERWRITE"), _Head.insert_overwrite),
     (("MERGE", "INTO"), _Head.merge),

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+SWAPPED = """{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}
+select id, {% if var('nulls', false) %}if(id = 3, null, name) as{% endif %} name from {{ ref('now') }}"""
 FILES = {
     "dbt_project.yml": """
 name: shop
@@ -43,16 +45,21 @@ select {% if var('broken', false) %}string(id) as{% endif %} id, {% if var('null
     "models/some.sql": """{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id',
   merge_update_columns=['at']) }}
 select id, {% if var('nulls', false) %}if(id = 2, null, name) as{% endif %} name, at from {{ ref('now') }}""",
-    "models/swapped.sql": """{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}
+    "models/swapped.sql": SWAPPED,
+    "models/peeked.sql": SWAPPED,
+    "models/hooked.sql": """{{ config(materialized='incremental', incremental_strategy='append',
+  pre_hook="{% if is_incremental() %} delete from {{ this }} where id > 1 {% else %} select 1 {% endif %}") }}
 select id, {% if var('nulls', false) %}if(id = 3, null, name) as{% endif %} name from {{ ref('now') }}""",
     # What projects write for themselves where they miss delete and insert: two statements.
     "macros/swap.sql": """
-{% macro spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates=none) %}
-{% if target.identifier != 'swapped' %}
-{{ dbt_spark.spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) }}
+{% macro get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates=none) %}
+{% if target.identifier not in ('swapped', 'peeked') %}
+{{ spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) }}
 {% else %}
 {% do run_query('delete from ' ~ target ~ ' where id in (select id from ' ~ source ~ ')') %}
-insert into {{ target }} (id, name) (select id, name from {{ source }})
+{% if target.identifier == 'peeked' %}{% do run_query('select count(*) from ' ~ target) %}{% endif %}
+{% set names = adapter.get_columns_in_relation(target) | map(attribute='name') | join(', ') %}
+insert into {{ target }} ({{ names }}) (select {{ names }} from {{ source }})
 {% endif %}
 {% endmacro %}""",
     "models/synced.sql": """{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id',
@@ -78,9 +85,15 @@ models:
       - {name: name, data_type: string, constraints: [{type: not_null}, {type: check, expression: "length(name) < 9"}]}
   - name: swapped
     config: {contract: {enforced: true}, on_schema_change: append_new_columns}
-    columns:
+    columns: &named
       - {name: id, data_type: int}
       - {name: name, data_type: string, constraints: [{type: not_null}]}
+  - name: peeked
+    config: {contract: {enforced: true}, on_schema_change: append_new_columns}
+    columns: *named
+  - name: hooked
+    config: {contract: {enforced: true}, on_schema_change: append_new_columns}
+    columns: *named
   - name: some
     config: {contract: {enforced: true}, on_schema_change: append_new_columns}
     columns:

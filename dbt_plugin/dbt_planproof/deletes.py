@@ -1,0 +1,47 @@
+"""Rows that dbt deletes from its own table to insert others: both statements happen, or neither.
+
+A delete waits for the statement that writes, whose rows are counted first. Where it cannot wait, because somebody asks
+for the table's rows in between, nothing stops the statement that follows.
+"""
+
+from __future__ import annotations
+
+from dbt_planproof.states import Run
+from dbt_planproof.written import delta_name
+from planproof.sql.heads import Statement, names_in
+
+_ABOUT_TABLES = ("describe", "desc", "show")
+
+
+def is_own(run: Run, statement: Statement) -> bool:
+    """Whether the node that dbt writes deletes from its own table. A hook before a delta that the guard publishes is
+    not part of what it does."""
+    is_written = run.is_dbts or run.delta is not None
+    return is_written and statement.kind == "delete" and _names_target(run, statement)
+
+
+def may_wait(run: Run) -> bool:
+    """Whether a delete is put off: there is a contract to count by, and no drop before it."""
+    return run.model.contract is not None and not run.deferred
+
+
+def waiting(run: Run) -> bool:
+    return any(statement.kind == "delete" for _, statement in run.held)
+
+
+def are_part(run: Run) -> bool:
+    """Whether what the node writes belongs to a delete: a publish of the guard's, of the rows alone, could fail."""
+    return run.has_deleted or waiting(run)
+
+
+def goes_by(run: Run, statement: Statement, sql: str) -> bool:
+    """Whether a delete may go on waiting while this statement runs: it reads no rows of the table, and means the same
+    to the delete. A view of the new rows is read by what stores them."""
+    if statement.kind == "temp_view":
+        view = delta_name(run.target)
+        return statement.relation[-1].lower() == view and not any(view in names_in(held) for held, _ in run.held)
+    return statement.kind == "read" and sql.split(None, 1)[0].lower() in _ABOUT_TABLES
+
+
+def _names_target(run: Run, statement: Statement) -> bool:
+    return tuple(part.lower() for part in statement.relation[-2:]) == run.target
