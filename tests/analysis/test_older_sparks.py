@@ -182,3 +182,78 @@ def test_what_stands_behind_the_literal_true_counts_before_4_0(branches: str) ->
     for spark in SPARKS:
         (field,) = plan(f"select case {branches} end from t1", CATALOG, conf=Conf.of(spark)).schema
         assert field.nullable is (spark == "3.5")
+
+
+ARRAYS = "from (select array(1, 2) arr, array(0, 1) b, named_struct('n', 2) s, 7L n, 'k' k)"
+
+
+@pytest.mark.parametrize(
+    ("items", "older", "newer"),
+    [
+        ("1 as n, arr[n]", "arr[lateralAliasReference(n)]", "arr[n]"),
+        ("1 as n, arr[abs(n)]", "arr[abs(lateralAliasReference(n))]", "arr[abs(n)]"),
+        ("1 as n, arr[b[n]]", "arr[b[lateralAliasReference(n)]]", "arr[b[n]]"),
+        ("1 as n, arr[n] + n", "(arr[lateralAliasReference(n)] + n)", "(arr[n] + n)"),
+        ("1 as n, s['n']", "s.n", "s.n"),
+        ("1 as m, arr[n]", "arr[n]", "arr[n]"),
+        ("arr[n], 1 as n", "n", "n"),
+    ],
+)
+def test_an_alias_hides_a_column_in_the_key_of_an_array_before_4_1(items: str, older: str, newer: str) -> None:
+    for spark in SPARKS:
+        names = [f.name for f in plan(f"select {items} {ARRAYS}", CATALOG, conf=Conf.of(spark)).schema]
+        assert names[-1] == (older if spark in ("3.5", "4.0") else newer)
+
+
+def test_what_an_alias_in_a_key_leads_to_before_4_1() -> None:
+    summed, doubled = f"select 1 as n, sum(arr[n]) {ARRAYS}", f"select 1 as n, 2 as n, arr[n] {ARRAYS}"
+    for spark in ("3.5", "4.0"):
+        assert refused(summed, spark) == "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_FUNC"
+        assert refused(doubled, spark) == "AMBIGUOUS_LATERAL_COLUMN_ALIAS"
+    assert refused(summed, "4.1") == refused(doubled, "4.1") == ""
+
+
+def test_parameters_are_named_as_they_are_written_before_4_1() -> None:
+    for spark in SPARKS:
+        assert refused("select mask('a', upperChar => 'Q')", spark) == ""
+        other = "UNRECOGNIZED_PARAMETER_NAME" if spark in ("3.5", "4.0") else ""
+        assert refused("select mask('a', UPPERCHAR => 'Q')", spark) == other
+        assert refused("select explode(Collection => array(1))", spark) == other
+
+
+def test_generators_that_take_names_since_4_0() -> None:
+    for call in ("posexplode(collection => array(1))", "inline_outer(input => array(struct(1)))"):
+        assert refused(f"select {call}", "3.5") == "NAMED_PARAMETERS_NOT_SUPPORTED"
+        assert refused(f"select {call}", "4.0") == ""
+
+
+@pytest.mark.parametrize("condition", ["max(t1.c1) = t2.c1", "t2.c1 > 1 and sum(t2.c2) over () > 1", "count(*) > 0"])
+@pytest.mark.parametrize("kind", ["join", "full join", "left semi join"])
+def test_a_join_takes_no_aggregate_and_no_window(condition: str, kind: str) -> None:
+    query = f"select t1.c1 from t1 {kind} t2 on {condition}"
+    piped = f"from t1 |> {kind} t2 on {condition} |> where true"
+    for spark in SPARKS:
+        assert refused(query, spark) == refused(f"select 1 in ({query})", spark) == "UNSUPPORTED_EXPR_FOR_OPERATOR"
+        assert refused(f"{query} join t2 as t3 using (c1)", spark) == "UNSUPPORTED_EXPR_FOR_OPERATOR"
+    assert refused(piped, "4.3") == "UNSUPPORTED_EXPR_FOR_OPERATOR"
+    assert refused("select t1.c1 from t1 join t2 on t1.c1 = (select max(c1) from t2)", "4.3") == ""
+
+
+@pytest.mark.parametrize(
+    "items", ["* x", "t1.* as x", "c1, * x", "nosuch, * x", "* x, nosuch", "(*) x", "* as (x, y)", "distinct * x"]
+)
+def test_a_star_takes_no_name(items: str) -> None:
+    assert {refused(f"select {items} from t1", spark) for spark in SPARKS} == {"INVALID_USAGE_OF_STAR_OR_REGEX"}
+    assert refused("select struct(*) x, count(*) y from t1 group by c1, c2", "4.3") == ""
+
+
+@pytest.mark.parametrize("value", ["timestamp'2020-01-01 00:00:00'", "date'2020-01-01'"])
+@pytest.mark.parametrize(
+    "ordered", ["percentile_cont(0.5) within group (order by v)", "median(v)", "percentile(v, 0.5)"]
+)
+def test_percentiles_measure_times_of_day_since_4_3(value: str, ordered: str) -> None:
+    query = f"select {ordered} from (select {value} as v)"
+    for spark in SPARKS:
+        condition = "UNSUPPORTED_TIME_TYPE" if spark == "4.3" else "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
+        assert refused(query, spark) == condition
+        assert refused(query, spark, ansi=False) == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"

@@ -190,7 +190,7 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
                 value = bind(argument.args["expression"], ctx)
                 arguments.append(call("namedargumentexpression", [value], ctx, argument))
                 continue
-            name = argument.args["this"].args["this"].lower()
+            name = _parameter(argument.args["this"].args["this"], ctx)
             if name in named:
                 raise ctx.env.rejected(
                     "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
@@ -208,6 +208,11 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
         else:
             arguments.append(argument)
     return _placed(function, arguments, named, node, ctx) if named else arguments
+
+
+def _parameter(name: str, ctx: Context) -> str:
+    """The key of a parameter's name, which Spark compared as it is written before 4.1."""
+    return name if ctx.lacks("parameters in any case") else name.lower()
 
 
 def _starred(star: q.Node, ctx: Context) -> list[Expr]:
@@ -240,7 +245,7 @@ def _placed(
             f"Named parameters are not supported for function `{function.name}`.",
             node,
         )
-    names = tuple(n.lower() for n in function.names)
+    names = tuple(_parameter(n, ctx) for n in function.names)
     unknown = [n for n in named if n not in names]
     if unknown:
         raise ctx.env.rejected(

@@ -141,7 +141,8 @@ class Context:
     `aliases` are the select items to the left (lateral column aliases); in HAVING and ORDER BY all of them.
     `place_name` is the clause, for messages. `windows` are the named windows of the block; `grouping` the grouping
     expressions that `grouping()` may name; `time_windows` the columns that stand for `window(..)`. `shown`: the
-    expression stands over an Aggregate, whose input it names; a name of this scope means the output.
+    expression stands over an Aggregate, whose input it names; a name of this scope means the output. `aliases_first`:
+    an alias to the left hides a column, and not the reverse.
     """
 
     env: Environment
@@ -153,6 +154,7 @@ class Context:
     grouping: tuple[Expr, ...] | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
     shown: Scope | None = None
+    aliases_first: bool = False
 
     @property
     def conf(self) -> Conf:

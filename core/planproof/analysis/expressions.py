@@ -92,6 +92,9 @@ def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
 
 
 def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
+    hiding = _lateral_alias(parts, node, ctx) if ctx.aliases_first else None
+    if hiding is not None:
+        return hiding
     try:
         found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
     except AnalysisError:
@@ -160,8 +163,9 @@ def _dot(node: q.Dot, ctx: Context) -> Expr:
 
 def _bracket(node: q.Bracket, ctx: Context) -> Expr:
     child = bind(node.args["this"], ctx)
+    within = evolve(ctx, aliases_first=True) if ctx.aliases and ctx.lacks("columns before aliases in keys") else ctx
     try:
-        key = bind(node.expressions[0], ctx)
+        key = bind(node.expressions[0], within)
     except AnalysisError as error:
         if not isinstance(child.type, Map) or not error.condition.startswith("UNRESOLVED_COLUMN."):
             raise

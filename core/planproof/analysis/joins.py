@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 
 from planproof.analysis.binding import bind
-from planproof.analysis.checks import SUBQUERY, content, correlated, refuse_generator
+from planproof.analysis.checks import AGGREGATE, SUBQUERY, WINDOW, content, correlated, refuse_generator
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.modifiers import is_random
 from planproof.analysis.scope import Scope
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof.expr.function import Mismatch
+from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, cast, refused_cast
 from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof.records import evolve
@@ -80,6 +81,25 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
             "Correlated scalar subqueries can only be used in filters, aggregations, projections, and UPDATE/MERGE/"
             "DELETE commands.",
             keyword(node, env),
+            node,
+        )
+
+
+def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
+    """A join's condition computes no aggregate and no window, which Spark looks at when all names have their columns.
+
+    `plan` is what a FROM or an operator of a pipe made: joins, and what USING lays over them.
+    """
+    if isinstance(plan, Project) and isinstance(plan.child, Join):
+        plan = plan.child
+    if not isinstance(plan, Join):
+        return
+    refuse_aggregates(plan.left, node, env)
+    refuse_aggregates(plan.right, node, env)
+    if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
+        raise env.rejected(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            f"A join's condition takes no aggregate and no window function: {pretty(plan.condition)}.",
             node,
         )
 

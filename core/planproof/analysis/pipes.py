@@ -217,6 +217,7 @@ def _join(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     lateral = bool(joined.args.get("lateral"))
     right = bind_relation(joined.args["expression"], ctx.env, ctx.scope if lateral else outer)
     plan, scope = joins.join(joined, (child, ctx.scope), right, ctx.env, outer)
+    joins.refuse_aggregates(plan, joined, ctx.env)
     return plan, refreshed(scope, plan)
 
 

@@ -27,11 +27,11 @@ from planproof.analysis.checks import (
 )
 from planproof.analysis.context import Aliases, Context, Environment
 from planproof.analysis.generators import Generated
-from planproof.analysis.joins import boolean, of_having
+from planproof.analysis.joins import boolean, of_having, refuse_aggregates
 from planproof.analysis.orderable import refuse_rows
 from planproof.analysis.relations import bind_from
 from planproof.analysis.scope import Scope
-from planproof.analysis.stars import expand, is_star
+from planproof.analysis.stars import expand, is_star, refuse_named_star
 from planproof.expr import (
     Alias,
     Call,
@@ -101,7 +101,8 @@ def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
     from_ = node.args.get("from_")
     if from_ is None:
         _refuse_trailing_comma(node, env)
-    child, scope = bind_from(from_.args["this"] if from_ is not None else None, env, outer)
+    source, scope = bind_from(from_.args["this"] if from_ is not None else None, env, outer)
+    child = source
     ctx = Context(env, scope, windows=_windows(node, scope))
     where = node.args.get("where")
     if where is not None:
@@ -127,6 +128,8 @@ def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
             refuse_outer(_window_columns(items.exprs), "the window", node, env)
         plan = Project(tuple(items.exprs), items.below(child))
     plan = _refined(node, plan, items, ctx, found, over)
+    if from_ is not None:
+        refuse_aggregates(source, from_, env)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.args.get("distinct")))
 
 
@@ -194,6 +197,8 @@ def refreshed(scope: Scope, plan: Plan) -> Scope:
 def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
     """The select list. Generators are bound first: the other items may name the columns that they make."""
     generated: dict[int, Generated] = {}
+    for node in nodes:
+        refuse_named_star(node, ctx)
     for at, node in enumerate(nodes):
         call = generators.call_of(node, ctx)
         if call is not None:
@@ -240,6 +245,7 @@ def _is_variable(item: Alias) -> bool:
 
 def named_item(node: q.Node, ctx: Context) -> Expr:
     """One select item as a Column or an Alias, named as Spark names it."""
+    refuse_named_star(node, ctx)
     if isinstance(node, q.Aliases):
         raise ctx.env.unknown("several names for one expression", node)
     if isinstance(node, q.Alias):

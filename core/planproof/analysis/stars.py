@@ -36,6 +36,14 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
         raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
 
 
+def refuse_named_star(node: q.Node, ctx: Context) -> None:
+    """Refuses `* AS x`, which Spark parses: it sees to that before it looks at the items beside it."""
+    if isinstance(node, (q.Alias, q.Aliases)) and isinstance(bare(node.args["this"]), q.Star):
+        raise ctx.env.rejected(
+            "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
+        )
+
+
 def is_star(node: q.Node, ctx: Context) -> bool:
     """A star, or under `spark.sql.parser.quotedRegexColumnNames` a column whose quoted name is a pattern."""
     node = bare(node)

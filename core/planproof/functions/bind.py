@@ -156,7 +156,8 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     target = implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
     if target is None or target == arg.type:
         return arg
-    refused = None if arg.type == VOID else refused_cast(arg.type, target, "ansi" if conf.ansi else "legacy")
+    mode = "ansi" if conf.ansi else "legacy"
+    refused = None if arg.type == VOID else refused_type(target, conf) or refused_cast(arg.type, target, mode)
     if refused is not None:
         # Spark means to cast between a date and a time of day, and then has no such cast.
         raise refused

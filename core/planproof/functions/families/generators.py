@@ -185,14 +185,26 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
+def _posexplode(**versions: Any) -> Table:
+    own: dict[str, Any] = {"traits": replace(PURE, elements=Elements.EACH), **_MAKES, **versions}
+    return fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_collection, columns=_placed_items, **own)
+
+
+def _inline(**versions: Any) -> Table:
+    own: dict[str, Any] = {"traits": PURE, **_MAKES, **versions}
+    return fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_structs, columns=_inlined, **own)
+
+
 TABLE: Table = lines(
     fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_placed_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
+    _posexplode(names=("collection",), since="4.0"),
+    _posexplode(until="4.0"),
     fn("sql_keywords", (), VOID, NEVER, columns=_keywords, traits=PURE, **_TABLE),
     fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
     fn("python_worker_logs", (), VOID, NEVER, check=_logging, columns=_logs, traits=VOLATILE, **_TABLE),
     fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, traits=PURE, **_TABLE),
-    fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, names=("input",), coerce=Coerce.NONE, check=_structs, columns=_inlined, traits=PURE, **_MAKES),
+    _inline(names=("input",), since="4.0"),
+    _inline(until="4.0"),
     fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, traits=PURE, **_MAKES),
     fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_all_strings, columns=_tuple, traits=PURE, **_MAKES),
 )

@@ -154,6 +154,18 @@ def _mean_of(place: int) -> Callable[[Args, Conf], DataType]:
     return lambda args, conf: average_type([args[place]], conf)
 
 
+def _percentiles(measured: OneOf, **versions: Any) -> Table:
+    """The exact percentiles, over what these versions measure: times of day since Spark 4.3."""
+    own: dict[str, Any] = {**_AGG, **versions}
+    within: dict[str, Any] = {"check": _fraction, "show": _within, "modifiers": ("order first",), **own}
+    return lines(
+        fn("median", (measured,), lambda args, conf: _measure(args), ALWAYS, **own),
+        fn("percentile", (measured, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_fraction, **own),
+        fn("percentile_cont", (measured, _FRACTIONS), _percentile_type, ALWAYS, **within),
+        fn("percentile_disc", (measured, _FRACTIONS), _percentile_type, ALWAYS, **within),
+    )
+
+
 _BINS = checks(foldable(1), _bins)
 
 TABLE: Table = lines(
@@ -171,10 +183,8 @@ TABLE: Table = lines(
     _regression("regr_sxx"),
     _regression("regr_sxy"),
     _regression("regr_syy"),
-    fn("median", (_MEASURED,), lambda args, conf: _measure(args), ALWAYS, **_AGG),
-    fn("percentile", (_MEASURED, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_fraction, **_AGG),
-    fn("percentile_cont", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_fraction, show=_within, modifiers=("order first",), **_AGG),
-    fn("percentile_disc", (_MEASURED, _FRACTIONS), _percentile_type, ALWAYS, check=_fraction, show=_within, modifiers=("order first",), **_AGG),
+    _percentiles(_MEASURED, since="4.3"),
+    _percentiles(OneOf((NUMERIC, YEAR_MONTH, DAY_TIME)), until="4.3"),
     fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), **_AGG),
     fn("histogram_numeric", (_HISTOGRAM, INT), _histogram_type, ALWAYS, check=_BINS, **_AGG),
     fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
