@@ -136,3 +136,12 @@ def test_a_view_over_a_table_that_was_made_again_with_other_types(view: str, cha
 )
 def test_settings_of_names_and_positions(setting: str, query: str, expected: Any) -> None:
     assert answer([f"SET {setting}"], query) == expected
+
+
+def test_a_statement_that_is_no_query_is_unknown_and_a_query_of_bad_grammar_is_not() -> None:
+    for statement in ("show tables", "DESCRIBE EXTENDED t", "explain select 1", "SET", "insert into t select 1"):
+        found = derived({"id": 1, "query": statement})
+        assert found == {"id": 1, "unknown": "a statement that is no query"}, statement
+    assert derived({"id": 1, "query": "from t insert into u select *"})["unknown"] == "INSERT after FROM"
+    for query in ("select (1", "shows tables", "select * from show tables t u v"):
+        assert derived({"id": 1, "query": query})["error"].startswith("PARSE_SYNTAX_ERROR"), query

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planproof.conf import SPARKS, Conf, UnknownSpark
 from planproof.origin import AnalysisError, Unknown
 from planproof.types import Array, DataType, Map, String
+
+if TYPE_CHECKING:
+    from planproof.analysis.context import Environment
+    from planproof.api import LogicalPlan
 
 
 def derived(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,15 +20,13 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"id": case.get("id")}
     try:
         from planproof.analysis.setup import apply
-        from planproof.api import plan as planned
 
         env = apply(
             [str(statement) for statement in case.get("setup") or ()],
             case.get("relations") or {},
             _conf(case),
         )
-        query = str(case["query"])
-        plan = planned(query, environment=replace(env, text=query))
+        plan = _planned(str(case["query"]), env)
         collated = env.lacks("collations as metadata")
         return {**answer, "schema": [_field(field, collated) for field in plan.schema]}
     except Unknown as unknown:
@@ -39,6 +41,27 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "unknown": "a query nested this deeply"}
     except Exception as error:  # One case must never end the others.
         return {**answer, "unknown": f"internal error: {type(error).__name__}: {error}"}
+
+
+def _planned(query: str, env: Environment) -> LogicalPlan:
+    """The plan of the query. Raises `Unknown` for a statement of another kind: Spark has a schema for SHOW, too.
+
+    A model must be a query, so that `planproof.plan` refuses these, as Spark does where one is written to a table.
+    """
+    from planproof.api import plan
+    from planproof.sql.parse import parse_statement
+
+    try:
+        return plan(query, environment=replace(env, text=query))
+    except AnalysisError as error:
+        if error.condition != "PARSE_SYNTAX_ERROR":
+            raise
+        rejection = error
+    try:
+        parse_statement(query, env.conf)
+    except AnalysisError:
+        raise rejection from None
+    raise Unknown("a statement that is no query", rejection.origin)
 
 
 def _conf(case: Mapping[str, Any]) -> Conf:
