@@ -12,6 +12,7 @@ from planproof.invariants.contract import check, settle
 from planproof.judge.allowed import allowed
 from planproof.origin import Origin
 from planproof.report.model import Verdict
+from planproof.report.parts import next_steps
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.settings import ENFORCEABLE, Settings
 from planproof.types import parse_type
@@ -305,7 +306,17 @@ def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
 )
 def test_a_renamed_column_is_guessed_by_its_type_and_its_name(found, guess):
     contract = Contract([("a", "int", True), ("units", "bigint", True)])
-    (missing,) = [
-        f for f in check(contract, schema(*found), {}, None, Settings(), "logical", lambda _: None) if f.code == "PP501"
-    ]
+    findings = check(contract, schema(*found), {}, None, Settings(), "logical", lambda _: None)
+    (missing,) = [f for f in findings if f.code == "PP501"]
     assert (guess in missing.message) if guess else ("renamed" not in missing.message)
+    assert missing.renamed == (found[1][0] if guess else None)
+    asking = next(codes for step, codes in next_steps(findings).items() if step == missing.next_step)
+    assert asking == (["PP501", "PP502"] if guess else ["PP501"])
+    if guess:
+        assert missing.next_step.startswith(f"Write {found[1][0]} as units in the SELECT, or rename units to")
+
+
+def test_a_column_that_two_missing_ones_resemble_is_no_guess_for_either():
+    contract = Contract([("unit_a", "bigint", True), ("unit_b", "bigint", True)])
+    found = check(contract, schema(("unit", "bigint")), {}, None, Settings(), "logical", lambda _: None)
+    assert [(f.code, f.renamed) for f in found] == [("PP501", None), ("PP501", None), ("PP502", None)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -76,15 +77,20 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
     others = [name for name in found.names if name not in promised.names]
     near = {f.name: _near(f.name, others) for f in promised if f.name not in found.names}
     misspelled = set(near.values()) - {None}
+    renamed = _renamed([f for f in promised if f.name in near and near[f.name] is None], promised, found)
     for f in promised:
         if f.name in near:
-            yield _missing(f, near[f.name], found, _renamed(f, promised, found))
+            yield _missing(f, near[f.name], found, renamed.get(f.name))
+    former = {new: old for old, new in renamed.items()}
     spare = _spare(promised, found)
     if "extra_columns" in settings.enforce:
         for f in spare:
             if f.name not in misspelled:
                 message = f"the model produces {f.name} ({f.type.simple}), which the contract does not name"
-                yield Finding(Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message)
+                was = dotted((former[f.name],)) if f.name in former else None
+                yield Finding(
+                    Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message, renamed=was
+                )
     if "order" in settings.enforce:
         yield from _order(promised, found, spare)
 
@@ -107,13 +113,21 @@ def _looks_alike(a: str, b: str) -> bool:
     return len(one) == len(other) and all(x.isascii() != y.isascii() for x, y in different)
 
 
-def _renamed(missing: PhysicalField, promised: PhysicalSchema, found: PhysicalSchema) -> str | None:
-    """The found column of the same type that nobody promised and whose name is most like the missing one's: a guess,
-    and said as one. None where no name is like it."""
-    spare = [f.name for f in found if f.name not in promised.names and f.type == missing.type]
-    lowered = {name.lower(): name for name in spare}
-    inside = [name for low, name in lowered.items() if missing.name.lower() in low or low in missing.name.lower()]
-    close = difflib.get_close_matches(missing.name.lower(), lowered, n=1)
+def _renamed(
+    missing: Sequence[PhysicalField], promised: PhysicalSchema, found: PhysicalSchema
+) -> Mapping[str, str]:
+    """By the name of a missing column the found one that it seems to have become: of the same type, promised by nobody,
+    the most like it by name, and like no other missing one. A guess, and said as one."""
+    spare = [f for f in found if f.name not in promised.names]
+    guesses = {m.name: _most_like(m.name, [f.name for f in spare if f.type == m.type]) for m in missing}
+    times = Counter(guesses.values())
+    return {old: new for old, new in guesses.items() if new is not None and times[new] == 1}
+
+
+def _most_like(name: str, others: Sequence[str]) -> str | None:
+    lowered = {other.lower(): other for other in others}
+    inside = [other for low, other in lowered.items() if name.lower() in low or low in name.lower()]
+    close = difflib.get_close_matches(name.lower(), lowered, n=1)
     return inside[0] if len(inside) == 1 else lowered[close[0]] if close else None
 
 
@@ -125,7 +139,17 @@ def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, r
     elif renamed is not None:
         there += f"; renamed? {promised.name} -> {renamed}, same type"
     message = f"the contract promises {promised.name} ({promised.type.simple}); {there}"
-    return Finding(Verdict.VIOLATED, "PP501", "", dotted((promised.name,)), str(promised), near or "nothing", message)
+    given = dotted((renamed,)) if renamed is not None else None
+    return Finding(
+        Verdict.VIOLATED,
+        "PP501",
+        "",
+        dotted((promised.name,)),
+        str(promised),
+        near or "nothing",
+        message,
+        renamed=given,
+    )
 
 
 def _spare(promised: PhysicalSchema, found: PhysicalSchema) -> list[PhysicalField]:

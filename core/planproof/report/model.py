@@ -44,7 +44,9 @@ INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 class Finding:
     """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it.
 
-    `origin` is the place in the model's text, `promise` the one in the YAML that promises something else.
+    `origin` is the place in the model's text, `promise` the one in the YAML that promises something else. `renamed` is
+    the other name of a column that looks renamed: of a missing one what the model produces, of one that nobody promised
+    what the contract names.
     """
 
     verdict: Verdict
@@ -57,6 +59,7 @@ class Finding:
     origin: Origin | None = None
     evidence: str | None = None
     promise: Origin | None = None
+    renamed: str | None = None
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
@@ -64,7 +67,11 @@ class Finding:
 
     @property
     def next_step(self) -> str:
-        return CODES[self.code].next_step
+        if self.renamed is None:
+            return CODES[self.code].next_step
+        # One step for both findings of a renaming: what each asks for alone contradicts the other.
+        names = (self.field, self.renamed) if self.code == "PP501" else (self.renamed, self.field)
+        return "Write {1} as {0} in the SELECT, or rename {0} to {1} in the contract.".format(*names)
 
     def __str__(self) -> str:
         place = f" at {self.origin}" if self.origin else ""
