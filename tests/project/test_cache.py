@@ -140,6 +140,20 @@ def test_nothing_changed_is_all_known_and_a_leaf_is_all_that_is_judged_anew(tmp_
     assert hits() == 0
 
 
+def test_a_project_is_the_same_however_its_folder_is_named(tmp_path, dbt_manifest, monkeypatch) -> None:
+    frozen = {"raw.orders": {"columns": [{"name": "id", "type": "bigint"}]}}
+    (tmp_path / "big").mkdir()
+    (tmp_path / "big" / "planproof_sources.json").write_text(json.dumps({"sources": frozen}))
+    manifest = dbt_manifest({"stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, SOURCES)
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for directory in (Path("big"), tmp_path / "big", Path("big/../big")):
+        cache = Cache(tmp_path / "cache.sqlite")
+        [report] = check_project(replace(read_project(manifest), directory=directory), cache=cache)
+        found.append((cache.hits, dict(report.details.inputs or {})))
+    assert found == [(number, {"raw.orders": "planproof_sources.json"}) for number in (0, 1, 1)]
+
+
 def test_what_a_text_reads_besides_its_parents_counts(tmp_path, dbt_manifest) -> None:
     models = {"a": {"sql": "select x.id from shop.z x"}, "z": {"sql": "select 1 as id"}}
     path = tmp_path / "cache.sqlite"

@@ -88,9 +88,7 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
             if f.name not in misspelled:
                 message = f"the model produces {f.name} ({f.type.simple}), which the contract does not name"
                 was = dotted((former[f.name],)) if f.name in former else None
-                yield Finding(
-                    Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message, renamed=was
-                )
+                yield Finding(Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message, renamed=was)
     if "order" in settings.enforce:
         yield from _order(promised, found, spare)
 
@@ -113,9 +111,7 @@ def _looks_alike(a: str, b: str) -> bool:
     return len(one) == len(other) and all(x.isascii() != y.isascii() for x, y in different)
 
 
-def _renamed(
-    missing: Sequence[PhysicalField], promised: PhysicalSchema, found: PhysicalSchema
-) -> Mapping[str, str]:
+def _renamed(missing: Sequence[PhysicalField], promised: PhysicalSchema, found: PhysicalSchema) -> Mapping[str, str]:
     """By the name of a missing column the found one that it seems to have become: of the same type, promised by nobody,
     the most like it by name, and like no other missing one. A guess, and said as one."""
     spare = [f for f in found if f.name not in promised.names]

@@ -51,7 +51,8 @@ class Unread:
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """What `planproof freeze` wrote: relations by their lower-case name parts, and the Spark that it asked, which
-    files of earlier versions do not name."""
+    files of earlier versions do not name. `file` is the path from the project's directory where it lies below, else
+    absolute: the same however the project was named."""
 
     relations: Mapping[tuple[str, ...], Known] = field(default_factory=dict)
     file: str | None = None
@@ -75,14 +76,20 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     sources = form.get("sources") if isinstance(form, Mapping) else None
     if not isinstance(sources, Mapping):
         raise ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")
+    shown = _canonical(found, project.directory)
     return Frozen(
         {
-            tuple(p.lower() for p in split_name(str(name))): _frozen(entry, str(name), found)
+            tuple(p.lower() for p in split_name(str(name))): _frozen(entry, f"{found}: {name}", shown)
             for name, entry in sources.items()
         },
-        str(found),
+        shown,
         _spark(form.get("spark"), found),
     )
+
+
+def _canonical(file: Path, directory: Path | None) -> str:
+    real, home = file.resolve(), directory.resolve() if directory is not None else None
+    return real.relative_to(home).as_posix() if home is not None and real.is_relative_to(home) else str(real)
 
 
 def _spark(given: Any, file: Path) -> str | None:
@@ -97,15 +104,14 @@ def _in_directory(directory: Path | None) -> Path | None:
     return next((path for path in candidates if is_file(path)), None)
 
 
-def _frozen(entry: Any, name: str, file: Path) -> Known:
-    where = f"{file}: {name}"
+def _frozen(entry: Any, where: str, file: str) -> Known:
     columns = entry.get("columns") if isinstance(entry, Mapping) else None
     if not isinstance(columns, list) or not columns:
         raise ProjectError(f"{where}: `columns` is not a list of columns")
     kind = str(entry.get("kind") or "table")
     found = [(column_of(_without_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
     ids = {column[0]: c["id"] for column, c in found if isinstance(c.get("id"), int)}
-    return Known(tuple(_typed(column, where) for column, _ in found), str(file), {}, kind, ids=ids)
+    return Known(tuple(_typed(column, where) for column, _ in found), file, {}, kind, ids=ids)
 
 
 def _without_id(column: Any) -> Any:
