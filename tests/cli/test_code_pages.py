@@ -38,7 +38,8 @@ def model(case: Case) -> dict:
         name: {"data_type": kind.lstrip("!"), "constraints": [{"type": "not_null"}] if kind.startswith("!") else []}
         for name, kind in case.columns
     }
-    return {"sql": case.sql, "parents": list(SOURCES), "columns": columns, "contract": bool(columns)}
+    own = {"config": {"meta": {"planproof": dict(case.settings)}}} if case.settings else {}
+    return {"sql": case.sql, "parents": list(SOURCES), "columns": columns, "contract": bool(columns), **own}
 
 
 @pytest.mark.parametrize("code", EXAMPLES)

@@ -23,11 +23,12 @@ SOURCES: dict[str, dict[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class Case:
     """A model: its SQL, and the contract's columns by name, each with its type, `!` in front where it is NOT NULL.
-    ANSI is off unless said, as under dbt-spark."""
+    ANSI is off unless said, as under dbt-spark. `settings` are planproof's own, of the model."""
 
     sql: str
     columns: tuple[tuple[str, str], ...] = ()
     ansi: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Example:
 
 
 _ID = (("id", "int"),)
+_WARN = (("overflow", "warn"),)
 
 EXAMPLES: dict[str, Example] = {
     "PP101": Example(
@@ -86,6 +88,10 @@ EXAMPLES: dict[str, Example] = {
         Case("select coalesce(c, 0) as c from raw.t", ansi=True),
         Case("select coalesce(c, '0') as c from raw.t", ansi=True),
     ),
+    "PP136": Example(
+        Case("select sum(a * b) as n from raw.t", settings=_WARN),
+        Case("select sum(cast(a as decimal(10,0)) * b) as n from raw.t", settings=_WARN),
+    ),
     "PP500": Example(
         Case("select c from raw.t", (("c", "varchar(3)"),)),
         Case("select left(c, 3) as c from raw.t", (("c", "string"),)),
@@ -124,6 +130,9 @@ def case_text(case: Case) -> str:
         for name, kind in case.columns:
             constraints = ", constraints: [{type: not_null}]" if kind.startswith("!") else ""
             lines.append(f"  - {{name: {name}, data_type: {kind.lstrip('!')}{constraints}}}")
+    if case.settings:
+        said = ", ".join(f"{name}: {value}" for name, value in case.settings)
+        lines += ["", "config:", f"  meta: {{planproof: {{{said}}}}}"]
     return "\n".join(lines)
 
 
