@@ -157,8 +157,8 @@ SETTINGS = (
         "samples",
         "choice",
         "none",
-        "what the report of a rejected model shows of the rows that break a promise: up to five of their keys, up to "
-        "five of them whole (rows), or nothing of them (none), only the query that shows them",
+        "what the report of a rejected model, or of an audit, shows of the rows that break a promise: up to five of "
+        "their keys, up to five of them whole (rows), or nothing of them (none), only the query that shows them",
         ("none", "keys", "rows"),
     ),
     Setting(

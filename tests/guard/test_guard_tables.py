@@ -237,6 +237,35 @@ def test_audit_judges_what_is_stored(guard: Guard, database: str, spark: Any) ->
     assert guard.audit(f"{database}.nosuch", Contract([("id", "int", True)])).outcome == "failed"
 
 
+def test_an_audit_says_which_stored_rows_break_the_contract(guard: Guard, database: str, spark: Any) -> None:
+    name = f"{database}.t"
+    rows = "(1, 'a', 5), (2, null, 6), (2, 'b', 7), (null, 'toolong', 8)"
+    spark.sql(f"create table {name} using parquet as select * from values {rows} as v(id, d, n)")
+    path = guard.session.table(name).location  # type: ignore[union-attr]
+    terms = [Constraint("unique", ("id",)), Constraint("check", expression="n < 8")]
+    filled, loose, short = (
+        Contract([("id", "int", True), ("d", kind, nullable), ("n", "int", True)], constraints=terms)
+        for kind, nullable in (("string", False), ("string", True), ("varchar(3)", True))
+    )
+
+    def broken(stored: str, contract: Contract, samples: str) -> dict[tuple[str, str | None], Any]:
+        report = Guard(guard.session, settings=Settings(samples=samples)).audit(stored, contract)
+        found = report.details.broken or ()
+        assert [spark.sql(b.query).count() for b in found] == [1] * len(found)
+        assert ("these rows:" in (text := report.to_text()), "keeps them" in text) == (True, False)
+        return {(b.code, b.promised): b.rows for b in found}
+
+    unique, check = (("PP507", str(term)) for term in terms)
+    assert broken(name, filled, "none") == {("PP505", "NOT NULL"): None}
+    assert broken(path, filled, "keys") == {("PP505", "NOT NULL"): (("2",),)}
+    assert broken(name, loose, "keys") == {unique: (("2", "2"),), check: ((None,),)}
+    assert broken(name, short, "rows") == {
+        ("PP500", "varchar(3)"): ((None, "toolong", "8"),),
+        unique: (("2", "2"),),
+        check: ((None, "toolong", "8"),),
+    }
+
+
 def test_a_file_without_a_byte_is_skipped_as_spark_skips_it(
     guard: Guard, database: str, spark: Any, read: Any, tmp_path: Any
 ) -> None:

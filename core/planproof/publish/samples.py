@@ -5,7 +5,7 @@ Nothing here changes what becomes of a publish: what Spark does not answer is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof.contract import Constraint
@@ -31,30 +31,43 @@ _COUNTED = ("PP500", "PP505", "PP507")
 
 def broken_rows(job: Job, publication: Publishing) -> None:
     """Tells the job's draft, for each violation that was counted in its staged rows, which rows those are."""
-    counted = [f for f in job.draft.findings if f.verdict is Verdict.VIOLATED and f.code in _COUNTED]
+    _tell(job.draft, lambda counted: _staged_rows(job, publication, counted))
+
+
+def stored_rows(draft: Draft, session: Session, relation: str) -> None:
+    """The same for an audit: `relation`, as it stands in FROM, holds the rows now and later."""
+    _tell(draft, lambda counted: _rows(Asked.of(session, draft, relation), counted, relation))
+
+
+def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -> None:
+    counted = [f for f in draft.findings if f.verdict is Verdict.VIOLATED and f.code in _COUNTED]
     try:
-        found = _found(job, publication, counted) if counted else ()
+        found = look(counted) if counted else ()
     except (AnalysisError, SparkFailure, KeyError):
         return
     except Exception as error:  # What a report shows besides stops nothing.
-        job.draft.ours("files", error)
+        draft.ours("files", error)
         return
     if found:
-        job.draft.tell(broken=tuple(found))
+        draft.tell(broken=tuple(found))
 
 
-def _found(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:
+def _staged_rows(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:
     draft, staged = job.draft, _staged(job, publication)
-    schema = job.session.planes(f"SELECT * FROM {staged} AS counted").analyzed
+    rows = Asked.of(job.session, draft, staged)
+    keys = [f for f in counted if _is_key(draft, f) is not None]
+    found = _rows(rows, [f for f in counted if f not in keys], _later(job, publication))
+    if keys:  # Those are unique over all that the table will hold.
+        whole = Asked(job.session, draft, rows.schema, rows_after(job, publication))
+        found += _rows(whole, keys, _whole_later(job, publication))
+    return found
+
+
+def _rows(asked: Asked, counted: Sequence[Finding], later: str | None) -> list[BrokenRows]:
+    """`later` is the relation that holds the rows after the report, None where none does."""
     found = []
     for finding in counted:
-        if _is_key(draft, finding) is None:
-            now, later = staged, _later(job, publication)
-        else:
-            now, later = rows_after(job, publication), _whole_later(job, publication)
-        asked = Asked(job.session, draft, schema, now)
-        part = asked.ending(finding, now)
-        if part is None:
+        if asked.ending(finding, asked.relation) is None:
             continue
         ending = asked.ending(finding, later) if later is not None else None
         shown = None if ending is None else f"SELECT {ending}"
@@ -67,6 +80,10 @@ class Asked:
 
     def __init__(self, session: Session, draft: Draft, schema: PhysicalSchema, relation: str) -> None:
         self.session, self.draft, self.schema, self.relation = session, draft, schema, relation
+
+    @classmethod
+    def of(cls, session: Session, draft: Draft, relation: str) -> Asked:
+        return cls(session, draft, session.planes(f"SELECT * FROM {relation} AS counted").analyzed, relation)
 
     def ending(self, finding: Finding, relation: str, columns: Sequence[str] = ()) -> str | None:
         """What follows SELECT; None where no query shows the rows."""

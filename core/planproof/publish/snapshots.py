@@ -10,6 +10,7 @@ from planproof.invariants import contract as contract_terms
 from planproof.judge.draft import Draft
 from planproof.publish.audit import count
 from planproof.publish.constraints import broken
+from planproof.publish.samples import stored_rows
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Place, Snapshot
@@ -49,6 +50,7 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
         *contract_terms.settle(countable, draft.settings),
         *(_undecidable(f) for f in draft.findings if f.field in draft.uncountable),
     ]
+    stored_rows(draft, session, snapshot.relation)
     return draft.report("audited")
 
 

@@ -15,6 +15,7 @@ from planproof.origin import AnalysisError
 from planproof.publish.audit import count, read_files, read_paths, with_content
 from planproof.publish.constraints import broken
 from planproof.publish.partition import places
+from planproof.publish.samples import stored_rows
 from planproof.publish.snapshots import audit_snapshot
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
@@ -51,6 +52,7 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
         failing = count(draft, session, relation)
         draft.add(broken(session, draft.model, relation, relation, failing))
     draft.findings = contract_terms.settle(draft.findings, draft.settings)
+    stored_rows(draft, session, relation)
     return draft.report("audited")
 
 

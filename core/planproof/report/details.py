@@ -55,7 +55,8 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class BrokenRows:
-    """The staged rows that break a promise, by the finding that counted them: its code, promised term and field.
+    """The rows that break a promise, staged or (in an audit) stored, by the finding that counted them: its code,
+    promised term and field.
 
     `query` shows them; None where nothing that a person can query holds them any more. `columns` and `rows` are some of
     them, values as text, where the model's `samples` asks for that.

@@ -32,6 +32,7 @@ from planproof.report.parts import (
 
 WIDTH = 110
 _AT_ONCE = 200
+_THERE = "these rows:"
 _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` keeps them):"
 
 Part = tuple[str, str]
@@ -223,7 +224,7 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
             yield Text(f"      {clean(sample)}")
         query = short_query(report, f)
         if query is not None and report.details.rejected is None and f.code != "PP513":
-            yield Text(f"      {_AGAIN}", "dim")
+            yield Text(f"      {_THERE if report.outcome == 'audited' else _AGAIN}", "dim")
         if query is not None:
             yield Text("\n".join(f"      {row}" for row in clean(query).strip().splitlines()), "cyan")
     yield Text()
