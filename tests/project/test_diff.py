@@ -108,6 +108,15 @@ def test_the_command_ends_with_0_1_or_2(project: Any, tmp_path: Any) -> None:
     assert run.invoke(cli, ["diff", str(old), str(tmp_path / "none.json")]).exit_code == 2
 
 
+def test_off_a_terminal_no_name_is_folded(project: Any, tmp_path: Any) -> None:
+    name = "a_long_name_" * 9
+    model = {"sql": "select id from raw.orders", "parents": ["raw.orders"]}
+    for file, models in (("old.json", {name: model}), ("new.json", {})):
+        (tmp_path / file).write_text(json.dumps(project(**models)))
+    shown = CliRunner().invoke(cli, ["diff", str(tmp_path / "old.json"), str(tmp_path / "new.json")]).output
+    assert any(f" shop.{name} " in line for line in shown.splitlines()), shown
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_identical_manifests_give_nothing_whose_files_lie_elsewhere(
     dbt_manifest: Any, tmp_path: Any, own: bool

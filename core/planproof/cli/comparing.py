@@ -14,6 +14,8 @@ from planproof.project.changes import BREAKING, Change, Comparison
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")
+_WIDE, _TEXT = 10_000, 60
+"""Off a terminal no name is folded, so that it can be searched for; what stands before and after is."""
 
 
 def outcome(function: F) -> F:
@@ -47,12 +49,19 @@ def finish(found: Comparison, fail_on: str, as_json: bool, quiet: bool = False) 
 
 def _show(found: Comparison) -> None:
     out = output.console()
+    if not out.is_terminal:
+        out.width = _WIDE
     if found.changes:
         table = Table(box=None, header_style="bold", pad_edge=False)
-        for head in ("effect", "relation", "column", "change", "before", "after", "reaches"):
+        for head in ("effect", "relation", "column", "change"):
             table.add_column(head, overflow="fold")
+        for head in ("before", "after"):
+            table.add_column(head, overflow="fold", max_width=None if out.is_terminal else _TEXT)
+        table.add_column("reaches", overflow="fold")
         for change in sorted(found.changes, key=lambda c: (c.effect != BREAKING, c.relation, c.column or "")):
-            table.add_row(*_cells(change), style="red" if change.effect == BREAKING else None)
+            table.add_row(
+                *_cells(change, ", " if out.is_terminal else ",\n"), style="red" if change.effect == BREAKING else None
+            )
         out.print(table)
     for name, why in found.unread.items():
         out.print(f"not compared: {name}: {why}", style="dim", markup=False, soft_wrap=True)
@@ -62,9 +71,9 @@ def _show(found: Comparison) -> None:
     out.print(f"{breaking} breaking, {len(found.changes) - breaking} safe", markup=False)
 
 
-def _cells(change: Change) -> list[str]:
+def _cells(change: Change, between: str) -> list[str]:
     from rich.markup import escape
 
-    reaches = ", ".join(change.reaches)
+    reaches = between.join(change.reaches)
     cells = (change.effect, change.relation, change.column, change.what, change.before, change.after, reaches)
     return [escape(cell or "") for cell in cells]
