@@ -387,6 +387,43 @@ def test_a_check_in_which_nothing_changed_is_told_again_without_reading_the_mani
     assert checked(settings={"fail_on": "never"})[2] == 1
 
 
+def test_after_one_change_the_other_models_reports_are_those_of_the_check_before(
+    tmp_path, dbt_manifest, monkeypatch
+) -> None:
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    stg = {"sql": "select id from raw.orders", "parents": ["raw.orders"]}
+    others = {f"m{i}": {"sql": f"select id, {i} as n from shop.stg", "parents": ["stg"]} for i in range(9)}
+    models = {"stg": stg, **others}
+    # Where it is promised stands in no entry: the line is looked up again.
+    promised = {"id": "string", "n": "int"}
+    models["m0"] |= {"contract": True, "columns": promised, "patch_path": "shop://models/schema.yml"}
+    above = 0
+    asked: list[bytes] = []
+    get = Cache.get
+    monkeypatch.setattr(Cache, "get", lambda cache, key: asked.append(key) or get(cache, key))
+
+    def checked(**options) -> tuple[str, int]:
+        shop(folder, dbt_manifest(models, SOURCES))
+        columns = "".join(f"\n      - {{name: {name}, data_type: {kind}}}" for name, kind in promised.items())
+        entry = f"models:\n  - name: m0\n    config: {{contract: {{enforced: true}}}}\n    columns:{columns}\n"
+        (folder / "models" / "schema.yml").write_text("# above\n" * above + entry)
+        asked.clear()
+        found = Request("check", project_dir=str(folder), **options).reports(None, brief=True)
+        return plain(replace(r, seconds=0.0) for r in found), len(asked)
+
+    checked()
+    for sql in ("select id, 5 as five from shop.stg", "select id, 6 as six from shop.stg", "select id, from from x"):
+        models["m5"]["sql"], above = sql, above + 1
+        text, looks = checked()
+        assert f"promised at models/schema.yml:{above + 5}" in text
+        assert text == checked(cache=False)[0]
+        assert looks <= 5, "the record twice, the model that changed, and the one that breaks its contract"
+    models["stg"]["sql"] = "select cast(id as string) as id from raw.orders"
+    assert checked()[0] == checked(cache=False)[0]
+
+
 def test_what_a_check_reads_of_a_project_goes_through_reads() -> None:
     """A file that was read past it could change, and the check before would be told again."""
     live = {  # What is read anew each time, for the check's key, or in a check that is not told again.

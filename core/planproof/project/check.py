@@ -9,6 +9,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.project.cache import Cache
 from planproof.project.errors import ProjectError
+from planproof.project.finished import Earlier
 from planproof.project.lookup import with_state
 from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
@@ -34,14 +35,15 @@ def check_project(
     noted: Callable[[str], None] | None = None,
     cache: Cache | None = None,
     jobs: int = 1,
+    earlier: Earlier | None = None,
 ) -> list[Report]:
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
     `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
     on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
-    neither changes a report. Raises `ProjectError` where the project cannot be read, or a selected model is not
-    compiled.
+    neither changes a report. Those that `earlier` knows lack what a brief check leaves out. Raises `ProjectError` where
+    the project cannot be read, or a selected model is not compiled.
     """
     project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
@@ -57,7 +59,9 @@ def check_project(
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     told = progress if progress is not None else lambda report: None
-    found = Schedule(check, needed, cache, jobs).reports(lambda key, report: told(report) if key in wanted else None)
+    found = Schedule(check, needed, cache, jobs, earlier).reports(
+        lambda key, report: told(report) if key in wanted else None
+    )
     for remark in (check.judged_for(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)

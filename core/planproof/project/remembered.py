@@ -10,12 +10,12 @@ from typing import Any
 
 from planproof.project.cache import Cache, digest_of, maker
 from planproof.project.compiled import template_of
-from planproof.project.finished import form_of_conf
+from planproof.project.finished import Earlier, Form, form_of_conf
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
 from planproof.report.model import Report
-from planproof.report.packed import pack, unpack
+from planproof.report.packed import pack, report_of, unpack
 
 _UNREAD = ("created_at",)
 """Keys of a manifest's node that nothing reads and dbt writes anew."""
@@ -26,6 +26,7 @@ class Judged:
     """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
 
     `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
+    `head` is what the cache's entry begins with, `form` the report where the check before told it.
     """
 
     small: bytes
@@ -34,6 +35,8 @@ class Judged:
     asked: tuple[tuple[str, ...], ...] = ()
     listed: bool = False
     besides: tuple[str, ...] = ()
+    head: bytes = b""
+    form: Form | None = None
 
     @classmethod
     def of(cls, node: ProjectNode, visit: Visit) -> Judged:
@@ -43,6 +46,8 @@ class Judged:
         return cls(small, large, visit.state, visit.asked, bool(visit.listed))
 
     def report(self, node: ProjectNode) -> Report | None:
+        if self.form is not None:
+            return report_of(dict(self.form))
         return unpack(self.small, self.large, node.sql) if self.small else None
 
 
@@ -53,10 +58,12 @@ class Remembered:
     check: OfflineCheck
     cache: Cache
     states: Mapping[str, State]
+    earlier: Earlier | None = None
     digests: dict[str, str] = field(default_factory=dict)
     _project: bytes = b""
     _names: str = ""
     _frozen: dict[int, str] = field(default_factory=dict)
+    _parents: dict[str, tuple[ProjectNode, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check = self.check
@@ -74,7 +81,8 @@ class Remembered:
         """The digest of what the model's judgement depends on, but for names that its text alone tells; None where its
         description holds what no JSON does."""
         check, raw = self.check, node.raw
-        parents = [(p.unique_id, p.relation, self.digest(p.unique_id)) for p in check.project.stored_parents(node)]
+        found = self._parents[node.unique_id] = check.project.stored_parents(node)
+        parents = [(p.unique_id, p.relation, self.digest(p.unique_id)) for p in found]
         own = check.frozen.find(node.relation) if node.materialized == "incremental" else None
         try:
             read = dict(raw)
@@ -90,25 +98,43 @@ class Remembered:
 
     def find(self, node: ProjectNode, key: bytes) -> Judged | None:
         """The judgement, where all that its text looked up is still what it was. Raises `Wanted`."""
-        found = self.cache.get(key)
+        found = self._found(key)
         if found is None:
             return None
         try:
-            head, _, small = found[0].partition(b"\n")
+            head, small, large, form = found
             trace, state = json.loads(head)
             if trace != self._trace([tuple(answer[0]) for answer in trace["asked"]], node, listed=trace["names"]):
                 return None
             besides = tuple(answer[1] for answer in trace["asked"] if len(answer) == 3)
-            judged = Judged(small, found[1], State(*state), besides=besides)
+            judged = Judged(small, large, State(*state), besides=besides, head=head, form=form)
         except (ValueError, KeyError, TypeError, EOFError):
             return None
         self.cache.hits += 1
         return judged
 
-    def keep(self, node: ProjectNode, key: bytes, judged: Judged) -> None:
+    def _found(self, key: bytes) -> tuple[bytes, bytes, bytes | None, Form | None] | None:
+        """An entry's head, and the report as one of the two has it: bytes, or the form of the check before."""
+        told = self.earlier.known.get(key) if self.earlier is not None else None
+        if told is not None:
+            return told[0], b"", None, told[1]
+        found = self.cache.get(key)
+        if found is None:
+            return None
+        head, _, small = found[0].partition(b"\n")
+        return head, small, found[1], None
+
+    def take(self, report: Report | None, key: bytes | None, head: bytes, form: Form | None) -> None:
+        """Tells the next check of the report."""
+        if self.earlier is not None and report is not None and key is not None and head:
+            self.earlier.take(report, key, head, form)
+
+    def keep(self, node: ProjectNode, key: bytes, judged: Judged) -> bytes:
+        """Returns the entry's head."""
         trace = self._trace(judged.asked, node, listed=judged.listed)
         head = json.dumps([trace, judged.state.to_list()]).encode()
         self.cache.put(key, head + b"\n" + judged.small, judged.large)
+        return head
 
     def digest(self, unique_id: str) -> str:
         """The digest of what a node left. Raises `Wanted` where it was not visited."""
@@ -120,7 +146,7 @@ class Remembered:
 
     def _trace(self, asked: Any, node: ProjectNode, *, listed: Any) -> dict[str, Any]:
         """What stands behind the names that the text looked up, and whether all names were looked through."""
-        declared = {p.unique_id for p in self.check.project.stored_parents(node)} | {node.unique_id}
+        declared = {p.unique_id for p in self._parents[node.unique_id]} | {node.unique_id}
         answers: list[list[Any]] = []
         for parts in asked:
             found = self.check.resolved(parts)

@@ -18,7 +18,7 @@ from planproof.origin import AnalysisError
 from planproof.project.cache import Cache
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
-from planproof.project.finished import Finished, form_of_conf, key_of
+from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
 from planproof.project.garbage import rare_collections
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.place import Place
@@ -214,10 +214,10 @@ class Request:
         key = key_of((asked, file, form_of_conf(place.conf(self.spark))))
         found = Finished.find(cache, key)
         if found is None:
-            noted = _Noted(told)
+            noted, earlier = _Noted(told), Earlier.find(cache, key)
             with noting() as reads:
-                reports = self._check(noted, brief=True)
-            Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads)
+                reports = self._check(noted, brief=True, earlier=earlier)
+            Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads, earlier)
             return reports
         cache.leave()
         told.named(found.project)
@@ -225,7 +225,7 @@ class Request:
             told.noted(remark)
         return list(found.reports)
 
-    def _check(self, told: Progress, *, brief: bool) -> list[Report]:
+    def _check(self, told: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
         from planproof.project.check import check_project
         from planproof.project.workers import cores
 
@@ -253,6 +253,7 @@ class Request:
             noted=told.noted,
             cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or cores(),
+            earlier=earlier,
         )
         return list(found)
 

@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 
 from planproof.project.cache import Cache
+from planproof.project.finished import Earlier
 from planproof.project.garbage import rare_collections, set_aside
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
@@ -24,10 +25,17 @@ FEW = 24
 class Schedule:
     """The judgement of `needed` nodes of a project, and of what their texts read besides."""
 
-    def __init__(self, check: OfflineCheck, needed: Iterable[str], cache: Cache | None, jobs: int) -> None:
+    def __init__(
+        self,
+        check: OfflineCheck,
+        needed: Iterable[str],
+        cache: Cache | None,
+        jobs: int,
+        earlier: Earlier | None = None,
+    ) -> None:
         self.check, self.project = check, check.project
         self.states: dict[str, State] = {}
-        self.remembered = Remembered(check, cache, self.states) if cache is not None else None
+        self.remembered = Remembered(check, cache, self.states, earlier) if cache is not None else None
         self.jobs, self.workers = jobs if can_fork() else 1, None
         self._order = {key: i for i, key in enumerate(self.project.nodes)}
         self._asked_for: dict[str, dict[str, None]] = {}
@@ -115,7 +123,10 @@ class Schedule:
             return self._wants(node, wanted.unique_id)
         if known is not None:
             self._asked_for.setdefault(node.unique_id, {}).update(dict.fromkeys(known.besides))
-            return self._finished(node, known.state, known.report(node))
+            report = known.report(node)
+            if self.remembered is not None:
+                self.remembered.take(report, self._keys[node.unique_id], known.head, known.form)
+            return self._finished(node, known.state, report)
         self._to_judge.append(node)
 
     def _from_cache(self, node: ProjectNode) -> Judged | None:
@@ -133,10 +144,10 @@ class Schedule:
         return Judged.of(node, self.check.alone(node, self._left(node)))
 
     def _kept(self, node: ProjectNode, judged: Judged) -> None:
-        key = self._keys.get(node.unique_id)
+        key, report = self._keys.get(node.unique_id), judged.report(node)
         if self.remembered is not None and key is not None and judged.small:
-            self.remembered.keep(node, key, judged)
-        self._finished(node, judged.state, judged.report(node))
+            self.remembered.take(report, key, self.remembered.keep(node, key, judged), None)
+        self._finished(node, judged.state, report)
 
     # --- by whom ----------------------------------------------------------------------------------------------------
 

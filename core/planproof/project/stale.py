@@ -32,6 +32,7 @@ class Files:
     project: Project
     opened: dict[str, str] = field(default_factory=dict)
     _yaml: dict[Path, Any] = field(default_factory=dict)
+    _later: dict[str, Path | None] = field(default_factory=dict)
     _macros: dict[str, bool] = field(default_factory=dict)
     _called: dict[tuple[str, ...], str | None] = field(default_factory=dict)
     _any: list[bool] = field(default_factory=list)
@@ -67,8 +68,11 @@ class Files:
         package, name = patch_of(node.raw)
         if package not in ("", self.project.name) or not name or node.raw.get("version") is not None:
             return None
-        path = directory / name
-        if not is_file(path) or not self._written_later(path):
+        if name not in self._later:
+            yaml = directory / name
+            self._later[name] = yaml if is_file(yaml) and self._written_later(yaml) else None
+        path = self._later[name]
+        if path is None:
             return None
         entries = [form for form in _models(self._decoded(path)) if form.get("name") == node.name]
         if not entries:

@@ -49,7 +49,7 @@ class Texts:
 
     def _relative(self, file: str) -> str:
         plain = file.replace("\\", "/")
-        if self.directory is not None and PurePosixPath(plain).is_absolute():
+        if self.directory is not None and plain.startswith("/"):
             home = PurePosixPath(self.directory.resolve().as_posix())
             return str(PurePosixPath(plain).relative_to(home)) if PurePosixPath(plain).is_relative_to(home) else plain
         return plain.removeprefix("./")
