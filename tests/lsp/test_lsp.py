@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from edited_project import MART, STG, rendered
 
 pytest.importorskip("pygls")
 
@@ -22,66 +23,6 @@ from planproof.lsp.texts import Lines, edits, moved, respliced
 from planproof.lsp.workspace import Workspace
 from planproof.project.compiled import TemplateMap
 from planproof.project.place import Place
-
-ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}
-STG = """\
-{{ config(materialized='view') }}
-
-select
-    id as order_id,
-    cast(amount as decimal(12, 2)) as amount,
-    tags
-from {{ source('raw', 'orders') }}
-"""
-MART = """\
-
-{{ config(materialized='table') }}
-with priced as (
-    select order_id, amount * 2 as twice -- über 1 €
-    from {{ ref('stg') }}
-)
-select order_id, twice
-from priced
-"""
-
-
-def rendered(text: str) -> str:
-    for tag, said in (("{{ source('raw', 'orders') }}", "raw.orders"), ("{{ ref('stg') }}", "shop.stg")):
-        text = text.replace(tag, said)
-    return text.strip().partition("}}")[2]
-
-
-@pytest.fixture
-def project(tmp_path, dbt_manifest):
-    """A folder with two models, of which one promises what it does not hold, and its manifest."""
-    models = {
-        "stg": {
-            "raw_code": STG.strip(),
-            "sql": rendered(STG),
-            "parents": ["raw.orders"],
-            "config": {"materialized": "view"},
-        },
-        "mart": {
-            "raw_code": MART.strip(),
-            "sql": rendered(MART),
-            "parents": ["stg"],
-            "contract": True,
-            "columns": {"order_id": {"data_type": "bigint"}, "twice": {"data_type": "decimal(14,2)", **NOT_NULL}},
-        },
-    }
-    (tmp_path / "models").mkdir()
-    (tmp_path / "target").mkdir()
-    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
-    (tmp_path / "models" / "stg.sql").write_text(STG)
-    (tmp_path / "models" / "mart.sql").write_text(MART)
-    sources = "sources:\n- name: raw\n  tables:\n  - name: orders\n    columns:\n    - name: id\n    - name: amount\n"
-    (tmp_path / "models" / "sources.yml").write_text(sources)
-    orders = {"raw.orders": {"id": "bigint", "amount": "double", "tags": "array<string>"}}
-    (tmp_path / "target" / "manifest.json").write_text(json.dumps(dbt_manifest(models, orders)))
-    return tmp_path
-
-
-NOT_NULL = {"constraints": [{"type": "not_null"}]}
 
 
 class Editor:
@@ -126,7 +67,7 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(folder: Path, *options: str):
+async def editing(folder: Path, *options: str, named: bool = True):
     client = LanguageClient("test", "1")
     editor = Editor(folder, client)
 
@@ -135,8 +76,11 @@ async def editing(folder: Path, *options: str):
         editor.shown[params.uri] = list(params.diagnostics)
         editor.news.set()
 
-    words = ["-m", "planproof", "lsp", "--stdio", "--project-dir", str(folder), *options]
-    await client.start_io(sys.executable, *words, env={**os.environ, "PLANPROOF_CACHE_DIR": str(folder / "cache")})
+    where = ("--project-dir", str(folder)) if named else ()
+    words = ["-m", "planproof", "lsp", "--stdio", *where, *options]
+    await client.start_io(
+        sys.executable, *words, cwd="/", env={**os.environ, "PLANPROOF_CACHE_DIR": str(folder / "cache")}
+    )
     try:
         await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=folder.as_uri()))
         client.initialized(lsp.InitializedParams())
@@ -308,6 +252,15 @@ def test_what_is_violated_anywhere_is_shown_at_the_start(project) -> None:
     async def session() -> None:
         async with editing(project, "--no-dbt") as editor:
             assert "PP504" in [d.code for d in await editor.told("models/mart.sql")]
+
+    asyncio.run(session())
+
+
+def test_the_project_is_the_folder_that_the_editor_has_open(project) -> None:
+    async def session() -> None:
+        async with editing(project, "--no-dbt", named=False) as editor:
+            editor.open("models/mart.sql")
+            assert [d.code for d in await editor.told("models/mart.sql")] == ["PP506"]
 
     asyncio.run(session())
 

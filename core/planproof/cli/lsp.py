@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from planproof.cli import options
 from planproof.project.cache import Cache
@@ -18,7 +19,9 @@ from planproof.project.place import Place
 @click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
 @click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
 @click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
+@click.pass_context
 def lsp(
+    ctx: click.Context,
     project_dir: Path,
     manifest: Path | None,
     profiles_dir: Path | None,
@@ -31,7 +34,8 @@ def lsp(
     """Serves an editor that speaks the Language Server Protocol, over standard input and output.
 
     Shows what `check` finds while a model is written: findings, types, where columns come from. Needs the manifest of
-    `dbt compile` and planproof[lsp], no login and no warehouse.
+    `dbt compile` and planproof[lsp], no login and no warehouse. Without --project-dir it takes the editor's folder
+    where that is a dbt project, else the one where it is started.
     """
     try:
         from planproof.lsp.server import made
@@ -40,7 +44,9 @@ def lsp(
     from planproof.lsp.workspace import Workspace
 
     place = Place(project_dir, manifest, profiles_dir, target, target_path)
-    server = made(Workspace(place, Cache.of_user() if cache else None), compiles)
+    said = (ctx.get_parameter_source(name) for name in ("project_dir", "manifest"))
+    anywhere = all(source is ParameterSource.DEFAULT for source in said)
+    server = made(Workspace(place, Cache.of_user() if cache else None), compiles, anywhere)
     out = sys.stdout.buffer
     # Whatever prints would break the protocol.
     sys.stdout = sys.stderr

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,9 +38,9 @@ _SEVERITY = {
 class Server(LanguageServer):
     """Answers an editor. The workspace is used by one thread of its own, so that the loop is free to hear."""
 
-    def __init__(self, workspace: Workspace, compiles: bool = True) -> None:
+    def __init__(self, workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> None:
         super().__init__("planproof", version("planproof"))
-        self.models, self.compiles = workspace, compiles and has_dbt()
+        self.models, self.compiles, self._anywhere = workspace, compiles and has_dbt(), anywhere
         self._one = ThreadPoolExecutor(1, thread_name_prefix="planproof")
         self._pauses: dict[str, asyncio.Task[None]] = {}
         self._saved: set[str] = set()
@@ -53,9 +55,16 @@ class Server(LanguageServer):
     def _answered(self, question: Callable[..., T], given: tuple[Any, ...]) -> T:
         written = self._written()
         if self._loaded is None or written != self._loaded:
-            self.models.load()
+            self._load()
             self._loaded = written
         return question(*given)
+
+    def _load(self) -> None:
+        """Reads the last compile. What it leaves stays: looking it through for garbage would hold up single answers."""
+        gc.unfreeze()
+        self.models.load()
+        gc.collect()
+        gc.freeze()
 
     def _written(self) -> float:
         place = self.models.place
@@ -63,6 +72,14 @@ class Server(LanguageServer):
             return (place.manifest or place.folder / MANIFEST).stat().st_mtime
         except (OSError, ProjectError):
             return 0.0
+
+    def rooted(self, uris: Iterable[str | None]) -> None:
+        """Takes the first of the editor's folders that is a dbt project, where the command line named none."""
+        for uri in uris if self._anywhere else ():
+            path = to_fs_path(uri) if uri is not None else None
+            if path is not None and (Path(path) / "dbt_project.yml").is_file():
+                self.models.place = replace(self.models.place, project_dir=Path(path))
+                return
 
     def file(self, uri: str) -> str | None:
         """The path from the project's directory, as the manifest has it; None of a file elsewhere."""
@@ -171,9 +188,9 @@ def diagnostic(placed: Placed) -> lsp.Diagnostic:
     )
 
 
-def made(workspace: Workspace, compiles: bool = True) -> Server:
-    """A server with all its features."""
-    server = Server(workspace, compiles)
+def made(workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> Server:
+    """A server with all its features; `anywhere`: the editor may say which folder is the project's."""
+    server = Server(workspace, compiles, anywhere)
     _hears(server)
     _answers(server)
     return server
@@ -181,6 +198,11 @@ def made(workspace: Workspace, compiles: bool = True) -> Server:
 
 def _hears(server: Server) -> None:
     """What the editor tells: texts that are opened, changed, saved and closed."""
+
+    @server.feature(lsp.INITIALIZE)
+    def initialize(ls: Server, params: lsp.InitializeParams) -> None:
+        folders = params.workspace_folders or []
+        ls.rooted([*(folder.uri for folder in folders), params.root_uri])
 
     @server.feature(lsp.INITIALIZED)
     async def initialized(ls: Server, params: lsp.InitializedParams) -> None:
