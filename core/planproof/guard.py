@@ -18,26 +18,27 @@ from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
-from planproof.publish import lock, quarantine
-from planproof.publish.audit import look
-from planproof.publish.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
-from planproof.publish.comparing import compare, refuse_keys
-from planproof.publish.entered import breaks_its_claims, watching
+from planproof.publish import quarantine
+from planproof.publish.audit.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
+from planproof.publish.audit.comparison import compare, refuse_keys
+from planproof.publish.audit.hazards import swapped_views
+from planproof.publish.audit.limits import refuse_unknown
+from planproof.publish.audit.python_claims import breaks_its_claims, watching
+from planproof.publish.audit.relation import audit_stored
+from planproof.publish.audit.samples import broken_rows
+from planproof.publish.audit.staged import look
+from planproof.publish.audit.target_rows import rows_after
+from planproof.publish.data_tests.trial import Tests, tried
 from planproof.publish.formats import Format, format_of
 from planproof.publish.functions import Functions, broken, fed_by_rows
-from planproof.publish.hazards import swapped_views
-from planproof.publish.incremental import overflowed
-from planproof.publish.journal import publishes
-from planproof.publish.limits import refuse_unknown
-from planproof.publish.materialization import Job, Materialization, Publishing
+from planproof.publish.materialize.incremental import overflowed
+from planproof.publish.materialize.materialization import Job, Materialization, Publishing
 from planproof.publish.memory import Memory
-from planproof.publish.names import Names, Refused
-from planproof.publish.publication import Publication, database_root
-from planproof.publish.recover import locked, recover, recover_table, roots
-from planproof.publish.rows import rows_after
-from planproof.publish.samples import broken_rows
-from planproof.publish.stored import audit_stored
-from planproof.publish.trial import Tests, tried
+from planproof.publish.transaction import lock
+from planproof.publish.transaction.journal import publishes
+from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction.publication import Publication, database_root
+from planproof.publish.transaction.recover import locked, recover, recover_table, roots
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema

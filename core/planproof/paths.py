@@ -10,7 +10,7 @@ from planproof.schema import PhysicalSchema
 from planproof.types import Array, DataType, Map, Struct
 
 
-class Place(NamedTuple):
+class NestedField(NamedTuple):
     """`is_key`: a map's key, which is never null whatever anybody says."""
 
     path: Path
@@ -24,17 +24,17 @@ class Place(NamedTuple):
         return not self.nullable and not self.is_key
 
 
-def places(schema: PhysicalSchema) -> Iterator[Place]:
+def nested_fields(schema: PhysicalSchema) -> Iterator[NestedField]:
     """Every place of a schema, parents first."""
     for f in schema:
-        yield from _below(Place((f.name,), f.type, f.nullable))
+        yield from _below(NestedField((f.name,), f.type, f.nullable))
 
 
-def _below(place: Place) -> Iterator[Place]:
-    yield place
-    for name, data_type, nullable in nested(place.type):
-        key = isinstance(place.type, Map) and name == "key"
-        yield from _below(Place((*place.path, name), data_type, nullable, key))
+def _below(field: NestedField) -> Iterator[NestedField]:
+    yield field
+    for name, data_type, nullable in nested(field.type):
+        key = isinstance(field.type, Map) and name == "key"
+        yield from _below(NestedField((*field.path, name), data_type, nullable, key))
 
 
 def nested(t: DataType) -> list[tuple[str, DataType, bool]]:
@@ -48,7 +48,7 @@ def nested(t: DataType) -> list[tuple[str, DataType, bool]]:
     return []
 
 
-def find(schema: PhysicalSchema, spelled: str) -> Place | None:
+def find(schema: PhysicalSchema, spelled: str) -> NestedField | None:
     """The place that a dotted path names, as `dotted` spells it; a top-level name may stand without backticks."""
-    exact = next((p for p in places(schema) if spelled == dotted(p.path)), None)
-    return exact or next((p for p in places(schema) if (spelled,) == p.path), None)
+    exact = next((p for p in nested_fields(schema) if spelled == dotted(p.path)), None)
+    return exact or next((p for p in nested_fields(schema) if (spelled,) == p.path), None)

@@ -6,8 +6,8 @@ for the table's rows in between, nothing stops the statement that follows.
 
 from __future__ import annotations
 
+from dbt_planproof.statement_models import delta_name
 from dbt_planproof.states import Run
-from dbt_planproof.written import delta_name
 from planproof.sql.heads import Statement, names_in
 
 _ABOUT_TABLES = ("describe", "desc", "show")

@@ -23,9 +23,7 @@ from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
 from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.seeds import EMPTY, Seed, unreadable
-from dbt_planproof.states import Event, Run, Seen, State
-from dbt_planproof.trials import Trials
-from dbt_planproof.written import (
+from dbt_planproof.statement_models import (
     delta_model,
     merge_model,
     plain_form,
@@ -35,6 +33,8 @@ from dbt_planproof.written import (
     unterminated,
     view_model,
 )
+from dbt_planproof.states import Event, Run, Seen, State
+from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError

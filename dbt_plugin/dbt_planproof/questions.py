@@ -16,9 +16,9 @@ from dbt_planproof.absence import command
 from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
+from dbt_planproof.statement_models import Source, unterminated
 from dbt_planproof.states import Event, Run, Seen
 from dbt_planproof.trials import Trials
-from dbt_planproof.written import Source, unterminated
 from planproof.contract import Contract, Model
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError

@@ -10,7 +10,7 @@ from dbt_planproof.dbts import Adapter
 from dbt_planproof.reach import Reach
 from dbt_planproof.scope import is_reachable
 from planproof.origin import AnalysisError
-from planproof.publish.names import PREFIX, literal
+from planproof.publish.transaction.names import PREFIX, literal
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decoded

@@ -14,10 +14,10 @@ from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, flags, run_test, test_result
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
-from planproof.publish.decided import Count, Relations, count
-from planproof.publish.known_tests import Limits, Question, question
-from planproof.publish.shown import Plans
-from planproof.publish.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
+from planproof.publish.data_tests.decided import Count, Relations, count
+from planproof.publish.data_tests.evidence import Plans
+from planproof.publish.data_tests.known import Limits, Question, question
+from planproof.publish.data_tests.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
 from planproof.quoting import quoted
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure

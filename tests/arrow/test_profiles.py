@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.profiles import Span, spans
-from planproof.publish.changes import text_of
+from planproof.publish.audit.changes import text_of
 
 DAY = datetime.date(2026, 11, 21)
 AT = datetime.datetime(2026, 11, 21, 10, tzinfo=datetime.timezone.utc)

@@ -24,7 +24,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from planproof.lsp.workspace import Workspace
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 
 
 def edits_of(folder: Path, workspace: Workspace, edits: int) -> Iterator[tuple[str, str, str]]:
@@ -105,7 +105,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scale.Grown(folder, given.models)
-        workspace = Workspace(Place(folder))
+        workspace = Workspace(ProjectLocation(folder))
         workspace.load()
         edits = list(edits_of(folder, workspace, given.edits))
         print(f"{given.models} models, {given.edits} edits")

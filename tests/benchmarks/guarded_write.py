@@ -104,7 +104,7 @@ def _settle(spark: Any) -> None:
     """Removes the versions of the guarded table that were replaced, which stay for readers for a while, and writes what
     waits for the disk."""
     import planproof.session
-    from planproof.publish.names import PREFIX
+    from planproof.publish.transaction.names import PREFIX
     from planproof.session.store import local
 
     table = planproof.session.open(spark).table("default.guarded")

@@ -6,7 +6,7 @@ from typing import Any
 
 from planproof.claim import Facts, dotted
 from planproof.claims import files
-from planproof.paths import find, places
+from planproof.paths import find, nested_fields
 from planproof.schema import PhysicalSchema
 
 
@@ -40,7 +40,7 @@ def test_a_file_without_rows_decides_nothing_and_hides_nothing(spark, session, t
 
 def test_places_are_found_by_their_spelling(session):
     schema = session.planes("select array(named_struct('a.b', 1)) as `x y`, map('k', 1) as element").analyzed
-    paths = [p.path for p in places(schema)]
+    paths = [p.path for p in nested_fields(schema)]
     assert paths == [
         ("x y",),
         ("x y", "element"),
@@ -52,7 +52,7 @@ def test_places_are_found_by_their_spelling(session):
     assert all(find(schema, dotted(path)).path == path for path in paths)
     assert find(schema, "x y").path == ("x y",)
     assert find(schema, "nosuch") is None
-    assert [p.path for p in places(schema) if p.is_key] == [("element", "key")]
+    assert [p.path for p in nested_fields(schema) if p.is_key] == [("element", "key")]
 
 
 def test_files_that_only_spark_reaches_say_the_same(spark: Any, tmp_path: Any) -> None:

@@ -100,7 +100,7 @@ def test_an_error_of_ours_is_named_so(invoke, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("planproof.project.place.read_project", broken)
+    monkeypatch.setattr("planproof.project.location.read_project", broken)
     monkeypatch.delenv("PLANPROOF_DEBUG", raising=False)
     found = invoke("check")
     assert found.exit_code == 2
@@ -113,7 +113,7 @@ def test_an_interruption_is_no_finding(invoke, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("planproof.project.place.read_project", interrupted)
+    monkeypatch.setattr("planproof.project.location.read_project", interrupted)
     found = invoke("check")
     assert (found.exit_code, found.stderr) == (130, "interrupted\n")
     found = invoke("run", "--manifest", "m.json")

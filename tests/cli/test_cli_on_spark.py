@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.project.place import OWN_TARGET
+from planproof.project.location import OWN_TARGET
 from planproof.report.model import Verdict
 from planproof.report.run import RunReport
 

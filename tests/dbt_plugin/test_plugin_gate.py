@@ -477,7 +477,7 @@ def test_what_was_published_although_it_is_violated_is_said() -> None:
 
 
 def test_a_delta_may_begin_with_a_comment_and_end_with_a_semicolon() -> None:
-    from dbt_planproof.written import delta_model
+    from dbt_planproof.statement_models import delta_model
     from planproof import Model
     from planproof.sql.heads import read_head as read
 

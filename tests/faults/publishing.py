@@ -206,7 +206,7 @@ def kill() -> None:
 def victim(home: Path, suffix: str, step: str) -> None:
     """Publishes every case; `step` is where all of them stand when the process dies, or empty: the parent kills it."""
     from planproof import Guard
-    from planproof.publish.journal import Journal
+    from planproof.publish.transaction.journal import Journal
 
     spark = session(home)
     guard = Guard(spark)
@@ -253,7 +253,7 @@ def victim(home: Path, suffix: str, step: str) -> None:
 def without_metastore(home: Path, suffix: str) -> None:
     """Derby shuts down just before the target is touched; the process goes on, and what it reports is printed."""
     from planproof import Guard
-    from planproof.publish.journal import Journal
+    from planproof.publish.transaction.journal import Journal
     from planproof.report.run import run_report
 
     spark = session(home)

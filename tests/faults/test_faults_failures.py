@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model, Report
-from planproof.publish.journal import Journal
+from planproof.publish.transaction.journal import Journal
 from planproof.report.run import run_report
 
 pytestmark = pytest.mark.faults
@@ -119,7 +119,7 @@ def test_a_file_system_that_turns_read_only(
 
 
 def test_a_job_that_fails_after_half_of_its_files(spark: Any, database: str, session: Any) -> None:
-    from planproof.publish.publication import database_root
+    from planproof.publish.transaction.publication import database_root
 
     name, guard = f"{database}.t", Guard(spark)
     root = Path(database_root(session, (database,)).removeprefix("file:"))

@@ -66,8 +66,8 @@ def test_a_failing_run_is_not_a_violation_and_leaves_the_table(
 
 
 def test_a_locked_table_is_left_alone(guard: Guard, spark: Any, database: str, read: Any) -> None:
-    from planproof.publish import lock
-    from planproof.publish.publication import database_root
+    from planproof.publish.transaction import lock
+    from planproof.publish.transaction.publication import database_root
     from planproof.session.store import store_of
 
     name = f"{database}.t"
@@ -85,7 +85,7 @@ def test_a_locked_table_is_left_alone(guard: Guard, spark: Any, database: str, r
 def test_what_a_dead_process_left_is_settled_by_the_next_publish(
     guard: Guard, session: Any, database: str, read: Any, clean: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from planproof.publish.publication import Publication
+    from planproof.publish.transaction.publication import Publication
 
     class Killed(BaseException):
         pass
@@ -113,7 +113,7 @@ def test_an_internal_error_publishes_nothing_and_is_not_swallowed(
 ) -> None:
     name = f"{database}.t"
     guard.publish(Model(name, "select 1 as id"))
-    monkeypatch.setattr("planproof.publish.audit.files.read", lambda *given: 1 / 0)
+    monkeypatch.setattr("planproof.publish.audit.staged.files.read", lambda *given: 1 / 0)
     report = guard.publish(Model(name, "select 2 as id"))
     assert (report.outcome, codes(report)[-1]) == ("failed", "PP901")
     assert "ZeroDivisionError" in report.details.traceback

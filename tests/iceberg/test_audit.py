@@ -112,7 +112,7 @@ def test_what_manifests_do_not_count_is_counted_by_a_query(iceberg: Any, guard: 
     columns = ", ".join(f"{n} as c{n}" for n in range(101))
     iceberg.sql(f"create table {wide} using iceberg as select array(1, null) as items, {columns}")
     counted = snapshot(guard, wide)
-    paths = {p.path for p in counted.places if p.number in counted.counts.nulls}
+    paths = {p.path for p in counted.fields if p.number in counted.counts.nulls}
     assert ("c5",) in paths
     assert not paths & {("c100",), ("items", "element")}
     promised = [("items", "array<int not null>", True), *((f"c{n}", "int", False) for n in range(101))]

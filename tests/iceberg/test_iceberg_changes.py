@@ -9,7 +9,7 @@ import pytest
 
 from planproof import Contract, Guard, Model
 from planproof.contract import ContractError
-from planproof.publish.trial import DataTest, run_tests
+from planproof.publish.data_tests.trial import DataTest, run_tests
 from planproof.report.model import Report, Verdict
 
 _COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]

@@ -240,7 +240,7 @@ def test_evidence_of_a_published_table(lake: str, guard: Guard, iceberg: Any) ->
     assert "PP611" in {f.code for f in report.of(Verdict.WARNING)}, "keep_rejected is not silently nothing"
     tables = guard.session.transactions()
     assert tables is not None
-    folder = Path(str(tables.place(lake.split("."))).removeprefix("file:"))
+    folder = Path(str(tables.namespace_location(lake.split("."))).removeprefix("file:"))
     assert [p.name for p in folder.iterdir()] == ["t"], "nothing is left of a table that was not made"
     assert guard.publish(model(f"{lake}.u", "select 1L as id", ("id", "bigint", False))).outcome == "published"
 

@@ -290,9 +290,9 @@ def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
     contract = Contract([("a", "struct<b: int NOT NULL>", True), ("a.b", "int", False)])
     found = check(contract, contract.schema, {"a.b": "a flag"}, None, Settings(), "analyzed", lambda column: None)
     assert {f.field: f.verdict.value for f in found} == {"a.b": "proved", "`a.b`": "unproved"}
-    place = find(Contract([("a.b", "int", True), ("a", "struct<b: int>", True)]).schema, "a.b")
-    assert place is not None
-    assert place.path == ("a", "b")
+    found = find(Contract([("a.b", "int", True), ("a", "struct<b: int>", True)]).schema, "a.b")
+    assert found is not None
+    assert found.path == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from planproof.contract import Contract
 from planproof.invariants.contract import check
-from planproof.invariants.counting import (
+from planproof.invariants.count_queries import (
     Term,
     check_query,
     count,

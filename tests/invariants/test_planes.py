@@ -11,7 +11,7 @@ import pytest
 from planproof.arrow.footers import read_footers
 from planproof.claim import Facts
 from planproof.claims import batches, catalog, files, spark
-from planproof.invariants import physical, planning, registered, sink, stored
+from planproof.invariants import file_schemas, physical, planning, registered, sink
 from planproof.origin import AnalysisError
 from planproof.report.model import Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
@@ -187,8 +187,8 @@ def written(spark, session, database):
 def test_files_of_a_ctas_have_their_plans_schema(written):
     planes, footers, table = written
     assert len(footers) >= 2
-    assert stored.check(planes.optimized, footers, table.partition_by) == []
-    assert stored.check(None, footers) == []
+    assert file_schemas.check(planes.optimized, footers, table.partition_by) == []
+    assert file_schemas.check(None, footers) == []
     assert registered.check(table.schema, planes.declared, table.partition_by) == []
     assert registered.check(table.schema, footers[0].schema, table.partition_by) == []
 
@@ -198,7 +198,7 @@ def test_files_of_an_insert_have_their_plans_schema(spark, session, database):
     sql = "select id as a, cast(id as string) as b, array(1) as c from range(3)"
     spark.sql(f"insert into `{database}`.t {sql}")
     table = session.table(f"{database}.t")
-    findings = stored.check(session.planes(sql).optimized, read_footers(session.files(table.location)))
+    findings = file_schemas.check(session.planes(sql).optimized, read_footers(session.files(table.location)))
     assert not [f for f in findings if f.verdict is V]
 
 
@@ -206,7 +206,7 @@ def test_an_empty_result_breaks_nothing(spark, session, database):
     spark.sql(f"create table `{database}`.t using parquet as select id from range(3) where id > 9")
     claim, footers = files.read(session.files(session.table(f"{database}.t").location))
     assert claim.facts.rows == 0
-    assert stored.check(schema(("other", INT, False)), footers) == []
+    assert file_schemas.check(schema(("other", INT, False)), footers) == []
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_an_empty_result_breaks_nothing(spark, session, database):
 def test_files_that_differ_from_the_plan(written, change, field):
     planes, footers, table = written
     planned = schema(*(change(f) for f in planes.optimized))
-    [finding] = stored.check(planned, footers, table.partition_by)
+    [finding] = file_schemas.check(planned, footers, table.partition_by)
     assert (finding.code, finding.verdict, finding.field) == ("PP401", V, field)
     assert f"{len(footers) - 1} more file" in finding.message
 
@@ -231,7 +231,7 @@ def test_flags_of_files(written):
     planned = {f.name: f for f in planes.optimized}
     planned["n"] = PhysicalField("n", LONG, False)
     planned["id"] = PhysicalField("id", LONG, True)
-    found = stored.check(PhysicalSchema(tuple(planned.values())), footers, table.partition_by)
+    found = file_schemas.check(PhysicalSchema(tuple(planned.values())), footers, table.partition_by)
     # `n` is optional in every file, and one of them stores a null; `id` is required, more than was planned.
     assert {(f.field, f.verdict, f.found) for f in found} == {("n", V, "optional"), ("id", W, "required")}
 
@@ -243,22 +243,22 @@ def test_milliseconds_are_a_break(spark, session, tmp_path):
     with session.settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}):
         spark.sql(sql).write.parquet(str(tmp_path / "u"))
     planned = session.planes(sql).optimized
-    assert codes(stored.check(planned, read_footers(session.files(str(tmp_path / "t"))))) == [("PP401", V, "ts")]
-    assert stored.check(planned, read_footers(session.files(str(tmp_path / "u")))) == []
+    assert codes(file_schemas.check(planned, read_footers(session.files(str(tmp_path / "t"))))) == [("PP401", V, "ts")]
+    assert file_schemas.check(planned, read_footers(session.files(str(tmp_path / "u")))) == []
 
 
 def test_files_that_differ_from_each_other(spark, session, tmp_path):
     for sql in ["select 1 as a, 2 as b", "select 1L as a, 2 as b"]:
         spark.sql(sql).write.mode("append").parquet(str(tmp_path / "t"))
-    assert codes(stored.check(None, read_footers(session.files(str(tmp_path / "t"))))) == [("PP402", V, "a")]
+    assert codes(file_schemas.check(None, read_footers(session.files(str(tmp_path / "t"))))) == [("PP402", V, "a")]
 
 
 def test_an_older_file_may_lack_a_nullable_column_only(spark, session, tmp_path):
     for sql in ["select 1 as a", "select 1 as a, cast(null as int) as later"]:
         spark.sql(sql).write.mode("append").parquet(str(tmp_path / "t"))
-    assert stored.check(None, read_footers(session.files(str(tmp_path / "t")))) == []
+    assert file_schemas.check(None, read_footers(session.files(str(tmp_path / "t")))) == []
     spark.sql("select 1 as a, 1 as sure").write.mode("append").parquet(str(tmp_path / "t"))
-    assert codes(stored.check(None, read_footers(session.files(str(tmp_path / "t"))))) == [("PP402", V, "sure")]
+    assert codes(file_schemas.check(None, read_footers(session.files(str(tmp_path / "t"))))) == [("PP402", V, "sure")]
 
 
 # --- the catalog -----------------------------------------------------------------------------------------------------
@@ -357,11 +357,11 @@ def test_a_description_beside_the_file_that_names_other_columns_is_said(tmp_path
     form = '{"type":"struct","fields":[{"name":"b","type":"long","nullable":true,"metadata":{}}]}'
     table = pa.table({"a": pa.array([1])}).replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": form})
     pq.write_table(table, path)
-    [finding] = stored.check(schema(("a", LONG, True)), read_footers([str(path)]))
+    [finding] = file_schemas.check(schema(("a", LONG, True)), read_footers([str(path)]))
     assert (finding.code, finding.verdict, finding.promised, finding.found) == ("PP401", W, "b", "a")
     form = form.replace('"b"', '"a"')
     pq.write_table(table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": form}), path)
-    assert stored.check(schema(("a", LONG, True)), read_footers([str(path)])) == []
+    assert file_schemas.check(schema(("a", LONG, True)), read_footers([str(path)])) == []
 
 
 @pytest.mark.parametrize(

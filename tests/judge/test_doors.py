@@ -21,7 +21,7 @@ from planproof.cli.group import cli
 from planproof.cli.pages import EXAMPLES as PAGES
 from planproof.cli.pages import SOURCES, Case
 from planproof.codes import CODES
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 from planproof.project.request import Request
 from planproof.report.model import Finding, Report
 
@@ -156,7 +156,7 @@ def through(shop: Dbt, session: Any) -> Any:
         where = ["--project-dir", str(shop.root), "--profiles-dir", str(shop.root)]
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(Request, "open_session", lambda *_: session)
-            patched.setattr(Place, "open_session", lambda *_: session)
+            patched.setattr(ProjectLocation, "open_session", lambda *_: session)
             done = CliRunner().invoke(cli, [command, *where, *more])
         assert done.exit_code in (0, 1), done.output
         return by_model(map(Report.from_dict, json.loads(done.stdout)["reports"])) if "--json" in more else {}

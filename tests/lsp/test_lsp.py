@@ -22,7 +22,7 @@ from planproof.lsp import compiling
 from planproof.lsp.texts import Lines, edits, moved, respliced
 from planproof.lsp.workspace import Workspace
 from planproof.project.compiled import TemplateMap
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 
 
 class Editor:
@@ -309,7 +309,7 @@ def test_an_edit_is_carried_into_the_compiled_text_where_it_is_literal() -> None
 
 
 def test_models_downstream_are_judged_where_something_changed_for_them(project) -> None:
-    workspace = Workspace(Place(project))
+    workspace = Workspace(ProjectLocation(project))
     workspace.load()
     assert workspace.edit("models/stg.sql", STG.replace("decimal(12, 2)", "decimal(12,  2)"))
     assert workspace.settle() == set()
@@ -325,19 +325,19 @@ def test_dbt_compiles_a_saved_model_without_a_warehouse(tmp_path, monkeypatch) -
     # A JVM could not start: nothing asks Spark.
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
     monkeypatch.setenv("PLANPROOF_DEMO_HOME", str(tmp_path))
-    place, file = Place(tmp_path / "project"), "models/marts/customer_activity.sql"
-    nodes = asyncio.run(compiling.compiled(place, [file]))
+    location, file = ProjectLocation(tmp_path / "project"), "models/marts/customer_activity.sql"
+    nodes = asyncio.run(compiling.compiled(location, [file]))
     (node,) = (n for n in nodes.values() if n["original_file_path"] == file)
     assert "{{" in node["raw_code"]
     assert "{{" not in node["compiled_code"]
     assert not (tmp_path / "project" / "target" / "manifest.json").exists()
     (tmp_path / "project" / file).write_text("select {{ nothing_of_the_kind() }}")
     with pytest.raises(compiling.CannotCompile, match="nothing_of_the_kind"):
-        asyncio.run(compiling.compiled(place, [file]))
+        asyncio.run(compiling.compiled(location, [file]))
 
 
 def test_a_recompiled_model_takes_the_place_of_the_last_compile(project) -> None:
-    workspace = Workspace(Place(project))
+    workspace = Workspace(ProjectLocation(project))
     workspace.load()
     edited = MART.replace("amount * 2", "{{ twice('amount') }}")
     workspace.edit("models/mart.sql", MART)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planproof.publish import lock, owner
+from planproof.publish.transaction import lock, owner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 from standalone import Airflow, spark_conf, started
 
-from planproof.publish import lock, owner
+from planproof.publish.transaction import lock, owner
 
 pytestmark = [pytest.mark.slow, pytest.mark.conformance]
 pytest.importorskip("airflow.api_fastapi", reason="Airflow 3's standalone")

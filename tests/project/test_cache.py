@@ -17,7 +17,7 @@ import pytest
 
 from planproof.conf import Conf
 from planproof.project import cache as caches
-from planproof.project import place, read_project, schedule
+from planproof.project import location, read_project, schedule
 from planproof.project.cache import Cache
 from planproof.project.check import check_project
 from planproof.project.request import Progress, Request
@@ -364,7 +364,7 @@ def test_a_check_in_which_nothing_changed_is_told_again_without_reading_the_mani
     shop(folder, manifest)
     reading = read_project
     read: list[object] = []
-    monkeypatch.setattr(place, "read_project", lambda *given: read.append(given) or reading(*given))
+    monkeypatch.setattr(location, "read_project", lambda *given: read.append(given) or reading(*given))
 
     def checked(**options) -> tuple[str, list[str], int]:
         told, before = Told(), len(read)
@@ -427,9 +427,9 @@ def test_after_one_change_the_other_models_reports_are_those_of_the_check_before
 def test_what_a_check_reads_of_a_project_goes_through_reads() -> None:
     """A file that was read past it could change, and the check before would be told again."""
     live = {  # What is read anew each time, for the check's key, or in a check that is not told again.
+        "location.py": 1,
         "lookup.py": 1,
         "manifest.py": 1,
-        "place.py": 1,
         "profile.py": 2,
         "properties.py": 2,  # Of `infer`.
         "sources.py": 1,

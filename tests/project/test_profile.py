@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof.project import ProjectError
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 from planproof.project.profile import read_profile
 
 PROFILES = """
@@ -134,12 +134,12 @@ def test_a_thrift_target_names_its_server(servers):
     ],
 )
 def test_a_server_that_dbt_would_not_ask_is_refused(servers, target, settings, said):
-    place = Place(servers, None, servers, target)
+    location = ProjectLocation(servers, None, servers, target)
     if said is None:
-        place.refuse_other_server(settings)
+        location.refuse_other_server(settings)
         return
     with pytest.raises(ProjectError, match=said):
-        place.refuse_other_server(settings)
+        location.refuse_other_server(settings)
 
 
 def test_the_session_is_the_target_s(servers, monkeypatch):
@@ -150,7 +150,9 @@ def test_the_session_is_the_target_s(servers, monkeypatch):
     monkeypatch.setenv("DBT_PROFILES_DIR", str(servers))
 
     def open_session(target, **settings):
-        Place(servers, None, None, target).open_session({key.replace("_", "."): v for key, v in settings.items()})
+        ProjectLocation(servers, None, None, target).open_session(
+            {key.replace("_", "."): v for key, v in settings.items()}
+        )
         return opened[-1]
 
     assert open_session(None)[0] == "embedded"
@@ -173,7 +175,7 @@ def test_a_profile_that_only_dbt_reads_needs_a_master(servers, monkeypatch):
     monkeypatch.setattr("planproof.session.embedded", opened.append)
     monkeypatch.setenv("DBT_PROFILES_DIR", str(servers))
     with pytest.raises(ProjectError, match="cannot be rendered"):
-        Place(servers).open_session({"spark.sql.shuffle.partitions": "2"})
-    Place(servers).open_session({"spark.master": "local[1]"})
+        ProjectLocation(servers).open_session({"spark.sql.shuffle.partitions": "2"})
+    ProjectLocation(servers).open_session({"spark.master": "local[1]"})
     assert opened[0]["spark.sql.ansi.enabled"] == "false"
-    assert Place(servers).threads() == 1
+    assert ProjectLocation(servers).threads() == 1

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
-from planproof.publish.journal import publishes, read
-from planproof.publish.publication import database_root
-from planproof.publish.recover import recover
+from planproof.publish.transaction.journal import publishes, read
+from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.recover import recover
 
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from planproof import Guard, Model, Verdict
-from planproof.publish.batch_schemas import FitsByPlace, mismatch
+from planproof.publish.audit.batch_schemas import FitsByPlace, mismatch
 from planproof.session.protocol import SparkFailure
 from planproof.session.versions import settings_in_force
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
-from planproof.publish import changes
+from planproof.publish.audit import changes
 from planproof.report.changes import Change
 from planproof.settings import Settings
 

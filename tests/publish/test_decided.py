@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.decided import Count, Relations, Stored, count, stored_below
-from planproof.publish.known_tests import question
+from planproof.publish.data_tests.decided import Count, Relations, Stored, count, stored_below
+from planproof.publish.data_tests.known import question
 from planproof.schema import PhysicalSchema
 from planproof.session.files import data_files
 from planproof.settings import Settings

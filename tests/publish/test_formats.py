@@ -11,7 +11,7 @@ from planproof import Model
 from planproof.publish.formats import Parquet, format_of
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.facts import as_filed, as_kept, filed
-from planproof.publish.names import Refused
+from planproof.publish.transaction.names import Refused
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import parse_type
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from planproof.publish.iceberg.left import SETTLES, Note, Notebook, earlier, folder, sweep
-from planproof.publish.owner import Owner
+from planproof.publish.transaction.owner import Owner
 from planproof.session.store import LocalStore
 
 STORE = LocalStore()

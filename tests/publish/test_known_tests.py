@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.publish.known_tests import Limits, Question, question
+from planproof.publish.data_tests.known import Limits, Question, question
 
 NOT_NULL = "\n\n\nselect id\nfrom shop.orders\nwhere id is null\n\n\n"
 UNIQUE = """

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from planproof import Contract, Guard, Model
-from planproof.publish.leave import leave
-from planproof.publish.names import PREFIX, STATE
+from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.names import PREFIX, STATE
 from planproof.session.store import local, store_of
 
 CONTRACT = Contract([("id", "bigint", True)])

@@ -83,7 +83,7 @@ def test_a_broken_limit_leaves_the_table(spark: Any, database: str) -> None:
 
 
 def test_what_footers_do_not_tell_is_counted(spark: Any, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planproof.publish import changes
+    from planproof.publish.audit import changes
 
     monkeypatch.setattr(changes, "LOCAL", 0)
     name, limits = f"{database}.t", {"rows": {"min": 2, "change": "-50%.."}, "nulls": {"v": 1}}

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from planproof.publish import lock
-from planproof.publish.journal import Entry, Journal, Move, PartitionSwap, Prior, folder, publishes, read
-from planproof.publish.owner import Owner
+from planproof.publish.transaction import lock
+from planproof.publish.transaction.journal import Entry, Journal, Move, PartitionSwap, Prior, folder, publishes, read
+from planproof.publish.transaction.owner import Owner
 from planproof.session import SparkFailure
 from planproof.session.store import LocalStore, RoutedStore
 

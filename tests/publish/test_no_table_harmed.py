@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model, Report
-from planproof.publish.names import Names, Refused
+from planproof.publish.transaction.names import Names, Refused
 from planproof.session.settings import MANAGED_PARTITIONS
 
 DELTA = {"materialized": "incremental"}
@@ -178,7 +178,7 @@ def test_what_is_cached_over_a_table_follows_every_publish(shop: Shop, parts: di
 
 
 def test_tables_views_and_back_again(shop: Shop, session: Any) -> None:
-    from planproof.publish.publication import database_root
+    from planproof.publish.transaction.publication import database_root
 
     view, bucketed = {"materialized": "view"}, {"options": {"clustered_by": "id", "buckets": 2}}
     stories = [view, {}, view, {"partition_by": ["d"]}, view, bucketed, {}, view]

@@ -10,7 +10,7 @@ import pytest
 
 from planproof import Contract, Guard, Model, Report
 from planproof.publish import quarantine
-from planproof.publish.publication import database_root
+from planproof.publish.transaction.publication import database_root
 from planproof.quarantine import Quarantine
 from planproof.settings import Settings, SettingsError
 

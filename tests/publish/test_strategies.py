@@ -12,12 +12,12 @@ import pytest
 from planproof.catalog import split_name
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.publish import stage
-from planproof.publish.names import Names
-from planproof.publish.publication import Publication, database_root, publication
-from planproof.publish.recover import recover
-from planproof.publish.strategies import STRATEGIES
-from planproof.publish.strategies.view import statement_of
+from planproof.publish.materialize import stage
+from planproof.publish.swaps import STRATEGIES
+from planproof.publish.swaps.view import statement_of
+from planproof.publish.transaction.names import Names
+from planproof.publish.transaction.publication import Publication, database_root, publication
+from planproof.publish.transaction.recover import recover
 from planproof.quoting import quoted
 from planproof.session.store import store_of
 
@@ -292,7 +292,7 @@ def _dropped(spark: Any, name: str) -> None:
 def test_twice_keeps_one_version_before(
     world: Callable[[str], World], session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planproof.publish.strategies.location.RETENTION", 0.0)
+    monkeypatch.setattr("planproof.publish.swaps.location.RETENTION", 0.0)
     there = world("location")
     for run in ("a", "b", "c", "d"):
         there.publish(session, run)

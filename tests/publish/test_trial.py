@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
-from planproof.publish.trial import DataTest, run_tests
+from planproof.publish.data_tests.trial import DataTest, run_tests
 from planproof.report.model import Verdict
 
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"

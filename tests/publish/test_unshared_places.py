@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
-from planproof.publish.names import Names, Refused
-from planproof.publish.publication import publication
-from planproof.publish.strategies import settle
+from planproof.publish.swaps import settle
+from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction.publication import publication
 from planproof.session.store import store_of
 
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from planproof import Guard, Model
-from planproof.publish.publication import database_root
+from planproof.publish.transaction.publication import database_root
 from planproof.report.run import run_report
 from planproof.session.classic import ClassicSession
 from planproof.session.protocol import SparkFailure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planproof.claim import Claim, dotted
-from planproof.paths import places
+from planproof.paths import nested_fields
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes
 
@@ -37,4 +37,4 @@ def evidence(planes: SparkPlanes) -> dict[str, str]:
 
 
 def _flags(schema: PhysicalSchema, why: str) -> dict[str, str]:
-    return {dotted(place.path): why for place in places(schema) if place.promises}
+    return {dotted(field.path): why for field in nested_fields(schema) if field.promises}

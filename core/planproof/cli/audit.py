@@ -15,7 +15,7 @@ from planproof.report.run import run_report
 
 @click.command()
 @click.argument("names", nargs=-1)
-@options.place
+@options.project
 @options.selection
 @options.settings
 @options.report

@@ -26,7 +26,7 @@ class _Told(output.Named):
 
 
 @click.command()
-@options.place
+@options.project
 @options.selection
 @options.settings
 @options.report

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from planproof.cli import options, output
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 from planproof.report.run import run_report
 
 
 @click.command()
-@options.place
+@options.project
 @options.outcome
 @click.option(
     "--force", is_flag=True, help="Also deletes old versions of tables that this catalog does not know (any more)."
@@ -35,12 +35,12 @@ def clean(
     has to refresh it. Afterwards uninstall planproof, or say PLANPROOF=off.
     """
     started = datetime.now(timezone.utc)
-    place = Place(project_dir, manifest, profiles_dir, target, target_path)
-    profile = place.profile()
-    session = place.open_session()
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
+    profile = location.profile()
+    session = location.open_session()
     from planproof.guard import Guard
-    from planproof.publish.leave import leave
-    from planproof.publish.recover import roots
+    from planproof.publish.transaction.leave import leave
+    from planproof.publish.transaction.recover import roots
     from planproof.session.store import store_of
 
     looked = roots(session, None)

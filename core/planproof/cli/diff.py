@@ -29,7 +29,7 @@ _PROJECT = click.Path(path_type=Path)
 @click.option("--key", "keys", multiple=True, metavar="COLUMNS", help="With --staged: what makes a row unique.")
 @click.option("--vars", "given_vars", metavar="YAML", help="With --staged: variables for dbt.")
 @click.option("--full-refresh", is_flag=True, help="With --staged: an incremental model is built anew.")
-@options.place
+@options.project
 @options.python_functions
 @options.spark
 def diff(

@@ -17,8 +17,8 @@ from planproof.cli.pages import EXAMPLES, accept, case_text
 from planproof.codes import CODES
 from planproof.origin import AnalysisError, Unknown
 from planproof.project import ProjectError
+from planproof.project.location import ProjectLocation
 from planproof.project.offline import explain_model
-from planproof.project.place import Place
 
 if TYPE_CHECKING:
     from planproof.api import Rewriting
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="MODEL|PPnnn")
-@options.place
+@options.project
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")
 @click.option("--rewrites", is_flag=True, help="Also shows each rewriting that would run faster, before and after.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
@@ -48,19 +48,19 @@ def explain(
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)
-    place = Place(project_dir, manifest, profiles_dir, target, target_path)
-    project = place.project()
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
+    project = location.project()
     node = project.by_relation(what)
     if node is None or node.kind != "model":
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
-        plan = explain_model(project, node, place.conf())
+        plan = explain_model(project, node, location.conf())
         text = laid_out(unparse(plan.root), _width()) if as_sql else str(plan)
     except Unknown as unknown:
-        raise ProjectError(f"{node.place}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
+        raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     except AnalysisError as error:
-        raise ProjectError(f"{node.place}: Spark would reject it: {error}") from error
+        raise ProjectError(f"{node.label}: Spark would reject it: {error}") from error
     found = optimize(plan) if rewrites else None
     if as_json:
         columns = [

@@ -8,12 +8,12 @@ import click
 
 from planproof.cli import comparing, options, output
 from planproof.project.freeze import drift_of_sources, frozen_form, text_of
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 from planproof.project.sources import FREEZE_FILES, read_frozen
 
 
 @click.command()
-@options.place
+@options.project
 @options.spark
 @comparing.outcome
 @click.option(
@@ -37,12 +37,12 @@ def freeze(
     `planproof check` and `diff` read that file. What Spark does not know is listed and left out; the models that read
     it are unproved. With --check the exit code is 1 where a source broke since.
     """
-    place = Place(project_dir, manifest, profiles_dir, target, target_path)
-    project, spark = place.project(), options.spark_settings(conf)
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
+    project, spark = location.project(), options.spark_settings(conf)
     if check:
         frozen = read_frozen(project, file)
-        return comparing.finish(drift_of_sources(project, place.open_session(spark), frozen), fail_on, as_json)
-    form, missing = frozen_form(project, place.open_session(spark))
+        return comparing.finish(drift_of_sources(project, location.open_session(spark), frozen), fail_on, as_json)
+    form, missing = frozen_form(project, location.open_session(spark))
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
     output.write(where, text_of(form))
     click.echo(text_of(form) if as_json else f"{where}: {len(form['sources'])} sources and seeds")

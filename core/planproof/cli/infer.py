@@ -10,11 +10,11 @@ import click
 
 from planproof.cli import options
 from planproof.project.infer import by_file, infer_project
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 
 
 @click.command()
-@options.place
+@options.project
 @options.selection
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
 @click.option("--tighten", is_flag=True, help="Also NOT NULL where the plan proves it, in existing contracts too.")
@@ -43,10 +43,10 @@ def infer(
     # It needs ruamel.yaml, which no other command does.
     from planproof.project.properties import with_contracts
 
-    place = Place(project_dir, manifest, profiles_dir, target, target_path)
-    project = place.project()
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
+    project = location.project()
     found = infer_project(
-        project, select, exclude, place.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
+        project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )
     texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found).items()}
     changed = {file: (text, said) for file, (text, said) in texts.items() if said}

@@ -11,11 +11,11 @@ from click.core import ParameterSource
 from planproof.cli import options
 from planproof.project.cache import Cache
 from planproof.project.errors import ProjectError
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 
 
 @click.command()
-@options.place
+@options.project
 @click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
 @click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
 @click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
@@ -43,10 +43,10 @@ def lsp(
         raise ProjectError(f"the language server needs pygls ({error}): pip install 'planproof[lsp]'") from error
     from planproof.lsp.workspace import Workspace
 
-    place = Place(project_dir, manifest, profiles_dir, target, target_path)
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     said = (ctx.get_parameter_source(name) for name in ("project_dir", "manifest"))
     anywhere = all(source is ParameterSource.DEFAULT for source in said)
-    server = made(Workspace(place, Cache.of_user() if cache else None), compiles, anywhere)
+    server = made(Workspace(location, Cache.of_user() if cache else None), compiles, anywhere)
     out = sys.stdout.buffer
     # Whatever prints would break the protocol.
     sys.stdout = sys.stderr

@@ -20,7 +20,7 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def place(function: F) -> F:
+def project(function: F) -> F:
     """--project-dir, --manifest, --profiles-dir, --target, --target-path."""
     return _with(
         function,

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from planproof.cli import options, output
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 from planproof.report.run import run_report
 
 
 @click.command()
-@options.place
+@options.project
 @options.spark
 @options.outcome
 @click.option(
@@ -38,13 +38,13 @@ def recover(
     It looks into the locations of all databases that the project's target knows, and says which these are.
     """
     started = datetime.now(timezone.utc)
-    place = Place(project_dir, manifest, profiles_dir, target, target_path)
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     spark = options.spark_settings(conf)
     # Before Spark starts: where nothing names one, a Spark of our own would know nobody's tables.
-    where = place.named(spark)
-    session = place.open_session(spark)
+    where = location.named(spark)
+    session = location.open_session(spark)
     from planproof.guard import Guard
-    from planproof.publish.recover import roots
+    from planproof.publish.transaction.recover import roots
 
     looked = roots(session, None)
     reports = Guard(session).recover(force=force)

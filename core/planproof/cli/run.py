@@ -34,7 +34,7 @@ _NOTHING = "interrupted before any model was begun: all tables are as they were"
 
 
 @click.command()
-@options.place
+@options.project
 @options.selection
 @options.settings
 @options.report

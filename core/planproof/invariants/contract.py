@@ -14,7 +14,7 @@ from planproof.claim import Facts, Path, dotted
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.origin import Origin
-from planproof.paths import places
+from planproof.paths import nested_fields
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.settings import Settings
@@ -40,7 +40,7 @@ def check(
 ) -> list[Finding]:
     """What of the contract holds on a plane.
 
-    `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a place holds no null; a flag of
+    `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a field holds no null; a flag of
     `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column, by name, in
     the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged. What
     `settings.allow` lets through is decided where findings are collected (`judge.allowed`).
@@ -186,35 +186,35 @@ def _lengths(
     promised: PhysicalField, found: PhysicalField, clashes: list[Difference], facts: Facts | None
 ) -> Iterator[Finding]:
     """char(n) and varchar(n): Spark computes with strings, so that only a declared length or a count proves it."""
-    given = {p.path: p.type for p in places(PhysicalSchema((found,)))}
+    given = {p.path: p.type for p in nested_fields(PhysicalSchema((found,)))}
     clashing = {d.path for d in clashes}
-    for place in places(PhysicalSchema((promised,))):
-        if isinstance(place.type, (Char, Varchar)) and place.path in given and place.path not in clashing:
-            yield _length(place.path, place.type, given[place.path], facts)
+    for field in nested_fields(PhysicalSchema((promised,))):
+        if isinstance(field.type, (Char, Varchar)) and field.path in given and field.path not in clashing:
+            yield _length(field.path, field.type, given[field.path], facts)
 
 
 def _length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts | None) -> Finding:
-    place = dotted(path)
+    field = dotted(path)
     if isinstance(found, (Char, Varchar)) and found.length <= promised.length:
         why = f"Spark knows it as {found.simple}"
         return Finding(
-            Verdict.PROVED, "PP500", "", place, promised.simple, found.simple, f"{place}: {why}", evidence=why
+            Verdict.PROVED, "PP500", "", field, promised.simple, found.simple, f"{field}: {why}", evidence=why
         )
     counted = _known(facts, facts.too_long, path) if facts is not None else None
     if facts is None or counted is None:
-        message = f"{place}: promised {promised.simple}, found {found.simple}; no value's length was counted yet"
-        return Finding(Verdict.UNPROVED, "PP500", "", place, promised.simple, found.simple, message)
-    return counted_length(place, promised.simple, counted, facts)
+        message = f"{field}: promised {promised.simple}, found {found.simple}; no value's length was counted yet"
+        return Finding(Verdict.UNPROVED, "PP500", "", field, promised.simple, found.simple, message)
+    return counted_length(field, promised.simple, counted, facts)
 
 
-def counted_length(place: str, promised: str, counted: int, facts: Facts) -> Finding:
+def counted_length(field: str, promised: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised length from a count of longer values."""
     if counted:
         longer = f"{counted} longer value{'' if counted == 1 else 's'}"
-        message = f"{place}: promised {promised}, and {longer} in {_rows(facts)}, counted in {facts.source}"
-        return Finding(Verdict.VIOLATED, "PP500", "", place, promised, longer, message)
+        message = f"{field}: promised {promised}, and {longer} in {_rows(facts)}, counted in {facts.source}"
+        return Finding(Verdict.VIOLATED, "PP500", "", field, promised, longer, message)
     why = f"0 longer values in {_rows(facts)}, counted in {facts.source}"
-    return Finding(Verdict.PROVED, "PP500", "", place, promised, promised, f"{place}: {why}", evidence=why)
+    return Finding(Verdict.PROVED, "PP500", "", field, promised, promised, f"{field}: {why}", evidence=why)
 
 
 def _not_null(
@@ -224,42 +224,42 @@ def _not_null(
     facts: Facts | None,
     doubts: Mapping[str, str],
 ) -> Iterator[Finding]:
-    given = {p.path: p.nullable for p in places(PhysicalSchema((found,)))}
-    for place in places(PhysicalSchema((promised,))):
-        if place.promises and place.path in given:
-            yield _judged(place.path, given[place.path], evidence, facts, doubts)
+    given = {p.path: p.nullable for p in nested_fields(PhysicalSchema((found,)))}
+    for field in nested_fields(PhysicalSchema((promised,))):
+        if field.promises and field.path in given:
+            yield _judged(field.path, given[field.path], evidence, facts, doubts)
 
 
 def _judged(
     path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None, doubts: Mapping[str, str]
 ) -> Finding:
-    place = dotted(path)
-    why = evidence.get(place)
+    field = dotted(path)
+    why = evidence.get(field)
     counted = _known(facts, facts.nulls, path) if facts is not None else None
     if facts is not None and counted is not None and (counted or not why):
         # A count overrules evidence: data is what was promised.
-        return counted_nulls(place, counted, facts)
+        return counted_nulls(field, counted, facts)
     if why:
-        message = f"{place} holds no null: {why}"
-        return Finding(Verdict.PROVED, "PP505", "", place, "NOT NULL", "NOT NULL", message, evidence=why)
+        message = f"{field} holds no null: {why}"
+        return Finding(Verdict.PROVED, "PP505", "", field, "NOT NULL", "NOT NULL", message, evidence=why)
     flag = "nullable" if nullable else "NOT NULL by a flag that nothing supports"
     doubt = doubts.get(path[0])
-    message = f"{place}: promised NOT NULL, found {flag}; {doubt or 'nothing proves it yet'}"
-    return Finding(Verdict.UNPROVED, "PP506", "", place, "NOT NULL", flag, message)
+    message = f"{field}: promised NOT NULL, found {flag}; {doubt or 'nothing proves it yet'}"
+    return Finding(Verdict.UNPROVED, "PP506", "", field, "NOT NULL", flag, message)
 
 
 def _known(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
     return 0 if facts.rows == 0 else counts.get(path)
 
 
-def counted_nulls(place: str, counted: int, facts: Facts) -> Finding:
+def counted_nulls(field: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised NOT NULL from a count of nulls."""
     if counted:
         nulls, were = ("1 null", "was") if counted == 1 else (f"{counted} nulls", "were")
-        message = f"{place}: promised NOT NULL, and {nulls} {were} counted in {_rows(facts)} ({facts.source})"
-        return Finding(Verdict.VIOLATED, "PP505", "", place, "NOT NULL", nulls, message)
+        message = f"{field}: promised NOT NULL, and {nulls} {were} counted in {_rows(facts)} ({facts.source})"
+        return Finding(Verdict.VIOLATED, "PP505", "", field, "NOT NULL", nulls, message)
     why = f"0 nulls in {_rows(facts)}, counted in {facts.source}"
-    return Finding(Verdict.PROVED, "PP505", "", place, "NOT NULL", "0 nulls", f"{place}: {why}", evidence=why)
+    return Finding(Verdict.PROVED, "PP505", "", field, "NOT NULL", "0 nulls", f"{field}: {why}", evidence=why)
 
 
 def _rows(facts: Facts) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
 from planproof.claim import Path, dotted
+from planproof.invariants.file_schemas import once
 from planproof.invariants.registered import widens
-from planproof.invariants.stored import once
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import (

@@ -38,6 +38,6 @@ def _flag(nullable: bool) -> str:
 
 
 def _finding(verdict: Verdict, path: Path | None, ours: str | None, theirs: str | None) -> Finding:
-    place = dotted(path) if path else None
-    message = f"{place or 'the result'}: planproof derived {ours or 'nothing'}, Spark's analyzer {theirs or 'nothing'}"
-    return Finding(verdict, "PP201", "logical", place, promised=ours, found=theirs, message=message)
+    field = dotted(path) if path else None
+    message = f"{field or 'the result'}: planproof derived {ours or 'nothing'}, Spark's analyzer {theirs or 'nothing'}"
+    return Finding(verdict, "PP201", "logical", field, promised=ours, found=theirs, message=message)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planproof.claim import dotted
 from planproof.contract import Constraint, Contract
-from planproof.invariants import counting
+from planproof.invariants import count_queries
 from planproof.quoting import backticked
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
@@ -43,7 +43,7 @@ def is_of_rows(finding: Finding) -> bool:
 def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) -> list[RowTerm]:
     """Every such term of a contract, over rows of `schema`: NOT NULL, lengths, checks, keys. Terms that
     `settings.enforce` leaves out are none. Raises `KeyError` where the schema lacks a place."""
-    found = [_place(schema, term) for term in counting.terms_of(contract) if _counts(term, settings)]
+    found = [_place(schema, term) for term in count_queries.terms_of(contract) if _counts(term, settings)]
     for number, constraint in enumerate(contract.constraints):
         said = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
         if constraint.kind == "check":
@@ -54,12 +54,12 @@ def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) ->
     return found
 
 
-def _counts(term: counting.Term, settings: Settings) -> bool:
+def _counts(term: count_queries.Term, settings: Settings) -> bool:
     return ("nullability" if term.longer_than is None else "types") in settings.enforce
 
 
-def _place(schema: PhysicalSchema, term: counting.Term) -> RowTerm:
-    place, condition = dotted(term.path), f"{counting.failing_places(schema, term)} > 0L"
+def _place(schema: PhysicalSchema, term: count_queries.Term) -> RowTerm:
+    place, condition = dotted(term.path), f"{count_queries.failing_places(schema, term)} > 0L"
     said = f"not_null({place})" if term.longer_than is None else f"at most {term.longer_than} characters({place})"
     return RowTerm(said, place, condition)
 

@@ -8,7 +8,7 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 from __future__ import annotations
 
 from planproof.claim import Path, dotted
-from planproof.paths import Place, places
+from planproof.paths import NestedField, nested_fields
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.types import CALENDAR_INTERVAL, VOID, Interval, Struct
@@ -19,13 +19,13 @@ def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool 
     found = _repeated(schema.names, (), case_sensitive)
     if format == "view":
         return found
-    for place in places(schema):
-        if isinstance(place.type, Struct):
-            found += _repeated(place.type.names, place.path, case_sensitive)
+    for field in nested_fields(schema):
+        if isinstance(field.type, Struct):
+            found += _repeated(field.type.names, field.path, case_sensitive)
         if format == "parquet":
-            found += _unstorable(place)
+            found += _unstorable(field)
         if format == "iceberg":
-            found += _without_iceberg_type(place)
+            found += _without_iceberg_type(field)
     return found
 
 
@@ -37,36 +37,36 @@ def _repeated(names: tuple[str, ...], below: Path, case_sensitive: bool) -> list
 
 
 def _duplicate(names: list[str], at: list[int], below: Path) -> Finding:
-    place = dotted((*below, names[0]))
+    field = dotted((*below, names[0]))
     inside = f" of the struct {dotted(below)}" if below else ""
     numbers = " and ".join(str(i + 1) for i in at)
     return Finding(
         Verdict.VIOLATED,
         "PP102",
         "analyzed",
-        place,
+        field,
         promised="one column of each name",
         found=", ".join(names),
         message=f"columns {numbers}{inside} have one name: {', '.join(names)}",
     )
 
 
-def _unstorable(place: Place) -> list[Finding]:
-    if place.type == CALENDAR_INTERVAL:
-        return _refused(place, "Parquet cannot store a calendar interval")
-    if isinstance(place.type, Struct) and not place.type.fields:
-        return _refused(place, "Parquet cannot store a struct without fields")
+def _unstorable(field: NestedField) -> list[Finding]:
+    if field.type == CALENDAR_INTERVAL:
+        return _refused(field, "Parquet cannot store a calendar interval")
+    if isinstance(field.type, Struct) and not field.type.fields:
+        return _refused(field, "Parquet cannot store a struct without fields")
     return []
 
 
-def _without_iceberg_type(place: Place) -> list[Finding]:
-    if place.type in (VOID, CALENDAR_INTERVAL) or isinstance(place.type, Interval):
-        return _refused(place, f"Iceberg has no type for {place.type.simple}; cast it")
-    if isinstance(place.type, Struct) and not place.type.fields:
-        return _refused(place, "Iceberg's files cannot store a struct without fields")
+def _without_iceberg_type(field: NestedField) -> list[Finding]:
+    if field.type in (VOID, CALENDAR_INTERVAL) or isinstance(field.type, Interval):
+        return _refused(field, f"Iceberg has no type for {field.type.simple}; cast it")
+    if isinstance(field.type, Struct) and not field.type.fields:
+        return _refused(field, "Iceberg's files cannot store a struct without fields")
     return []
 
 
-def _refused(place: Place, why: str) -> list[Finding]:
-    path, found = dotted(place.path), place.type.simple
+def _refused(field: NestedField, why: str) -> list[Finding]:
+    path, found = dotted(field.path), field.type.simple
     return [Finding(Verdict.VIOLATED, "PP103", "analyzed", path, found=found, message=f"{path}: {why}")]

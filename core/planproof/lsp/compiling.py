@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from planproof.project.place import Place
+from planproof.project.location import ProjectLocation
 
 TARGET = "target/planproof/editor"
 """Where dbt writes for the editor: the project's own manifest is left as it is."""
@@ -32,16 +32,16 @@ def has_dbt() -> bool:
         return False
 
 
-async def compiled(place: Place, files: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
+async def compiled(location: ProjectLocation, files: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
     """The nodes of the manifest that dbt compiles from these files, by unique id. Raises `CannotCompile`.
 
     Neither the cache of relations is filled nor a query run (`--no-populate-cache`, `--no-introspect`): a macro that
     asks the warehouse fails, and the last compile goes on counting.
     """
-    folder = Path(place.project_dir or ".").resolve()
+    folder = Path(location.project_dir or ".").resolve()
     words = ["compile", "--no-populate-cache", "--no-introspect", "--project-dir", str(folder), "--target-path", TARGET]
-    words += ["--profiles-dir", str(place.profiles_dir.resolve())] if place.profiles_dir is not None else []
-    words += ["--target", place.target] if place.target is not None else []
+    words += ["--profiles-dir", str(location.profiles_dir.resolve())] if location.profiles_dir is not None else []
+    words += ["--target", location.target] if location.target is not None else []
     words += [word for file in files for word in ("--select", f"path:{file}")]
     work = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _DBT, "--no-use-colors", *words),

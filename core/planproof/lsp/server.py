@@ -67,9 +67,9 @@ class Server(LanguageServer):
         gc.freeze()
 
     def _written(self) -> float:
-        place = self.models.place
+        location = self.models.location
         try:
-            return (place.manifest or place.folder / MANIFEST).stat().st_mtime
+            return (location.manifest or location.folder / MANIFEST).stat().st_mtime
         except (OSError, ProjectError):
             return 0.0
 
@@ -84,7 +84,7 @@ class Server(LanguageServer):
     def file(self, uri: str) -> str | None:
         """The path from the project's directory, as the manifest has it; None of a file elsewhere."""
         path = to_fs_path(uri)
-        home = Path(self.models.place.project_dir or ".").resolve()
+        home = Path(self.models.location.project_dir or ".").resolve()
         if path is None or not Path(path).resolve().is_relative_to(home):
             return None
         return Path(path).resolve().relative_to(home).as_posix()
@@ -159,7 +159,7 @@ class Server(LanguageServer):
                 known = [file for file in files if await self.ask(self.models.model, file) is not None]
                 if not known or not self.compiles:
                     continue
-                nodes = await compiled(self.models.place, known)
+                nodes = await compiled(self.models.location, known)
                 await self.ask(self.models.recompiled, nodes)
                 await self.publish_all(await self.ask(self.models.settle))
         except CannotCompile as error:

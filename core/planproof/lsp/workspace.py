@@ -12,9 +12,9 @@ from planproof.origin import AnalysisError, Unknown
 from planproof.plan.references import References
 from planproof.project.cache import Cache
 from planproof.project.compiled import TemplateMap
+from planproof.project.location import ProjectLocation
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
-from planproof.project.place import Place
 from planproof.project.schedule import Schedule
 from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
@@ -54,7 +54,7 @@ class _Editing:
 class Workspace:
     """Judges models as they are edited. Nothing is asked of a warehouse. Used by one thread at a time."""
 
-    place: Place
+    location: ProjectLocation
     cache: Cache | None = None
     project: Project = field(init=False)
     check: OfflineCheck = field(init=False)
@@ -67,8 +67,8 @@ class Workspace:
 
     def load(self) -> None:
         """Reads the last compile and judges all of it. Raises `ProjectError`."""
-        project = self.place.project()
-        check = OfflineCheck(project, self.place.conf(), read_frozen(project))
+        project = self.location.project()
+        check = OfflineCheck(project, self.location.conf(), read_frozen(project))
         schedule = Schedule(check, project.nodes, self.cache, jobs=1)
         reports = schedule.reports(lambda key, report: None)
         check.files = _Editing()  # type: ignore[assignment]

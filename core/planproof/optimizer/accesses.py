@@ -1,9 +1,9 @@
 """How a query reads the arrays of structs that its sources hold: whole, or some fields of their elements.
 
-A place is a scan's column and the fields from it down to an array: `(column id, ordinals)`. A site is a call that reads
+A ref is a scan's column and the fields from it down to an array: `(column id, ordinals)`. A site is a call that reads
 an array's elements through their fields alone, such as `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)`. A query
 may give the elements that it keeps a name of their own, `filter(items, ..) AS li` or `explode(filter(items, ..)) AS i`:
-such a column is a place, too, and what reads it reads elements of the first.
+such a column is a ref, too, and what reads it reads elements of the first.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from planproof.records import evolve
 from planproof.types import Array, Map, Struct
 
 Path = tuple[int, ...]
-ArrayPlace = tuple[int, Path]
+ArrayRef = tuple[int, Path]
 
 VALUES = -1
-"""In a place: the values of a map."""
+"""In a ref: the values of a map."""
 
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
@@ -47,29 +47,29 @@ class Site:
     """One call that reads elements of the array `source` through the fields `paths` alone.
 
     `variables` are the ids of the lambda variables that stand for elements. `followed`: Spark prunes there by itself.
-    `repeated`: it stands in another call's lambda. `makes`: the place that the call's value is. `unnamed`: `arrays_zip`
+    `repeated`: it stands in another call's lambda. `makes`: the ref that the call's value is. `unnamed`: `arrays_zip`
     takes no names from the columns there.
     """
 
     call: Expr
     source: Expr
-    place: ArrayPlace
+    ref: ArrayRef
     paths: frozenset[Path]
     variables: frozenset[int]
     followed: bool = False
     repeated: bool = False
-    makes: ArrayPlace | None = None
+    makes: ArrayRef | None = None
     unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A column that holds elements of another place: `site` is where it is made of them.
+    """A column that holds elements of another ref: `site` is where it is made of them.
 
     `each`: one of them in each row; `outer`: or none of them.
     """
 
-    place: ArrayPlace
+    ref: ArrayRef
     site: Site
     each: bool = False
     outer: bool = False
@@ -77,29 +77,29 @@ class Made:
 
 @dataclass(slots=True)
 class Accesses:
-    """What a plan reads of each place; `whole` are the places that something reads as they are.
+    """What a plan reads of each ref; `whole` are the refs that something reads as they are.
 
     `fields_alone` says whether a lambda's body uses an element through its fields alone. `sites` are those to rewrite
-    over what a scan gives, `over` all that read a place which the query makes; `elements` are the columns that hold one
-    element of such a place in each row. `parted` are the nodes above or at a projection that Spark makes of its own
+    over what a scan gives, `over` all that read a ref which the query makes; `elements` are the columns that hold one
+    element of such a ref in each row. `parted` are the nodes above or at a projection that Spark makes of its own
     (`laws.computed_before`), with the identities of the expressions that need one; `above`, `beside` and
-    `computed_before` are of the node that is read. `hindered` are the places that are read above such a projection,
+    `computed_before` are of the node that is read. `hindered` are the refs that are read above such a projection,
     with the expressions that need it. `apart`: Spark prunes under no lambda where the expression that is read stands.
     `over_groups`: the node is HAVING or ORDER BY over an Aggregate; `unnamed`: what is read stands in an aggregate
     function there.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
-    places: dict[int, ArrayPlace] = field(default_factory=dict)
-    made: dict[ArrayPlace, Made] = field(default_factory=dict)
-    elements: dict[int, ArrayPlace] = field(default_factory=dict)
-    whole: set[ArrayPlace] = field(default_factory=set)
-    fields: dict[ArrayPlace, set[Path]] = field(default_factory=dict)
+    refs: dict[int, ArrayRef] = field(default_factory=dict)
+    made: dict[ArrayRef, Made] = field(default_factory=dict)
+    elements: dict[int, ArrayRef] = field(default_factory=dict)
+    whole: set[ArrayRef] = field(default_factory=set)
+    fields: dict[ArrayRef, set[Path]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
-    over: dict[ArrayPlace, list[Site]] = field(default_factory=dict)
+    over: dict[ArrayRef, list[Site]] = field(default_factory=dict)
     depth: int = 0
     parted: dict[int, frozenset[int]] = field(default_factory=dict)
-    hindered: dict[ArrayPlace, frozenset[int]] = field(default_factory=dict)
+    hindered: dict[ArrayRef, frozenset[int]] = field(default_factory=dict)
     computed_before: frozenset[int] = frozenset()
     above: frozenset[int] = frozenset()
     beside: frozenset[int] = frozenset()
@@ -114,27 +114,27 @@ class Accesses:
         found._hand_on()
         return found
 
-    def is_whole(self, place: ArrayPlace, despite: bool = False) -> bool:
-        """Whether Spark reads the place, or what it lies in, as a whole; `despite` what hinders it from pruning."""
-        column, path = place
+    def is_whole(self, ref: ArrayRef, despite: bool = False) -> bool:
+        """Whether Spark reads the ref, or what it lies in, as a whole; `despite` what hinders it from pruning."""
+        column, path = ref
         read = self.whole if despite else self.whole | self.hindered.keys()
         return any((column, path[:length]) in read for length in range(len(path) + 1))
 
-    def place(self, expr: Expr) -> ArrayPlace | None:
+    def ref(self, expr: Expr) -> ArrayRef | None:
         """Where a path leads; None for any other expression."""
         if isinstance(expr, Column):
-            return self.places.get(expr.id)
+            return self.refs.get(expr.id)
         if isinstance(expr, GetField):
-            found = self.place(expr.child)
+            found = self.ref(expr.child)
             return None if found is None else (found[0], (*found[1], expr.ordinal))
         if isinstance(expr, Call) and expr.function.name == "map_values":
-            found = self.place(expr.args[0])
+            found = self.ref(expr.args[0])
             return None if found is None else (found[0], (*found[1], VALUES))
         return None
 
     def _plan(self, root: p.Plan) -> None:
         nodes = list(root.walk())[::-1]
-        # All places first: a lateral subquery reads columns of the plan beside it.
+        # All refs first: a lateral subquery reads columns of the plan beside it.
         for node in nodes:
             self._learn(node)
         for node in nodes:
@@ -142,11 +142,11 @@ class Accesses:
         self._used_whole(root.output)
 
     def _learn(self, node: p.Plan) -> None:
-        """The places of the columns that the node makes."""
+        """The refs of the columns that the node makes."""
         if isinstance(node, p.Scan) and not node.recursive:
-            self.places.update({c.id: (c.id, ()) for c in node.output})
+            self.refs.update({c.id: (c.id, ()) for c in node.output})
         elif isinstance(node, p.Named):
-            for known in (self.places, self.elements):
+            for known in (self.refs, self.elements):
                 known.update({o.id: known[c.id] for c, o in zip(node.child.output, node.output) if c.id in known})
         elif isinstance(node, p.Project):
             for item in node.items:
@@ -156,25 +156,25 @@ class Accesses:
             self._make(node.generated[-1].id, node.call.args[0], each=True, outer=node.outer)
 
     def _learn_item(self, column: int, value: Expr) -> None:
-        found = self.place(value)
+        found = self.ref(value)
         if found is not None:
-            self.places[column] = found
+            self.refs[column] = found
         elif isinstance(value, Column) and value.id in self.elements:
             self.elements[column] = self.elements[value.id]
         elif keeps_elements(value):
             self._make(column, value)
 
     def _make(self, column: int, value: Expr, each: bool = False, outer: bool = False) -> None:
-        """Takes the column for a place of its own."""
+        """Takes the column for a ref of its own."""
         site = self._site(value, value, [], ())
         if site is None:
             return
-        place = (column, ())
-        self.made[place] = Made(place, evolve(site, makes=place), each, outer)
-        (self.elements if each else self.places)[column] = place
+        ref = (column, ())
+        self.made[ref] = Made(ref, evolve(site, makes=ref), each, outer)
+        (self.elements if each else self.refs)[column] = ref
 
     def _read(self, node: p.Plan) -> None:
-        """What the node's expressions read. A SELECT item that hands a place on reads nothing yet."""
+        """What the node's expressions read. A SELECT item that hands a ref on reads nothing yet."""
         if not isinstance(node, _PLAIN):
             for child in node.children:
                 self._used_whole(child.output)
@@ -195,9 +195,9 @@ class Accesses:
             elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
                 self.visit(expr)
 
-    def column(self, expr: Expr) -> ArrayPlace | None:
-        """The place that the expression is, or one element of which it is."""
-        return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.place(expr)
+    def column(self, expr: Expr) -> ArrayRef | None:
+        """The ref that the expression is, or one element of which it is."""
+        return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.ref(expr)
 
     @property
     def _needing(self) -> frozenset[int]:
@@ -248,51 +248,51 @@ class Accesses:
             return False
         for site in found:
             self._note(site)
-            if site.place not in self.made and not site.followed:
+            if site.ref not in self.made and not site.followed:
                 self.sites.append(site)
         self._beside(expr, {id(s.source) for s in found})
         return True
 
     def _note(self, site: Site) -> None:
-        self.fields.setdefault(site.place, set()).update(site.paths)
+        self.fields.setdefault(site.ref, set()).update(site.paths)
         if self._needing:
-            self._hinder(site.place, self._needing)
-        if site.place in self.made:
-            self.over.setdefault(site.place, []).append(site)
+            self._hinder(site.ref, self._needing)
+        if site.ref in self.made:
+            self.over.setdefault(site.ref, []).append(site)
 
-    def _hinder(self, place: ArrayPlace, needing: frozenset[int]) -> None:
-        self.hindered[place] = self.hindered.get(place, frozenset()) | needing
+    def _hinder(self, ref: ArrayRef, needing: frozenset[int]) -> None:
+        self.hindered[ref] = self.hindered.get(ref, frozenset()) | needing
 
     def _hand_on(self) -> None:
-        """What reads a made place reads the one that it is made of, in all copies of a CTE alike."""
+        """What reads a made ref reads the one that it is made of, in all copies of a CTE alike."""
         copies: dict[object, list[Made]] = {}
         for made in self.made.values():
-            copies.setdefault(getattr(made.site.call, "span", None) or made.place, []).append(made)
+            copies.setdefault(getattr(made.site.call, "span", None) or made.ref, []).append(made)
         for _ in self.made:
             for alike in copies.values():
                 self._alike(alike)
         for made in self.made.values():
-            known = copies[getattr(made.site.call, "span", None) or made.place]
-            if made.site.place not in self.made and any(map(self._pays, known)):
-                self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.place] | made.site.paths)))
+            known = copies[getattr(made.site.call, "span", None) or made.ref]
+            if made.site.ref not in self.made and any(map(self._pays, known)):
+                self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.ref] | made.site.paths)))
 
     def _alike(self, copies: list[Made]) -> None:
-        read = frozenset().union(*(self.fields.get(made.place, ()) for made in copies))
+        read = frozenset().union(*(self.fields.get(made.ref, ()) for made in copies))
         # Under a plain `explode` of which one field is read Spark prunes by itself.
-        plain = all(m.site.call is m.site.source and m.site.place not in self.made for m in copies)
+        plain = all(m.site.call is m.site.source and m.site.ref not in self.made for m in copies)
         followed = plain and len(without_longer(read)) < 2
-        whole = followed or any(self.is_whole(made.place, despite=True) for made in copies)
-        needing = frozenset().union(*(self.hindered.get(made.place, ()) for made in copies))
-        for place in (place for made in copies for place in (made.place, made.site.place)):
-            self.fields.setdefault(place, set()).update(read)
+        whole = followed or any(self.is_whole(made.ref, despite=True) for made in copies)
+        needing = frozenset().union(*(self.hindered.get(made.ref, ()) for made in copies))
+        for ref in (ref for made in copies for ref in (made.ref, made.site.ref)):
+            self.fields.setdefault(ref, set()).update(read)
             if needing:
-                self._hinder(place, needing)
+                self._hinder(ref, needing)
             if whole:
-                self.whole.add(place)
+                self.whole.add(ref)
 
     def _pays(self, made: Made) -> bool:
         """Whether Spark does not prune by itself there: it does through a column that one path or transform reads."""
-        read = self.over.get(made.place, [])
+        read = self.over.get(made.ref, [])
         if made.each or len(read) > 1:
             return True
         return any(self._pays(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
@@ -334,7 +334,7 @@ class Accesses:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
         path: list[int] = []
         inner: Expr = expr
-        while isinstance(inner, (GetField, GetFieldOfElements)) and self.place(inner) is None:
+        while isinstance(inner, (GetField, GetFieldOfElements)) and self.ref(inner) is None:
             path.insert(0, inner.ordinal)
             inner = inner.child
         if isinstance(inner, Column) and inner.id in self.elements:
@@ -344,7 +344,7 @@ class Accesses:
             if not isinstance(inner, Call) or inner.function.traits.elements is not Elements.ITEM:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
-        found = self.place(inner) if path and isinstance(inner.type, Map) else None
+        found = self.ref(inner) if path and isinstance(inner.type, Map) else None
         if loose and (found is not None or self.depth):
             # In a lambda, the fields of all elements would be taken for each.
             return None
@@ -357,7 +357,7 @@ class Accesses:
     def _site(
         self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path, loose: bool = False
     ) -> Site | None:
-        """The site that reads `array`, through the functions that keep its elements down to a place. `loose`: an index
+        """The site that reads `array`, through the functions that keep its elements down to a ref. `loose`: an index
         is no constant, nor does Spark prune under a path then."""
         while isinstance(array, Call) and keeps_elements(array):
             body = array.args[1] if len(array.args) > 1 else None
@@ -366,8 +366,8 @@ class Accesses:
             else:
                 loose = loose or not _are_constant(array.args[1:])
             array = array.args[0]
-        place = self.place(array)
-        if place is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
+        ref = self.ref(array)
+        if ref is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
             return None
         paths = {path} if path else set()
         for function, variable in read:
@@ -377,7 +377,7 @@ class Accesses:
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
         followed = bool(path) and not loose and not (read and self.apart)
-        return Site(call, array, place, frozenset(paths), variables, followed, self.depth > 0, unnamed=self.unnamed)
+        return Site(call, array, ref, frozenset(paths), variables, followed, self.depth > 0, unnamed=self.unnamed)
 
 
 def _is_apart(node: p.Plan) -> bool:
@@ -407,8 +407,8 @@ def _value(item: Expr) -> Expr:
     return item.child if isinstance(item, Alias) else item
 
 
-def _made_by(node: p.Plan, expr: Expr) -> ArrayPlace:
-    """The place that a node's expression would make."""
+def _made_by(node: p.Plan, expr: Expr) -> ArrayRef:
+    """The ref that a node's expression would make."""
     column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
     return column, ()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from planproof.project.manifest import Project, ProjectNode
-from planproof.publish.trial import DataTest, Staged, Tests, not_run, run_tests
+from planproof.publish.data_tests.trial import DataTest, Staged, Tests, not_run, run_tests
 from planproof.report.details import DataTestResult
 
 NOT_COMPILED = "the manifest holds no compiled SQL for it; compile it with its model"

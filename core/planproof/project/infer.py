@@ -169,11 +169,11 @@ def property_file(project: Project, node: ProjectNode) -> Path:
         raise ProjectError("a manifest alone has no files to write to; give the project's directory")
     patch = patch_of(node.raw)[1]
     if not patch and not node.file:
-        raise ProjectError(f"{node.place}: the manifest does not say which file it stands in")
+        raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
     home = project.directory.resolve()
     file = (home / patch if patch else (home / str(node.file)).with_suffix(".yml")).resolve()
     if not file.is_relative_to(home) or file.suffix not in (".yml", ".yaml"):
-        raise ProjectError(f"{node.place}: {file} is no YAML file of the project in {home}")
+        raise ProjectError(f"{node.label}: {file} is no YAML file of the project in {home}")
     return file
 
 

@@ -15,7 +15,7 @@ from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
-from planproof.project.nodes import Node, materialized_of, model_of, place_of, relation_of
+from planproof.project.nodes import Node, label_of, materialized_of, model_of, relation_of
 from planproof.project.reads import content, is_file
 from planproof.project.shapes import check_node
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
@@ -46,8 +46,8 @@ class ProjectNode:
     raw: Node = field(repr=False, compare=False)
 
     @property
-    def place(self) -> str:
-        return place_of(self.raw)
+    def label(self) -> str:
+        return label_of(self.raw)
 
     @property
     def sql(self) -> str | None:

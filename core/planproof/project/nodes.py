@@ -45,7 +45,7 @@ def model_of(
     contract binds columns by name: unless the node says `enforce` itself, the order is not part of the promise. Raises
     `ProjectError`, which names the node.
     """
-    where = place_of(node)
+    where = label_of(node)
     compiled = sql if sql is not None else node.get("compiled_code")
     if not isinstance(compiled, str) or not compiled.strip():
         raise ProjectError(f"{where}: the manifest holds no compiled SQL for it; run `dbt compile`")
@@ -109,7 +109,7 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
     A bare `timestamp` is what `conf` makes of it (`spark.sql.timestampType`), as in the casts of dbt's own comparison.
     A `custom` constraint is SQL for one database that nobody can count; the contract lists those as `unknown`.
     """
-    where = place_of(node)
+    where = label_of(node)
     config = _mapping(node, "config", where)
     declared = _mapping(config, "contract", where) or _mapping(node, "contract", where)
     if not declared.get("enforced"):
@@ -131,7 +131,7 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
 
 def custom_constraints(node: Node) -> tuple[str, ...]:
     """The declared constraints of a kind that planproof does not know, as `kind: expression`."""
-    where = place_of(node)
+    where = label_of(node)
     return tuple(
         f"{form.get('type')}: {form.get('expression') or ''}".rstrip(": ")
         for form, _ in _raw_constraints(node, _columns(node, where), where)
@@ -143,7 +143,7 @@ def settings_of(
     node: Node, *, defaults: Mapping[str, Any] | None = None, overrides: Mapping[str, Any] | None = None
 ) -> Settings:
     """`config.meta.planproof`, else `meta.planproof`, between `defaults` and `overrides`. Raises `ProjectError`."""
-    where = place_of(node)
+    where = label_of(node)
     config_meta = _mapping(_mapping(node, "config", where), "meta", where)
     given = config_meta.get("planproof", _mapping(node, "meta", where).get("planproof")) or {}
     if not isinstance(given, Mapping):
@@ -169,7 +169,7 @@ def _refuse_quarantine(node: Node, where: str) -> None:
 
 def relation_of(node: Node) -> str:
     """The dotted name of the node's relation, quoted only where a part needs it; an ephemeral model has one too."""
-    where = place_of(node)
+    where = label_of(node)
     given = node.get("relation_name")
     if isinstance(given, str) and given.strip():
         # dbt quotes with the adapter's character; a manifest compiled for another adapter may hold double quotes.
@@ -186,10 +186,10 @@ def materialized_of(node: Node) -> str:
     """`table`, `view`, `incremental`, `ephemeral`, `seed`, or whatever else the node says."""
     if node.get("resource_type") == "seed":
         return "seed"
-    return str(_mapping(node, "config", place_of(node)).get("materialized") or "view")
+    return str(_mapping(node, "config", label_of(node)).get("materialized") or "view")
 
 
-def place_of(node: Node) -> str:
+def label_of(node: Node) -> str:
     """The node's id and file, for errors."""
     name = str(node.get("unique_id") or node.get("name") or "a node without unique_id")
     file = node.get("original_file_path")
@@ -208,12 +208,12 @@ def patch_of(node: Node) -> tuple[str, str]:
 
 def documented_columns(node: Node) -> list[str]:
     """The columns that the node's YAML names, with a `data_type` or without."""
-    return list(_columns(node, place_of(node)))
+    return list(_columns(node, label_of(node)))
 
 
 def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
     """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
-    where = place_of(node)
+    where = label_of(node)
     columns = _columns(node, where)
     not_null = {
         name.lower()

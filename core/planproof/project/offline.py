@@ -23,10 +23,10 @@ from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.profile import DBT_CONF
+from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
-from planproof.project.stored import stored_contract, stored_output
 from planproof.report.model import Finding, Report, Verdict
 from planproof.types import without_lengths
 
@@ -47,7 +47,7 @@ _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:
     """The model's logical plan over its planned ancestors. Raises `Unknown`, `AnalysisError` and `ProjectError`."""
     if node.sql is None:
-        raise ProjectError(f"{node.place}: not compiled; run `dbt compile`")
+        raise ProjectError(f"{node.label}: not compiled; run `dbt compile`")
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project))
     ancestors = project.ancestors([node.unique_id])
     for key, other in project.nodes.items():

@@ -20,8 +20,8 @@ from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
 from planproof.project.garbage import rare_collections
+from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
-from planproof.project.place import Place
 from planproof.project.reads import noting
 from planproof.project.selection import chosen, default_selector
 from planproof.report.model import Report
@@ -123,8 +123,8 @@ class Request:
         return asdict(self)
 
     @property
-    def place(self) -> Place:
-        return Place(
+    def location(self) -> ProjectLocation:
+        return ProjectLocation(
             _path(self.project_dir),
             _path(self.manifest),
             _path(self.profiles_dir),
@@ -138,12 +138,12 @@ class Request:
 
         Raises `SparkFailure` and `ProjectError`.
         """
-        place = self.place
-        if place.project_dir is not None and not place.project_dir.is_dir():
-            raise ProjectError(f"{place.project_dir}: there is no such directory; give the dbt project's")
+        location = self.location
+        if location.project_dir is not None and not location.project_dir.is_dir():
+            raise ProjectError(f"{location.project_dir}: there is no such directory; give the dbt project's")
         self._refuse_early()
         (progress or Progress()).starts()
-        return place.open_session(self.spark)
+        return location.open_session(self.spark)
 
     def reports(
         self, session: Session | None, progress: Progress | None = None, *, brief: bool = False
@@ -191,27 +191,27 @@ class Request:
 
         Loaded.of(self.functions, Path(self.project_dir or "."))
         if self._compiles_now:
-            self.place.profile()  # dbt needs it.
-            self.place.refuse_other_server(self.spark)
+            self.location.profile()  # dbt needs it.
+            self.location.refuse_other_server(self.spark)
             return
         if self.vars or self.full_refresh:
             why = "they do not go with --manifest" if self.manifest is not None else "dbt is not installed here"
             raise ProjectError(f"--vars and --full-refresh change what dbt compiles; {why}")
-        project = self.place.project()
+        project = self.location.project()
         runnable(self._selected(project), fresh=False, older=Older(project))
 
     @property
     def _compiles_now(self) -> bool:
         """Whether dbt compiles for this run; else a compile that was made before is run: the one that was named, or
         the project's own where dbt 1 is not installed."""
-        return self.manifest is None and self.place.has_dbt
+        return self.manifest is None and self.location.has_dbt
 
     def _check_again(self, told: Progress) -> list[Report]:
         """As `_check`; where all that the check before read is as it was, what it found."""
-        place, cache = self.place, Cache.of_user()
-        file = place.manifest or place.folder / MANIFEST
+        location, cache = self.location, Cache.of_user()
+        file = location.manifest or location.folder / MANIFEST
         asked = {name: value for name, value in self.to_dict().items() if name not in ("jobs", "cache")}
-        key = key_of((asked, file, form_of_conf(place.conf(self.spark))))
+        key = key_of((asked, file, form_of_conf(location.conf(self.spark))))
         found = Finished.find(cache, key)
         if found is None:
             noted, earlier = _Noted(told), Earlier.find(cache, key)
@@ -229,18 +229,18 @@ class Request:
         from planproof.project.check import check_project
         from planproof.project.workers import cores
 
-        place = self.place
+        location = self.location
         if self.compiles and self.manifest is not None:
             raise ProjectError(f"{self.manifest}: dbt compiles the project, not a manifest; give one or the other")
         if self.compiles:
             told.compiles()
         # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
-        everything = ("*",) if default_selector(place.project_dir) is not None else ()
-        project = place.compiled(everything, vars=self.vars) if self.compiles else place.project()
+        everything = ("*",) if default_selector(location.project_dir) is not None else ()
+        project = location.compiled(everything, vars=self.vars) if self.compiles else location.project()
         told.read(project)
         for remark in self._by_default(project):
             told.noted(remark)
-        conf = place.conf(self.spark)
+        conf = location.conf(self.spark)
         found = check_project(
             project,
             self.select,
@@ -275,9 +275,9 @@ class Request:
         from planproof.project.statements import Around
 
         known = Loaded.of(self.functions, Path(self.project_dir or "."))
-        place = self.place
+        location = self.location
         fresh = self._compiles_now
-        project = self._compiled(told) if fresh else place.project()
+        project = self._compiled(told) if fresh else location.project()
         told.read(project)
         everything = self._chosen(project)
         wanted = [node for node in everything if node.kind == "model"]
@@ -301,7 +301,7 @@ class Request:
                 session=session,
                 overrides=self.settings,
                 full_refresh=self.full_refresh,
-                threads=self.threads or place.threads(),
+                threads=self.threads or location.threads(),
                 starting=told.begins,
                 finished=told.ended,
                 around=None if self.keys else Around(session, guard.memory.forget),
@@ -310,7 +310,7 @@ class Request:
     def _compiled(self, told: Progress) -> Project:
         told.compiles()
         with _remote(self.spark):
-            return self.place.compiled(
+            return self.location.compiled(
                 self.select, self.exclude, self.vars, self.full_refresh, self.selector, self.state
             )
 
@@ -322,10 +322,10 @@ class Request:
         elif self.contract is not None:
             contract = contract_from(self.contract, "contract")
         else:
-            place = self.place
-            project = place.project()
+            location = self.location
+            project = location.project()
             told.read(project)
-            chosen = (self.select, self.exclude, self.settings, place.conf(), self.selector, self.state)
+            chosen = (self.select, self.exclude, self.settings, location.conf(), self.selector, self.state)
             return promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings) for name in self.names]

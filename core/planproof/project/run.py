@@ -24,7 +24,7 @@ from planproof.session.protocol import Session, SparkFailure
 
 if TYPE_CHECKING:
     from planproof.project.data_tests import DataTests
-    from planproof.publish.trial import Tests
+    from planproof.publish.data_tests.trial import Tests
 
 NEW = Branch.NEW_ROWS
 LOADED_BY_DBT = ("seed", "snapshot")

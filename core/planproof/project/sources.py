@@ -138,7 +138,7 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
         )
     # A stored V1 table forgets NOT NULL when Spark reads it back, so that a declared NOT NULL is evidence, not a flag.
     evidence = {name: f"the source {node.relation} declares it NOT NULL" for name, _, null in columns if not null}
-    fields = tuple(_typed((name, kind, True), node.place, conf_ntz) for name, kind, _ in columns)
+    fields = tuple(_typed((name, kind, True), node.label, conf_ntz) for name, kind, _ in columns)
     return Known(fields, f"declared in {node.file or 'the manifest'}", evidence, complete=False)
 
 
@@ -194,7 +194,7 @@ def _seed(project: Project, node: ProjectNode) -> Known | Unread:
     if not names or missing:
         which = f"the column {missing[0]!r}" if missing else "its columns"
         return Unread(f"the seed {node.relation} states no column_types for {which}; state them for every column")
-    fields = tuple(_typed((name, stated[name.lower()], True), node.place) for name in names)
+    fields = tuple(_typed((name, stated[name.lower()], True), node.label) for name in names)
     return Known(fields, f"column_types of {node.file or node.name}")
 
 

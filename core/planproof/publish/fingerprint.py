@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 
-from planproof.publish.partition import names, places
+from planproof.publish.transaction.partition import names, partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import local
 
@@ -53,11 +53,11 @@ def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]
 def _files(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:
     if stored.partition_by and len(names(session, relation)) > MOST_PARTITIONS:
         raise SparkFailure(f"{relation} has more than {MOST_PARTITIONS} partitions")
-    for place in places(session, relation, stored):
-        path = local(place.location)
+    for partition in partitions_of(session, relation, stored):
+        path = local(partition.location)
         if path is None:
-            raise SparkFailure(f"{place.location} is not on this machine")
-        yield f"{place.partition} {path}"
+            raise SparkFailure(f"{partition.location} is not on this machine")
+        yield f"{partition.partition} {path}"
         for file in session.files(path):
             state = os.stat(file)
             yield f"{file} {state.st_size} {state.st_mtime_ns}"

@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar
 
 from planproof.contract import Model
 from planproof.publish.iceberg import Iceberg
-from planproof.publish.incremental import Delta
-from planproof.publish.materialization import Job, Materialization, Publishing, is_delta
-from planproof.publish.names import Names
-from planproof.publish.publication import Publication
-from planproof.publish.strategies import STRATEGIES, Ending, settle
-from planproof.publish.table import Table
-from planproof.publish.view import View
+from planproof.publish.materialize.incremental import Delta
+from planproof.publish.materialize.materialization import Job, Materialization, Publishing, is_delta
+from planproof.publish.materialize.table import Table
+from planproof.publish.materialize.view import View
+from planproof.publish.swaps import STRATEGIES, Ending, settle
+from planproof.publish.transaction.names import Names
+from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
 from planproof.session.protocol import Session, StoredTable
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from planproof.catalog import Catalog, Relation, split_name
 from planproof.claim import dotted
+from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import fingerprint
-from planproof.publish.materialization import Job
-from planproof.publish.shown import Plans
+from planproof.publish.materialize.materialization import Job
 from planproof.quoting import quoted
 from planproof.report.model import Verdict
 from planproof.schema import LogicalSchema

@@ -21,16 +21,16 @@ from planproof.invariants import row_terms
 from planproof.invariants.row_terms import TERMS, RowTerm, is_of_rows
 from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
-from planproof.publish.audit import audit_files
+from planproof.publish.audit.staged import audit_files
+from planproof.publish.audit.target_rows import with_kept
 from planproof.publish.formats import Parquet
-from planproof.publish.journal import Aside
-from planproof.publish.materialization import Job, Materialization
-from planproof.publish.names import Names, Refused, join, literal
-from planproof.publish.partition import names as partition_names
-from planproof.publish.partition import spec, values
-from planproof.publish.publication import Publication, column_list
-from planproof.publish.rows import with_kept
-from planproof.publish.table import plain
+from planproof.publish.materialize.materialization import Job, Materialization
+from planproof.publish.materialize.table import plain
+from planproof.publish.transaction.journal import Aside
+from planproof.publish.transaction.names import Names, Refused, join, literal
+from planproof.publish.transaction.partition import names as partition_names
+from planproof.publish.transaction.partition import spec, values
+from planproof.publish.transaction.publication import Publication, column_list
 from planproof.quarantine import refusal
 from planproof.quoting import backticked, quoted
 from planproof.report.details import SetAside

@@ -32,7 +32,7 @@ from planproof.session.protocol import Capabilities, Entries, SparkFailure, Spar
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
-from planproof.session.written import FileWriter, written
+from planproof.session.write_plans import FileWriter, written
 
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""

@@ -182,10 +182,10 @@ class Transactional(Protocol):
         """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
         there is no such table. Raises `SparkFailure`."""
 
-    def place(self, database: Sequence[str]) -> str | None:
+    def namespace_location(self, database: Sequence[str]) -> str | None:
         """The location of a namespace, its catalog first; None where its catalog gives it none."""
 
-    def places(self) -> list[str]:
+    def namespace_locations(self) -> list[str]:
         """The locations of all namespaces of the session's other catalogs that make such tables."""
 
     def refusal(self) -> str | None:

@@ -10,7 +10,7 @@ from planproof.schema import PhysicalSchema
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SnapshotField:
     """A place of the schema by Iceberg's field id. `enforced`: it is required, and was so in every schema of the table,
     so that each of its writers refused nulls there."""
 
@@ -40,7 +40,7 @@ class Snapshot:
     relation: str
     number: int | None
     schema: PhysicalSchema
-    places: tuple[Place, ...]
+    fields: tuple[SnapshotField, ...]
     partitions: tuple[str, ...]
     sorting: str | None
     counts: Counts
@@ -48,4 +48,4 @@ class Snapshot:
     @property
     def ids(self) -> dict[str, int]:
         """The field id of each column."""
-        return {place.path[0]: place.number for place in self.places if len(place.path) == 1}
+        return {field.path[0]: field.number for field in self.fields if len(field.path) == 1}

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.drift import Last, changed
-from airflow_planproof.operators.place import words
+from airflow_planproof.operators.arguments import words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import message
 from airflow_planproof.errors import PlanproofViolation
+from airflow_planproof.operators.arguments import words
 from airflow_planproof.operators.operator import PlanproofOperator
-from airflow_planproof.operators.place import words
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from planproof.project import Project
     from planproof.project.changes import Change
-    from planproof.project.place import Place
+    from planproof.project.location import ProjectLocation
     from planproof.project.request import Request
     from planproof.report import Report
 
@@ -96,14 +96,14 @@ class PlanproofCheckOperator(PlanproofOperator):
             raise PlanproofViolation(message.breaking(breaking, str(self.base_manifest), form["url"]), reports)
         return form
 
-    def _changes(self, project: Project, place: Place) -> Sequence[Change]:
+    def _changes(self, project: Project, location: ProjectLocation) -> Sequence[Change]:
         from planproof.project.diff import compare_projects
         from planproof.project.manifest import read_project
 
         if not self.base_manifest:
             return ()
         before = read_project(Path(self.base_manifest).expanduser())
-        return compare_projects(before, project, place.conf(), self.sources).changes
+        return compare_projects(before, project, location.conf(), self.sources).changes
 
     def reports(self, context: Context) -> list[Report]:
         from planproof.project.request import Progress
@@ -112,7 +112,7 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         class Told(Progress):
             def read(self, project: Project) -> None:
-                task.changes = task._changes(project, request.place)
+                task.changes = task._changes(project, request.location)
 
         found = request.reports(None, Told())
         self.more = {"changes": [change.to_dict() for change in self.changes]}

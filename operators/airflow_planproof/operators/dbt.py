@@ -15,8 +15,8 @@ from airflow_planproof.connection import mask
 from airflow_planproof.dbt_command import DbtElsewhere, Ended, dbt_here, guarded_run, recorded
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
+from airflow_planproof.operators.arguments import truth, words
 from airflow_planproof.operators.operator import PlanproofOperator, environment
-from airflow_planproof.operators.place import truth, words
 from airflow_planproof.work import SparkWork
 
 if TYPE_CHECKING:

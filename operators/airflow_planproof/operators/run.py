@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask
 from airflow_planproof.events import announce
-from airflow_planproof.operators.place import truth, words
+from airflow_planproof.operators.arguments import truth, words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from planproof.expr.rewrite import transform_down
 from planproof.functions.families.operators import MIRRORED
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.calls import FALSE, applied
 from planproof.optimizer.condition import Condition
+from planproof.optimizer.construct import FALSE, applied
 from planproof.optimizer.retype import fits
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions

@@ -7,8 +7,8 @@ from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lam
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.calls import FALSE, applied, number
 from planproof.optimizer.condition import Condition
+from planproof.optimizer.construct import FALSE, applied, number
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
 from planproof.types import Array

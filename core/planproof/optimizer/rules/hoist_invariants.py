@@ -22,8 +22,8 @@ from planproof.expr.rewrite import transform_down
 from planproof.expr.traits import Cost
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.calls import applied, bound_once, number
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
+from planproof.optimizer.construct import applied, bound_once, number
 from planproof.optimizer.costs import costly, heavy
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, with_variables

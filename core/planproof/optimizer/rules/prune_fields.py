@@ -12,7 +12,7 @@ from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
 from planproof.optimizer.accesses import (
     Accesses,
-    ArrayPlace,
+    ArrayRef,
     Path,
     Site,
     keeps_elements,
@@ -75,7 +75,7 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
         found = map_expressions(plan, attempt.rewritten)
         if not attempt.failed:
             return found
-        chosen = {place: paths for place, paths in chosen.items() if place not in attempt.failed}
+        chosen = {ref: paths for ref, paths in chosen.items() if ref not in attempt.failed}
     return plan
 
 
@@ -96,20 +96,20 @@ def _differ(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[ArrayPlace, frozenset[Path]]:
-    """The places that are worth it, with all paths that are read of their elements; `despite` what hinders Spark from
+def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[ArrayRef, frozenset[Path]]:
+    """The refs that are worth it, with all paths that are read of their elements; `despite` what hinders Spark from
     pruning them."""
     zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
-    again = {site.place for site in zipped if site.repeated and not site.source.nullable}
-    found: dict[ArrayPlace, frozenset[Path]] = {}
+    again = {site.ref for site in zipped if site.repeated and not site.source.nullable}
+    found: dict[ArrayRef, frozenset[Path]] = {}
     for site in accesses.sites:
-        if accesses.is_whole(site.place, despite) or site.place in found or site.place in again:
+        if accesses.is_whole(site.ref, despite) or site.ref in found or site.ref in again:
             continue
         struct = _element(site.source)
-        paths = without_longer(accesses.fields[site.place]) or frozenset((_smallest(struct),))
-        worth = _WORTH_ZIPPED if any(z.place == site.place for z in zipped) else _WORTH
+        paths = without_longer(accesses.fields[site.ref]) or frozenset((_smallest(struct),))
+        worth = _WORTH_ZIPPED if any(z.ref == site.ref for z in zipped) else _WORTH
         if weight(struct) >= worth * sum(weight(_at(struct, path)) for path in paths):
-            found[site.place] = paths
+            found[site.ref] = paths
     return found
 
 
@@ -132,48 +132,48 @@ def _smallest(struct: Struct) -> Path:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One try at pruning the chosen places; `failed` are those at which a flag would change or names clash."""
+    """One try at pruning the chosen refs; `failed` are those at which a flag would change or names clash."""
 
     accesses: Accesses
-    chosen: Mapping[ArrayPlace, frozenset[Path]]
+    chosen: Mapping[ArrayRef, frozenset[Path]]
     conf: Conf
     registry: Registry
-    failed: set[ArrayPlace] = field(default_factory=set)
+    failed: set[ArrayRef] = field(default_factory=set)
     calls: dict[int, list[tuple[Site, _Pruned]]] = field(default_factory=dict)
     variables: dict[int, _Pruned] = field(default_factory=dict)
     padded: set[int] = field(default_factory=set)
-    made: dict[ArrayPlace, _Pruned] = field(default_factory=dict)
+    made: dict[ArrayRef, _Pruned] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for site in self.accesses.sites:
-            if site.place in self.chosen:
+            if site.ref in self.chosen:
                 self._prepare(site)
-        for place, made in self.accesses.made.items():
-            if made.site.place in self.made:
-                self.made[place] = self.made[made.site.place]
-            if place in self.made:
-                for site in self.accesses.over.get(place, []):
-                    self._note(site, evolve(self.made[place], array=self._column(site.source)))
+        for ref, made in self.accesses.made.items():
+            if made.site.ref in self.made:
+                self.made[ref] = self.made[made.site.ref]
+            if ref in self.made:
+                for site in self.accesses.over.get(ref, []):
+                    self._note(site, evolve(self.made[ref], array=self._column(site.source)))
 
     def _column(self, column: Expr) -> Expr:
-        """The column with the type that its place has now."""
+        """The column with the type that its ref has now."""
         if not isinstance(column, Column):
             return column
-        place = self.accesses.column(column)
-        if place is None or place not in self.made:
+        ref = self.accesses.column(column)
+        if ref is None or ref not in self.made:
             return column
-        pruned = self.made[place]
-        array, made = pruned.array.type, self.accesses.made[place]
+        pruned = self.made[ref]
+        array, made = pruned.array.type, self.accesses.made[ref]
         assert isinstance(array, Array)
         if not made.each:
             return evolve(column, type=array)
         return evolve(column, type=array.element, nullable=array.contains_null or made.outer)
 
     def _prepare(self, site: Site) -> None:
-        read = without_longer(site.paths) or frozenset((min(self.chosen[site.place], key=len),))
+        read = without_longer(site.paths) or frozenset((min(self.chosen[site.ref], key=len),))
         pruned = self._pruned(site, read)
         if pruned is None:
-            self.failed.add(site.place)
+            self.failed.add(site.ref)
             return
         if site.makes is not None:
             self.made[site.makes] = pruned
@@ -192,12 +192,12 @@ class _Attempt:
             arrays = [_field_array(site.source, path) for path in fields]
             names = [a.name.lower() for a in arrays]
             if len(arrays) == 1:
-                return _Pruned(site.place, fields, arrays[0])
+                return _Pruned(site.ref, fields, arrays[0])
             if _differ(names):
                 function = self.registry.find("arrays_zip")
                 assert function is not None
                 zipped = apply(function, arrays, self.conf)
-                return _Pruned(site.place, fields, _unnamed(zipped) if site.unnamed else zipped)
+                return _Pruned(site.ref, fields, _unnamed(zipped) if site.unnamed else zipped)
         return None
 
     def rewritten(self, expr: Expr) -> Expr:
@@ -216,7 +216,7 @@ class _Attempt:
             is_path = isinstance(expr, (GetField, GetFieldOfElements)) and id(expr) not in arrays
             made = self._path(expr, sites[0][1], arrays) if is_path else self._over(expr, arrays)
             if sites[0][0].makes is None and not _keeps_flags(made, expr):
-                self.failed.update(pruned.place for _, pruned in sites)
+                self.failed.update(pruned.ref for _, pruned in sites)
             return made
         if isinstance(expr, Column):
             made = self._column(expr)
@@ -280,9 +280,9 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Pruned:
-    """The array that stands for the source, and the paths over elements of `place` that its elements' fields were."""
+    """The array that stands for the source, and the paths over elements of `ref` that its elements' fields were."""
 
-    place: ArrayPlace
+    ref: ArrayRef
     fields: tuple[Path, ...]
     array: Expr
 

@@ -10,8 +10,8 @@ from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.calls import applied, number
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
+from planproof.optimizer.construct import applied, number
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan

@@ -7,8 +7,8 @@ from planproof.expr import Alias, Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_down
 from planproof.functions.registry import Registry
 from planproof.optimizer import laws
-from planproof.optimizer.calls import applied, bound_once
 from planproof.optimizer.condition import Condition
+from planproof.optimizer.construct import applied, bound_once
 from planproof.optimizer.costs import costly, heavy
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits

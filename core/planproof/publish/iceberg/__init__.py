@@ -11,9 +11,9 @@ from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.table import Replacement
-from planproof.publish.materialization import Job, Materialization, is_delta
-from planproof.publish.names import Names, Refused
-from planproof.publish.strategies import Ending
+from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.swaps import Ending
+from planproof.publish.transaction.names import Names, Refused
 from planproof.quoting import quoted
 from planproof.session.protocol import Session, StoredTable, Transactional
 

@@ -10,15 +10,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from planproof.contract import Contract
-from planproof.publish import stage
-from planproof.publish.audit import decide
-from planproof.publish.evolution import Evolution, evolution
+from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
-from planproof.publish.incremental import assignments, changed, misfits
-from planproof.publish.materialization import Job
-from planproof.publish.names import Refused, literal
-from planproof.publish.table import plain
+from planproof.publish.materialize import stage
+from planproof.publish.materialize.evolution import Evolution, evolution
+from planproof.publish.materialize.incremental import assignments, changed, misfits
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.table import plain
+from planproof.publish.transaction.names import Refused, literal
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Transactional
@@ -29,7 +29,7 @@ _MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 class Change:
-    """`planproof.publish.materialization.Materialization` of a later run of an incremental model."""
+    """`planproof.publish.materialize.materialization.Materialization` of a later run of an incremental model."""
 
     def __init__(self, tables: Transactional) -> None:
         self._tables = tables

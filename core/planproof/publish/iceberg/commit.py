@@ -8,9 +8,9 @@ from typing import Any
 
 from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import Note, Notebook, earlier
-from planproof.publish.materialization import Job
-from planproof.publish.owner import Owner
-from planproof.publish.strategies import Ending
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.swaps import Ending
+from planproof.publish.transaction.owner import Owner
 from planproof.quoting import quoted
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes, Transaction, Transactional
 from planproof.session.store import decoded, store_of
@@ -29,7 +29,7 @@ class Stage:
 
 
 class Commit:
-    """`planproof.publish.materialization.Publishing` over a transaction. `planes` are those of the plan that wrote,
+    """`materialization.Publishing` over a transaction. `planes` are those of the plan that wrote,
     where Spark tells it; `watched`: every row that Python gave was looked at as it was written."""
 
     can_be_kept = False
@@ -96,7 +96,7 @@ def begun(job: Job, tables: Transactional, transaction: Transaction, strategy: s
     names, model, target = job.names, job.model.name, quoted(job.names.target)
     root = job.root or None
     with suppress(SparkFailure, AnalysisError):
-        root = root or tables.place(names.database)
+        root = root or tables.namespace_location(names.database)
     if root is not None:
         root = decoded(root)
         for report in earlier(job.session, store, root, names.slug):

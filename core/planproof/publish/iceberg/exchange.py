@@ -9,18 +9,18 @@ from __future__ import annotations
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.left import change_places, settle_exchange
 from planproof.publish.iceberg.table import Replacement, partitions, properties
-from planproof.publish.materialization import Job
-from planproof.publish.names import join
-from planproof.publish.strategies import Ending
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.swaps import Ending
+from planproof.publish.transaction.names import join
 from planproof.quoting import quoted
 
 
 class OverView(Replacement):
-    """`planproof.publish.materialization.Materialization` of a table that takes the place of a view."""
+    """A `materialization.Materialization` of a table that takes the place of a view."""
 
     def begin(self, job: Job) -> Commit:
         staging, given = quoted(job.names.staging[-2:]), properties(job)
-        home = self._tables.place(job.names.database)
+        home = self._tables.namespace_location(job.names.database)
         if home is not None:
             # The name is another one by the time that people look.
             given.setdefault("location", join(home, f"{job.names.table}_{job.names.stamp}"))

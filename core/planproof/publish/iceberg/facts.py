@@ -8,11 +8,11 @@ from dataclasses import replace
 from planproof.claim import Claim, Facts
 from planproof.invariants import registered
 from planproof.judge.planes import Examined
-from planproof.paths import places
-from planproof.publish.audit import read_paths
-from planproof.publish.entered import trusted
+from planproof.paths import nested_fields
+from planproof.publish.audit.python_claims import trusted
+from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.commit import Commit
-from planproof.publish.materialization import Job
+from planproof.publish.materialize.materialization import Job
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
 
@@ -92,6 +92,6 @@ def _spelt(character: str) -> str:
 
 def _as_named(facts: Facts, schema: PhysicalSchema, filed: PhysicalSchema) -> Facts:
     """The facts under the table's names; those of names that come to one in a file are not known."""
-    names = [(there.path, here.path) for here, there in zip(places(schema), places(filed))]
+    names = [(there.path, here.path) for here, there in zip(nested_fields(schema), nested_fields(filed))]
     seen = [path for path, _ in names]
     return replace(facts, nulls={own: facts.nulls[p] for p, own in names if p in facts.nulls and seen.count(p) == 1})

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from planproof.origin import AnalysisError
-from planproof.publish.names import STATE, join, parent
-from planproof.publish.owner import Owner, begin, end
-from planproof.publish.strategies import Ending
+from planproof.publish.swaps import Ending
+from planproof.publish.transaction.names import STATE, join, parent
+from planproof.publish.transaction.owner import Owner, begin, end
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store

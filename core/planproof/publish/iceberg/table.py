@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.judge.planes import examine_plans
-from planproof.publish import stage
-from planproof.publish.audit import decide
+from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
-from planproof.publish.materialization import Job
-from planproof.publish.names import Refused, join
+from planproof.publish.materialize import stage
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.names import Refused, join
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Transactional
 
 
 class Replacement:
-    """`planproof.publish.materialization.Materialization` of a whole table. Schema, partitions and rows change in one
+    """A `materialization.Materialization` of a whole table. Schema, partitions and rows change in one
     commit; what people gave to the old table stays: properties, comments, branches, tags and older snapshots."""
 
     def __init__(self, tables: Transactional) -> None:

@@ -12,7 +12,7 @@ from planproof.session.failures import translated
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.protocol import SparkFailure
 from planproof.session.schemas import physical_schema
-from planproof.session.snapshots import Counts, Place, Snapshot
+from planproof.session.snapshots import Counts, Snapshot, SnapshotField
 
 _IMPORTED = "schema.name-mapping.default"
 """The property of a table that took over files which others wrote (`add_files`, `migrate`): such files have no field
@@ -44,12 +44,12 @@ def snapshot(catalogs: Catalogs, name: str, at: str | None, counted: bool) -> Sn
     return Snapshot(relation, number, physical_schema(str(form)), places, partitions, sorting and str(sorting), counts)
 
 
-def _places(table: Any, schema: Any, written: Any) -> Iterator[Place]:
+def _places(table: Any, schema: Any, written: Any) -> Iterator[SnapshotField]:
     imported = table.properties().get(_IMPORTED) is not None
     former = [json.loads(str(written(s))) for s in table.schemas().values()]
     optional = {number for form in former for _, number, required in fields(form) if not required}
     for path, number, required in fields(json.loads(str(written(schema)))):
-        yield Place(path, number, required, required and not imported and number not in optional)
+        yield SnapshotField(path, number, required, required and not imported and number not in optional)
 
 
 def fields(form: Any, above: Path = ()) -> Iterator[tuple[Path, int, bool]]:

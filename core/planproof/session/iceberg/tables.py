@@ -88,21 +88,23 @@ class Iceberg:
                 found.append(files.where(files["file_path"].startswith(f"{folder.rstrip('/')}/")))
             return any(frame.limit(1).count() for frame in found)
 
-    def place(self, database: Sequence[str]) -> str | None:
+    def namespace_location(self, database: Sequence[str]) -> str | None:
         """The location of a namespace, its catalog first; None where its catalog gives it none."""
         with translated():
             namespace = self._catalogs.array(self._catalogs.java_class("java.lang.String"), database[1:])
             found = self._catalogs.named(database[0]).loadNamespaceMetadata(namespace).get("location")
         return None if found is None else str(found)
 
-    def places(self) -> list[str]:
+    def namespace_locations(self) -> list[str]:
         """The locations of all namespaces of the session's Iceberg catalogs, the session's own catalog left out."""
         keys = [key.split(".") for key in versions.given_settings(self._spark) if key.startswith("spark.sql.catalog.")]
         names = sorted({key[3] for key in keys if len(key) == 4} - {SESSION_CATALOG, _STAGED})
         found: list[str] = []
         for name in (name for name in names if self._catalogs.holds(name)):
             with suppress(SparkFailure, AnalysisError):  # A catalog that does not answer keeps no note from the others.
-                found += [p for n in self._catalogs.namespaces(name) if (p := self.place((name, *n))) is not None]
+                found += [
+                    p for n in self._catalogs.namespaces(name) if (p := self.namespace_location((name, *n))) is not None
+                ]
         return found
 
     def refusal(self) -> str | None:

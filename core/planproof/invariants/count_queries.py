@@ -1,0 +1,216 @@
+"""Counting over all rows, in one pass, what neither plan nor footers can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from planproof.claim import Facts, Path
+from planproof.contract import Contract
+from planproof.invariants.contract import counted_length, counted_nulls
+from planproof.origin import AnalysisError
+from planproof.paths import NestedField, find, nested_fields
+from planproof.quoting import backticked
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session
+from planproof.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
+
+_Leaf = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What to count at a path: nulls, or with `longer_than` the strings beyond that length."""
+
+    path: Path
+    longer_than: int | None = None
+
+
+def terms_of(contract: Contract) -> list[Term]:
+    """Every NOT NULL and every char and varchar length that a contract promises."""
+    found: list[Term] = []
+    for field in nested_fields(contract.schema):
+        if field.promises:
+            found.append(Term(field.path))
+        if isinstance(field.type, (Char, Varchar)):
+            found.append(Term(field.path, field.type.length))
+    return found
+
+
+def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term], checks: Sequence[str] = ()) -> str:
+    """A query of one row: the number of rows, then one count per term, in order, then the rows that fail each check.
+
+    `source` stands in FROM: a quoted name, or a query in parentheses. `schema` is the source's: it tells a struct's
+    field from an array's element. A null, or a long string, counts once for each field inside parents that are there.
+    Raises `KeyError` where a path is not in the schema.
+    """
+    counts = [
+        "count(*)",
+        *(f"coalesce(sum({failing_places(schema, term)}), 0L)" for term in terms),
+        *map(_failing, checks),
+    ]
+    return f"SELECT {', '.join(counts)} FROM {source} AS counted"
+
+
+def failing_places(schema: PhysicalSchema, term: Term) -> str:
+    """SQL that counts, in one row, the places that break a term. Raises `KeyError` where the schema has none."""
+    leaf: _Leaf = _is_null if term.longer_than is None else partial(_is_longer, length=term.longer_than)
+    for f in schema:
+        if f.name == term.path[0]:
+            return _at(backticked(f.name), f.type, term.path[1:], leaf, 0)
+    raise KeyError(f"no column {term.path[0]} in {schema}")
+
+
+def _is_null(value: str) -> str:
+    return f"CASE WHEN {value} IS NULL THEN 1L ELSE 0L END"
+
+
+def _is_longer(value: str, length: int) -> str:
+    # Trailing blanks do not count: Spark's own varchar check trims them where they alone exceed the length.
+    return f"CASE WHEN char_length(rtrim({value})) > {length} THEN 1L ELSE 0L END"
+
+
+def _at(value: str, t: DataType, rest: Path, leaf: _Leaf, depth: int) -> str:
+    """The count inside one value; every lambda has a variable of its own, as shadowing is fragile in Spark."""
+    if not rest:
+        return leaf(value)
+    name, below = rest[0], rest[1:]
+    if isinstance(t, Struct):
+        inner = next((f for f in t.fields if f.name == name), None)
+        if inner is None:
+            raise KeyError(f"no field {name} in {t.simple}")
+        counted = _at(f"{value}.{backticked(name)}", inner.type, below, leaf, depth)
+        return f"CASE WHEN {value} IS NULL THEN 0L ELSE {counted} END"
+    if isinstance(t, Array) and name == "element":
+        return _summed(value, t.element, below, leaf, depth)
+    if isinstance(t, Map) and name in ("key", "value"):
+        inner_type = t.key if name == "key" else t.value
+        return _summed(f"map_{name}s({value})", inner_type, below, leaf, depth)
+    raise KeyError(f"no {name} in {t.simple}")
+
+
+def _summed(array: str, element: DataType, below: Path, leaf: _Leaf, depth: int) -> str:
+    total, item = f"total_{depth}", f"item_{depth}"
+    counted = _at(item, element, below, leaf, depth + 1)
+    return f"coalesce(aggregate({array}, 0L, ({total}, {item}) -> {total} + {counted}), 0L)"
+
+
+def read_counts(row: Sequence[int], terms: Sequence[Term], source: str) -> Facts:
+    """The facts in the one row that `count_query` gives. `source` names, for people, what was counted."""
+    counts = list(zip(terms, row[1:]))
+    return Facts(
+        rows=row[0],
+        nulls={t.path: n for t, n in counts if t.longer_than is None},
+        too_long={t.path: n for t, n in counts if t.longer_than is not None},
+        source=source,
+    )
+
+
+def count_terms(session: Session, relation: str, terms: Sequence[Term], source: str = "") -> Facts:
+    """Counts terms over a relation as it stands in FROM. Raises `AnalysisError` and `SparkFailure`."""
+    schema = session.planes(f"SELECT * FROM {relation} AS counted").analyzed
+    row = session.rows(count_query(relation, schema, terms))[0]
+    return read_counts(row, terms, source or "a query over all rows")
+
+
+def count(
+    session: Session, relation: str, findings: Iterable[Finding], checks: Sequence[str] = ()
+) -> tuple[list[Finding], list[int]]:
+    """Decides open findings on NOT NULL (PP506) and lengths (PP500), and counts the rows that fail each check
+    expression, all in one query.
+
+    `relation` stands in FROM. A finding whose field the relation does not have stays as it is. Raises `AnalysisError`
+    where a check cannot be analyzed, and `SparkFailure`.
+    """
+    findings = list(findings)
+    schema = session.planes(f"SELECT * FROM {relation} AS counted").analyzed
+    wanted = [(f, _term(f, find(schema, f.field or ""))) for f in findings]
+    terms = list(dict.fromkeys(term for _, term in wanted if term is not None))
+    if not terms and not checks:
+        return findings, []
+    row = session.rows(count_query(relation, schema, terms, checks))[0]
+    facts = read_counts(row, terms, "a query over all rows")
+    decided = [f if term is None else _decided(f, term, facts) for f, term in wanted]
+    return decided, [int(n or 0) for n in row[1 + len(terms) :]]
+
+
+def _term(finding: Finding, field: NestedField | None) -> Term | None:
+    return term_of(finding, field) if finding.verdict is Verdict.UNPROVED else None
+
+
+def term_of(finding: Finding, field: NestedField | None) -> Term | None:
+    """What a finding on NOT NULL or on a length counts at the `place` that it names; None for another finding."""
+    if field is None:
+        return None
+    if finding.code in ("PP505", "PP506"):
+        return Term(field.path)
+    if finding.code == "PP500" and finding.promised is not None:
+        promised = parse_type(finding.promised)
+        return Term(field.path, promised.length) if isinstance(promised, (Char, Varchar)) else None
+    return None
+
+
+def _decided(finding: Finding, term: Term, facts: Facts) -> Finding:
+    field = finding.field or ""
+    if term.longer_than is None:
+        decided = counted_nulls(field, facts.nulls[term.path], facts)
+    else:
+        decided = counted_length(field, finding.promised or "", facts.too_long[term.path], facts)
+    return replace(decided, plane=finding.plane, origin=finding.origin)
+
+
+def breaks(schema: PhysicalSchema, term: Term) -> str:
+    """The condition of the rows that `count_query` counts for a term. Raises `KeyError` as it does."""
+    name = backticked(term.path[0])
+    if len(term.path) > 1:
+        return f"{failing_places(schema, term)} > 0L"
+    return f"{name} IS NULL" if term.longer_than is None else f"char_length(rtrim({name})) > {term.longer_than}"
+
+
+def repeated_keys(source: str, columns: Sequence[str], most: int) -> str:
+    """What follows SELECT to show keys that stand on more than one row, and on how many."""
+    names = ", ".join(backticked(c) for c in columns)
+    full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
+    return (
+        f"{names}, count(*) AS `rows`\nFROM {source} AS counted\nWHERE {full}\n"
+        f"GROUP BY {names} HAVING count(*) > 1\nLIMIT {most}"
+    )
+
+
+def dangling(
+    source: str, columns: Sequence[str], target: str, target_columns: Sequence[str], shown: Sequence[str], most: int
+) -> str:
+    """What follows SELECT to show rows, of these columns (none: all), whose key is not in the target."""
+    listed = ", ".join(f"ours.{backticked(c)}" for c in shown) or "*"
+    rest = foreign_key_query(source, columns, target, target_columns).removeprefix("SELECT count(*)")
+    return f"{listed}{rest}\nLIMIT {most}"
+
+
+def unique_query(source: str, columns: Sequence[str]) -> str:
+    """Counts the keys that stand on more than one row. A key with a null is equal to no other (SQL's UNIQUE)."""
+    names = ", ".join(backticked(c) for c in columns)
+    full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
+    return (
+        f"SELECT count(*) FROM (SELECT {names} FROM {source} AS counted WHERE {full} "
+        f"GROUP BY {names} HAVING count(*) > 1) AS repeated"
+    )
+
+
+def check_query(source: str, expressions: Sequence[str]) -> str:
+    """A query of one row: per check expression, the rows where it is false. Null satisfies a check, as in SQL."""
+    return f"SELECT {', '.join(map(_failing, expressions))} FROM {source} AS counted"
+
+
+def _failing(expression: str) -> str:
+    return f"count_if(NOT (\n{expression}\n))"
+
+
+def foreign_key_query(source: str, columns: Sequence[str], target: str, target_columns: Sequence[str]) -> str:
+    """Counts the rows whose key, without a null in it, is not in the target. `target` stands in FROM."""
+    if len(columns) != len(target_columns) or not columns:
+        raise AnalysisError("FOREIGN_KEY", f"{len(columns)} columns refer to {len(target_columns)} columns")
+    same = " AND ".join(f"ours.{backticked(a)} = theirs.{backticked(b)}" for a, b in zip(columns, target_columns))
+    full = " AND ".join(f"ours.{backticked(a)} IS NOT NULL" for a in columns)
+    return f"SELECT count(*) FROM {source} AS ours LEFT ANTI JOIN {target} AS theirs ON {same} WHERE {full}"

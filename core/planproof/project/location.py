@@ -1,0 +1,221 @@
+"""Where a project lies and which of its targets is meant: how each door comes to models, dbt's settings and Spark."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planproof.conf import Conf
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import Project, read_project
+from planproof.project.profile import DBT_CONF, Profile, read_profile
+from planproof.project.target_folder import target_folder
+
+if TYPE_CHECKING:
+    from planproof.session.protocol import Session
+
+_SERVERS = frozenset({"spark.remote", "thrift.host"})
+"""Settings that name a server."""
+
+OWN_TARGET = "planproof/dbt"
+"""Where dbt compiles for planproof, below its own target folder: the manifest of a part of the project never takes the
+place of the whole one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLocation:
+    """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name,
+    and the folder where dbt writes, None where dbt's own order says which.
+
+    A manifest alone, without a directory, has no profile.
+    """
+
+    project_dir: Path | None = Path()
+    manifest: Path | None = None
+    profiles_dir: Path | None = None
+    target: str | None = None
+    target_path: Path | None = None
+
+    def project(self) -> Project:
+        """The project as it was compiled last, or as `manifest` has it. Raises `ProjectError`."""
+        if self.manifest is None:
+            return read_project(self._directory, self.target_path)
+        project = read_project(self.manifest)
+        return replace(project, directory=self.project_dir) if self._has_project_file else project
+
+    @property
+    def has_dbt(self) -> bool:
+        """Whether dbt 1, which compiles in this process, is installed."""
+        try:
+            importlib.import_module("dbt.cli.main")
+        except ImportError:
+            return False
+        return True
+
+    def compiled(
+        self,
+        select: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        vars: Mapping[str, Any] | None = None,
+        full_refresh: bool = False,
+        selector: str | None = None,
+        state: str | Path | None = None,
+    ) -> Project:
+        """The project after `dbt compile` in the target, on the SparkSession that runs in this process, if one does.
+
+        Raises `ProjectError`, and dbt_planproof.invoke's `CompileFailed`.
+        """
+        try:
+            invoke = importlib.import_module("dbt_planproof.invoke")
+            importlib.import_module("dbt.cli.main")
+        except ImportError as error:
+            raise ProjectError(f"dbt compiles the models, and it is not installed ({error}): planproof[dbt]") from error
+        manifest = invoke.compile_project(
+            self._directory,
+            profiles_dir=Path(str(self.profile().file)).parent,
+            target=self.target,
+            select=select,
+            exclude=exclude,
+            vars=vars,
+            full_refresh=full_refresh,
+            target_path=str(self._own_folder()),
+            selector=selector,
+            state=Path(state).resolve() if state is not None else None,
+        )
+        return replace(read_project(manifest), directory=self._directory)
+
+    @property
+    def folder(self) -> Path:
+        """The target folder, where dbt writes the project's artifacts and planproof its report."""
+        return target_folder(self.project_dir or Path(), self.target_path)
+
+    def _own_folder(self) -> Path:
+        """Where dbt compiles for planproof, as dbt takes it: from the project's directory on, where it lies below."""
+        try:
+            return self.folder.relative_to(self._directory) / OWN_TARGET
+        except ValueError:
+            return self.folder.absolute() / OWN_TARGET
+
+    def profile(self) -> Profile:
+        """The profile's target. Raises `ProjectError`."""
+        return read_profile(self._directory, self.profiles_dir, self.target)
+
+    def profile_if_any(self) -> Profile | None:
+        """None where there is no project file: a manifest alone has no profile."""
+        return self.profile() if self._has_project_file else None
+
+    def conf(self, settings: Mapping[str, str] | None = None) -> Conf:
+        """The session settings for an offline check: the profile's, then `settings`.
+
+        A profile that cannot be read matters only where one was asked for. Raises `ProjectError`.
+        """
+        conf = DBT_CONF
+        try:
+            profile = self.profile_if_any()
+            conf = conf.with_settings(profile.settings) if profile is not None else conf
+        except ProjectError:
+            if self.profiles_dir is not None or self.target is not None:
+                raise
+        return conf.with_settings(settings or {})
+
+    def threads(self) -> int:
+        """How many models run beside each other: as the profile says, else one at a time. Raises `ProjectError`."""
+        try:
+            profile = self.profile_if_any()
+        except ProjectError:  # Whoever opened a session without the profile named it otherwise.
+            profile = None
+        return profile.threads if profile is not None else 1
+
+    def open_session(self, settings: Mapping[str, str] | None = None) -> Session:
+        """The Spark that the profile's target, or `settings` before it, names.
+
+        `spark.remote` names a Spark Connect server, `thrift.host`, or the profile's method `thrift`, a Thrift server;
+        else it is the Spark that runs in this process, or one of our own. dbt-spark's session method uses Hive's
+        catalog, so that an own session does too. Raises `SparkFailure` and `ProjectError`.
+        """
+        import planproof.session
+
+        given = {**self._targeted(settings or {}), **(settings or {})}
+        if "spark.remote" in given:
+            return planproof.session.connected(given)
+        if "thrift.host" in given:
+            return planproof.session.served(given)
+        return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
+
+    def named(self, settings: Mapping[str, str]) -> str:
+        """In words, which Spark `open_session` reaches. Raises `ProjectError` where neither the profile nor `settings`
+        name one: a Spark of our own would know nobody's tables."""
+        if settings.keys() & {*_SERVERS, "spark.master"}:
+            return _server(settings) or f"Spark at {settings['spark.master']}"
+        profile = self.profile()
+        return f"target {profile.target} of {profile.file}"
+
+    def refuse_other_server(self, settings: Mapping[str, str]) -> None:
+        """Raises `ProjectError` where `settings` name a server that `dbt compile` would not ask.
+
+        What dbt compiles depends on the tables that stand where it compiles.
+        """
+        target = self._targeted({})
+        said, meant = _server(settings), _server(target)
+        # dbt's session method takes a Connect server from outside where the target names none.
+        if said is None or said == meant or (meant is None and "spark.remote" in settings):
+            return
+        profile = self.profile()
+        raise ProjectError(
+            f"{profile.file}: dbt would compile against the target {profile.target!r}, and the models would run on "
+            f"{said}: name that server in the profile's target, or give a manifest that was compiled there"
+        )
+
+    def _targeted(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """The profile's settings, with the server that it names unless `settings` name one. Raises `ProjectError`."""
+        try:
+            profile = self.profile_if_any()
+        except ProjectError:
+            # A profile that only dbt can read is not needed where the settings say what it would.
+            if (
+                not settings.keys() & {*_SERVERS, "spark.master"}
+                or self.profiles_dir is not None
+                or self.target is not None
+            ):
+                raise
+            return {"spark.sql.ansi.enabled": "false"}
+        if profile is None:
+            return {}
+        named = settings.keys() & _SERVERS
+        if not named and profile.method not in ("session", "thrift"):
+            raise ProjectError(
+                f"{profile.file}: the target {profile.target!r} connects by {profile.method!r}; planproof reaches "
+                "Spark by `method: session` (also over Spark Connect) and `method: thrift`, or by --conf "
+                "spark.remote=sc://HOST:PORT"
+            )
+        found = dict(profile.settings)
+        if named:
+            found.pop("spark.remote", None)
+        elif profile.method == "thrift":
+            found |= profile.server
+        elif "SPARK_REMOTE" in os.environ:
+            found.setdefault("spark.remote", os.environ["SPARK_REMOTE"])
+        return found
+
+    @property
+    def _directory(self) -> Path:
+        if self.project_dir is None or not self.project_dir.is_dir():
+            raise ProjectError(f"{self.project_dir or 'project'}: there is no such directory; give the dbt project's")
+        return self.project_dir
+
+    @property
+    def _has_project_file(self) -> bool:
+        return self.project_dir is not None and (self.project_dir / "dbt_project.yml").exists()
+
+
+def _server(settings: Mapping[str, str]) -> str | None:
+    """The server that settings name, None where Spark runs in this process."""
+    if "spark.remote" in settings:
+        return f"the Spark Connect server {settings['spark.remote']}"
+    if "thrift.host" in settings:
+        return f"the Thrift server {settings['thrift.host']}:{settings.get('thrift.port', '10000')}"
+    return None

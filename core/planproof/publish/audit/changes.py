@@ -1,0 +1,194 @@
+"""What a publish is about to change, by the footers of what stands there and of what was staged: no row is read.
+
+Spark runs no job for it. Of a table with many files the footers are left unread, and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import cache
+from typing import Any
+
+from planproof.arrow.footers import FooterError, Undecodable
+from planproof.arrow.profiles import Span, spans
+from planproof.origin import AnalysisError
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
+from planproof.publish.transaction.publication import Publication
+from planproof.quoting import quoted
+from planproof.report.changes import Change, Profile, Values
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.types import DATE, DataType, is_integral
+
+LOCAL, REMOTE = 200, 32
+"""Files of one version whose footers are read: of this machine, and of a file system that only Spark reaches."""
+AT_ONCE = 8
+"""Footers that are fetched at once from there."""
+
+
+@dataclass
+class Seen:
+    """The files of one version. `columns` by names in lower case; `keys` are the values of partition columns."""
+
+    rows: int = 0
+    columns: dict[str, Span] = field(default_factory=dict)
+    keys: dict[str, set[Any]] = field(default_factory=dict)
+
+    def add(self, rows: int, found: Mapping[str, Span], wanted: Sequence[str]) -> None:
+        self.rows += rows
+        for name in wanted:
+            # A file without the column holds NULL there, as readers see it.
+            new = found.get(name, Span(rows)) if rows else Span(0)
+            known = self.columns.get(name)
+            self.columns[name] = new if known is None else known.joined(new)
+
+    def joined(self, other: Seen) -> Seen:
+        """Both together, read for the same columns."""
+        columns = {name: span.joined(other.columns.get(name, Span(0))) for name, span in self.columns.items()}
+        keys = {name: self.keys.get(name, set()) | other.keys.get(name, set()) for name in self.keys | other.keys}
+        return Seen(self.rows + other.rows, {**other.columns, **columns}, keys)
+
+
+class Unread(Exception):
+    """Why a version's footers are not read."""
+
+
+_FAILURES = (Unread, FooterError, Undecodable, SparkFailure, AnalysisError, OSError)
+
+
+def change(job: Job, publication: Publication) -> Change:
+    """The target before and after this publish. What cannot be read is said; nothing is raised for it."""
+    target = job.target if job.target is not None and job.target.kind == "table" else None
+    try:
+        where, schema = _staging(job, publication)
+        # A table forgets the flags; of one whose schema stays, staged files are described without lengths.
+        stays = target is not None and job.draft.strategy == "location"
+        will = target.schema if target is not None and stays else schema.as_nullable()
+        added = _read(job.session, will, where)
+    except _FAILURES as error:
+        before = None if target is None else _profile(target.schema, lambda: _stored(job, target, target.schema))
+        rows = job.draft.rows if job.draft.strategy not in ("append", "partitions") else None
+        return Change(before, Profile(rows, unread=str(error)))
+    if target is None:
+        return Change(None, _profiled(will, added))
+    stored = cache(lambda: _stored(job, target, will))
+    before = _profile(target.schema, stored)
+    if job.draft.strategy == "append":
+        return Change(before, _profile(will, lambda: stored().joined(added)))
+    if job.draft.strategy == "partitions":
+        replaced = {part.partition for part in where}
+        return Change(before, _profile(will, lambda: _stored(job, target, will, replaced).joined(added)))
+    return Change(before, _profiled(will, added))
+
+
+def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation], PhysicalSchema]:
+    """Where the staged files lie, and their columns."""
+    entry = publication.entry
+    if publication.unregistered is not None:
+        return [PartitionLocation("", entry.stage_location)], publication.unregistered
+    staging = publication.stored(entry.staging)
+    if staging is None:
+        raise Unread("the staged table cannot be described")
+    _refuse_untracked(staging)
+    return partitions_of(job.session, entry.staging, staging), staging.schema
+
+
+def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iterable[str] = ()) -> Seen:
+    """The files of the table that was published before, but those in partitions that are replaced."""
+    if table.format != "parquet":
+        raise Unread(f"it is stored as {table.format}")
+    _refuse_untracked(table)
+    target, gone = quoted(job.names.target), set(replaced)
+    # Names are listed at little cost, places are not.
+    number = len(names(job.session, target)) if table.partition_by else 0
+    if number > LOCAL:
+        raise Unread(f"{number:,} partitions, of which at most {LOCAL} are looked at for this")
+    where = [p for p in partitions_of(job.session, target, table) if p.partition not in gone]
+    return _read(job.session, PhysicalSchema((*wanted, *(f for f in table.schema if f not in wanted.fields))), where)
+
+
+def _refuse_untracked(table: StoredTable) -> None:
+    if table.partition_by and not table.tracked:
+        raise Unread("the catalog does not hold its partitions")
+
+
+def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLocation]) -> Seen:
+    found = [(path, part) for part in where for path in session.files(part.local)]
+    paths = [path for path, _ in found]
+    remote = any(session.local_path(path) is None for path in paths)
+    bound = REMOTE if remote else LOCAL
+    if session.conf.case_sensitive:
+        raise Unread("names differ by case in this session")
+    if len(paths) > bound:
+        raise Unread(f"{len(paths):,} files, of which at most {bound} are looked at for this")
+    seen, types = Seen(), {f.name.lower(): f.type for f in schema}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)
+        for (path, part), tail in zip(found, tails):
+            rows, columns = spans(path, tail)
+            inner = values(part.partition) if part.partition else []
+            keys = {name.lower(): _key(types.get(name.lower()), text, rows) for name, text in inner}
+            for name, span in keys.items() if rows else ():
+                seen.keys.setdefault(name, set()).add(span.low)
+            seen.add(rows, {**columns, **keys}, [*types])
+    return seen
+
+
+def _profile(schema: PhysicalSchema, made: Callable[[], Seen]) -> Profile:
+    try:
+        return _profiled(schema, made())
+    except _FAILURES as error:
+        return Profile(None, unread=str(error))
+
+
+def _profiled(schema: PhysicalSchema, seen: Seen) -> Profile:
+    return Profile(seen.rows, tuple(_values(f.name, f.type, seen) for f in schema))
+
+
+def _key(kind: DataType | None, text: str | None, rows: int) -> Span:
+    """A partition's value for all rows of a file."""
+    if text is None:
+        return Span(rows)
+    try:
+        value: Any = text
+        if kind == DATE:
+            value = date.fromisoformat(text)
+        elif kind is not None and is_integral(kind):
+            value = int(text)
+    except ValueError:
+        return Span(0, unknown="a partition's value is none of its type")
+    return Span(0, value, value)
+
+
+def _values(name: str, kind: DataType, seen: Seen) -> Values:
+    span = seen.columns.get(name.lower(), Span(0))
+    distinct = _distinct(span, seen.keys.get(name.lower()))
+    if span.unknown or span.low is None:
+        return Values(name, kind.simple, span.nulls, distinct=distinct, unknown=span.unknown)
+    return Values(name, kind.simple, span.nulls, text_of(span.low), text_of(span.high), distinct)
+
+
+def _distinct(span: Span, keys: set[Any] | None) -> int | None:
+    """How many values that are not null: of partition columns, and where there is one value at most."""
+    if keys is not None:
+        return len(keys - {None})
+    if span.unknown:
+        return None
+    return 0 if span.low is None else 1 if span.low == span.high else None
+
+
+def text_of(value: Any) -> str:
+    """A bound as people read it.
+
+    >>> text_of(True), text_of(1.5), text_of(date(2026, 11, 21))
+    ('true', '1.5', '2026-11-21')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return f"{value.replace(tzinfo=None)} UTC"
+    return str(value)

@@ -1,0 +1,124 @@
+"""Declared constraints, counted: a pass per key, one for all checks, an anti-join per foreign key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planproof.catalog import split_name
+from planproof.contract import Constraint
+from planproof.invariants import count_queries
+from planproof.judge.draft import Judged
+from planproof.origin import AnalysisError
+from planproof.quoting import quoted
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import Session, SparkFailure
+
+_KEYS = "key stands on several rows", "keys stand on several rows"
+_FAIL = "row fails the check", "rows fail the check"
+_DANGLE = "row refers to nothing", "rows refer to nothing"
+_REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
+
+
+def broken(
+    session: Session, model: Judged, whole: str, staged: str, failing: Sequence[int] | None = None
+) -> list[Finding]:
+    """A finding per declared constraint: proved by the count, or violated.
+
+    `whole` is what the table will hold and keys are unique over; `staged` the rows that are new. Both stand in a FROM
+    clause. `failing` are the counts of `checks`, where they were made already. Raises `SparkFailure`.
+    """
+    declared = model.contract.constraints if model.contract else ()
+    keys = [c for c in declared if c.kind in ("unique", "primary_key")]
+    declared_checks = [c for c in declared if c.kind == "check"]
+    found = [_counted(session, c, count_queries.unique_query(whole, c.columns), _KEYS) for c in keys]
+    if failing is None:
+        found += _checked(session, declared_checks, staged)
+    else:
+        found += [_finding(c, number, _FAIL) for c, number in zip(declared_checks, failing)]
+    references = [c for c in declared if c.kind == "foreign_key"]
+    return found + [_foreign(session, c, staged, model.name, whole) for c in references]
+
+
+def checks(model: Judged) -> list[str]:
+    """The expressions of the declared checks, in order."""
+    declared = model.contract.constraints if model.contract else ()
+    return [c.expression or "" for c in declared if c.kind == "check"]
+
+
+def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:
+    """All checks in one pass; one by one where one of them cannot be analyzed, so that it is named."""
+    if not checks:
+        return []
+    try:
+        counts = session.rows(count_queries.check_query(relation, [c.expression or "" for c in checks]))[0]
+    except (AnalysisError, SparkFailure) as error:
+        if getattr(error, "transient", False):
+            raise
+        queries = [count_queries.check_query(relation, [c.expression or ""]) for c in checks]
+        return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
+    return [_finding(c, int(n or 0), _FAIL) for c, n in zip(checks, counts)]
+
+
+def _foreign(session: Session, constraint: Constraint, relation: str, model: str, whole: str) -> Finding:
+    """A key may refer to the model's own rows, such as an employee's to the manager's: to those that it will hold."""
+    referred = reference(session, constraint, model, whole)
+    if referred is None:
+        return _unreadable(constraint, "a foreign key reads `relation (column, ...)`")
+    try:
+        query = count_queries.foreign_key_query(relation, constraint.columns, *referred)
+    except AnalysisError as error:
+        return _unreadable(constraint, str(error))
+    return _counted(session, constraint, query, _DANGLE)
+
+
+def reference(session: Session, constraint: Constraint, model: str, whole: str) -> tuple[str, list[str]] | None:
+    """The relation that a foreign key refers to, as it stands in FROM, and its columns; `whole` stands for the model's
+    own. None where the constraint cannot be read."""
+    match = _REFERENCE.fullmatch(constraint.expression or "")
+    if match is None:
+        return None
+    parts = split_name(match.group(1).strip())
+    target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
+    return target, [c.strip().strip("`") for c in match.group(2).split(",")]
+
+
+def _full(session: Session, parts: Sequence[str]) -> list[str]:
+    """A relation's catalog, database and name, in lower case."""
+    return [part.lower() for part in (*session.namespace[: max(0, 3 - len(parts))], *parts)]
+
+
+def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:
+    try:
+        number = session.rows(query)[0][0]
+    except AnalysisError as error:
+        return _unreadable(constraint, str(error))
+    except SparkFailure as failure:
+        if failure.transient:
+            raise
+        return _unreadable(constraint, str(failure))
+    return _finding(constraint, int(number or 0), what)
+
+
+def _finding(constraint: Constraint, number: int, what: tuple[str, str]) -> Finding:
+    name = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
+    return Finding(
+        Verdict.VIOLATED if number else Verdict.PROVED,
+        "PP507",
+        "files",
+        ", ".join(constraint.columns) or None,
+        promised=str(constraint),
+        found=f"{number} {what[number != 1].split()[0]}",
+        message=f"{name}: {number} {what[number != 1]}",
+        evidence=None if number else "counted over all rows",
+    )
+
+
+def _unreadable(constraint: Constraint, why: str) -> Finding:
+    return Finding(
+        Verdict.VIOLATED,
+        "PP509",
+        "contract",
+        promised=str(constraint),
+        message=f"{constraint} cannot be counted: {why.partition(chr(10))[0]}",
+    )

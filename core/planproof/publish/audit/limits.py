@@ -1,0 +1,154 @@
+"""Declared limits, judged before the swap: by the footers where they tell it exactly, else by one count."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from planproof.contract import Model
+from planproof.limits import Fresh, Limits, Nulls
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.names import Refused
+from planproof.quoting import quoted
+from planproof.report.changes import Change
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
+from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+
+FOOTERS = "by the files' footers"
+COUNTED = "counted"
+
+
+def refuse_unknown(model: Model, limits: Limits, promised: PhysicalSchema, target: StoredTable | None) -> None:
+    """Raises `Refused` for a limit of a column that the table will not have, or whose age nobody can tell."""
+    types = {f.name.lower(): f.type for schema in (target.schema if target else (), promised) for f in schema}
+    where = f"{model.file or model.name}: meta.planproof.limits"
+    for column, key in limits.columns:
+        kind = types.get(column.lower())
+        if kind is None:
+            close = difflib.get_close_matches(column, list(types), n=1)
+            near = f"; did you mean {close[0]!r}?" if close else ""
+            raise Refused(f"{where}.{key}: {model.name} has no column {column!r}{near}")
+        if key == "fresh" and kind not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+            raise Refused(f"{where}.fresh: {column} is {kind.simple}; only a date or a timestamp can be fresh")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is known of the table after the publish; `how` it is known, for people."""
+
+    rows: int
+    nulls: dict[str, int]
+    latest: dict[str, tuple[str | None, bool]]
+    how: dict[str, str]
+
+
+def judged(job: Job, limits: Limits, change: Change | None, after: Callable[[], str]) -> list[Finding]:
+    """A finding for each limit: proved where it is kept, else violated. `after` gives a relation of the rows that the
+    table will hold. Raises `SparkFailure` where they cannot be counted."""
+    if not limits:
+        return []
+    counts = _counts(job, limits, change, after)
+    return [*_rows(job, limits, change, counts), *_columns(job, limits, counts)]
+
+
+def _counts(job: Job, limits: Limits, change: Change | None, after: Callable[[], str]) -> Counts:
+    known = change.after if change is not None else None
+    columns = known.by_name if known is not None else {}
+    nulls = {n.column: v.nulls for n in limits.nulls if (v := columns.get(n.column.lower())) and v.nulls is not None}
+    latest = {f.column: found for f in limits.fresh if (found := _latest(f, columns.get(f.column.lower()))) is not None}
+    rows = known.rows if known is not None else None
+    how = dict.fromkeys(["", *nulls, *latest], FOOTERS)
+    open_nulls = [n.column for n in limits.nulls if n.column not in nulls]
+    open_fresh = [f for f in limits.fresh if f.column not in latest]
+    if rows is None or open_nulls or open_fresh:
+        row = _asked(job, after(), open_nulls, open_fresh)
+        how.update(dict.fromkeys([*(() if rows is not None else [""]), *open_nulls], COUNTED))
+        how.update({f.column: COUNTED for f in open_fresh})
+        rows = int(row[0])
+        nulls.update({column: int(row[1 + i]) for i, column in enumerate(open_nulls)})
+        rest = row[1 + len(open_nulls) :]
+        latest.update({f.column: (rest[2 * i], bool(rest[2 * i + 1])) for i, f in enumerate(open_fresh)})
+    return Counts(rows, nulls, latest, how)
+
+
+def _latest(fresh: Fresh, values: Any) -> tuple[str | None, bool] | None:
+    """The latest value by the footers, and whether it is fresh; None where they do not tell an instant."""
+    if values is None or values.unknown or values.type != "timestamp":
+        return None
+    if values.high is None:
+        return None, False
+    at = datetime.fromisoformat(values.high.removesuffix(" UTC")).replace(tzinfo=timezone.utc)
+    return values.high, at >= _now() - timedelta(seconds=fresh.seconds)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _asked(job: Job, after: str, nulls: list[str], fresh: list[Fresh]) -> tuple[Any, ...]:
+    terms = ["count(*)", *(f"count_if({quoted((column,))} IS NULL)" for column in nulls)]
+    for one in fresh:
+        column = quoted((one.column,))
+        least = int((_now() - timedelta(seconds=one.seconds)).timestamp() * 1_000_000)
+        # A date, and a timestamp without a zone, count in the session's zone.
+        terms.append(f"CAST(max({column}) AS STRING)")
+        terms.append(f"coalesce(max(CAST({column} AS TIMESTAMP)) >= timestamp_micros({least}), false)")
+    return job.session.rows(f"SELECT {', '.join(terms)} FROM {after}")[0]
+
+
+def _rows(job: Job, limits: Limits, change: Change | None, counts: Counts) -> Iterator[Finding]:
+    rows, how = counts.rows, counts.how[""]
+    if limits.least is not None or limits.most is not None:
+        low, high = limits.least or 0, limits.most
+        bounds = f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+        kept = low <= rows and (high is None or rows <= high)
+        yield _finding(job, "PP510", None, kept, f"{bounds} rows", f"{rows:,} rows", how)
+    if limits.change is None or job.target is None:
+        return
+    before = change.before.rows if change is not None and change.before is not None else None
+    if before is None:
+        before, how = int(job.session.rows(f"SELECT count(*) FROM {quoted(job.names.target)}")[0][0]), COUNTED
+    if not before:
+        return  # Nothing is so many percent of nothing; `min` speaks of that.
+    share, (least, most) = (rows - before) * 100 / before, limits.change
+    kept = (least is None or share >= least) and (most is None or share <= most)
+    yield _finding(
+        job, "PP510", None, kept, f"{limits.change_text} rows", f"{before:,} -> {rows:,} rows, {share:+.1f}%", how
+    )
+
+
+def _columns(job: Job, limits: Limits, counts: Counts) -> Iterator[Finding]:
+    for one in limits.nulls:
+        number = counts.nulls[one.column]
+        yield _finding(
+            job, "PP511", one.column, _is_kept(one, number, counts.rows), f"{one} nulls", _share(number, counts.rows),
+            counts.how[one.column],
+        )  # fmt: skip
+    for fresh in limits.fresh:
+        value, kept = counts.latest[fresh.column]
+        found = "no value" if value is None else f"latest {value}"
+        promised = f"a value of the last {fresh.said}"
+        yield _finding(job, "PP512", fresh.column, kept, promised, found, counts.how[fresh.column])
+
+
+def _is_kept(limit: Nulls, number: int, rows: int) -> bool:
+    if limit.count is not None:
+        return number <= limit.count
+    assert limit.share is not None
+    return number * 100 <= limit.share * rows
+
+
+def _share(number: int, rows: int) -> str:
+    return f"{number:,} of {rows:,}" + (f", {number * 100 / rows:.2g} %" if rows else "")
+
+
+def _finding(job: Job, code: str, column: str | None, kept: bool, promised: str, found: str, how: str) -> Finding:
+    subject = f"{job.model.name}.{column}" if column else job.model.name
+    message = f"the limit of {subject} is {promised}; found: {found} ({how})"
+    verdict = Verdict.PROVED if kept else Verdict.VIOLATED
+    return Finding(verdict, code, "files", column, promised, found, message, evidence=how if kept else None)

@@ -1,0 +1,82 @@
+"""NOT NULL that Python data claims: watched while the rows are written, else counted where they enter.
+
+A null below such a flag is stored as 0 or an empty text, and the file counts none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from planproof.claim import Facts, Path, dotted
+from planproof.invariants import count_queries
+from planproof.origin import AnalysisError
+from planproof.paths import nested_fields
+from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import NULL_FOUND, SparkFailure
+
+
+@contextmanager
+def watching(job: Job, publication: Publishing) -> Iterator[Job]:
+    """The job as it is to be staged: with a query that fails at the first null below a flag that Python claims."""
+    if not job.examined.planes.python_fed or publication.entry.strategy == "view":
+        yield job
+        return
+    with job.session.watched(job.examined.sql) as text:
+        publication.watched = text is not None
+        yield job if text is None else replace(job, examined=job.examined._replace(sql=text))
+
+
+def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | None:
+    """The facts without those that lean on a flag that Python data claims and that nobody could look below."""
+    planes, draft = job.examined.planes, job.draft
+    if not planes.python_fed or facts is None or publication.watched:
+        return facts
+    broken_claims, unread = _claims(job)
+    draft.add(broken_claims)
+    if not unread:
+        return facts
+    claimed = {p.path for p in nested_fields(planes.analyzed) if p.promises}
+    draft.uncountable = frozenset(map(dotted, claimed))
+    return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
+
+
+def breaks_its_claims(job: Job, failure: SparkFailure) -> bool:
+    """After a write that failed: whether Python data hold nulls that they claim not to hold, which is then said. Spark
+    reads an Arrow value below such a flag without looking, and fails with an error of its own."""
+    if not job.examined.planes.python_fed:
+        return False
+    try:
+        found, _ = _claims(job)
+    except (AnalysisError, SparkFailure):
+        found = []
+    # A function that gives other rows each time was seen to give a null once.
+    found = found or _seen(failure)
+    job.draft.add(found)
+    return bool(found)
+
+
+def _seen(failure: SparkFailure) -> list[Finding]:
+    found = re.search(rf"{NULL_FOUND[0]} (.+?) {NULL_FOUND[1]}", str(failure), re.S)
+    return [_claimed((found[1],), "a null")] if found else []
+
+
+def _claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
+    """What Python data claim and do not keep, counted where they enter, and the kinds that nobody can count."""
+    found: list[Finding] = []
+    with job.session.entries(job.examined.sql) as entries:
+        for entry in entries.rows:
+            terms = [count_queries.Term(p.path) for p in nested_fields(entry.claimed) if p.promises]
+            counted = count_queries.count_terms(job.session, entry.relation, terms)
+            nulls = ((path, number) for path, number in counted.nulls.items() if number)
+            found += [_claimed(path, f"{number} null{'' if number == 1 else 's'}") for path, number in nulls]
+    return found, entries.unread
+
+
+def _claimed(path: Path, found: str) -> Finding:
+    field = dotted(path)
+    message = f"Python data claims that {field} is NOT NULL and holds {found}, which Spark would store as other values"
+    return Finding(Verdict.VIOLATED, "PP301", "batches", field, "NOT NULL", found, message)

@@ -1,0 +1,150 @@
+"""What is stored now, a table, a view or a Parquet path, against a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from urllib.parse import unquote
+
+from planproof.catalog import split_name
+from planproof.claim import Claim, Facts
+from planproof.invariants import contract as contract_terms
+from planproof.invariants import registered
+from planproof.judge.draft import Draft
+from planproof.origin import AnalysisError
+from planproof.publish.audit.constraints import broken
+from planproof.publish.audit.samples import stored_rows
+from planproof.publish.audit.snapshots import audit_snapshot
+from planproof.publish.audit.staged import count, read_files, read_paths, with_content
+from planproof.publish.transaction.partition import partitions_of
+from planproof.quoting import quoted
+from planproof.report.model import Finding, Report, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import decoded, local
+from planproof.types import without_lengths
+
+
+def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Report:
+    """`at` names a snapshot, tag or branch of an Iceberg table. Raises `SparkFailure` where there is no such table,
+    path or snapshot."""
+    for plane in ("logical", "rewritten", "analyzed", "optimized", "executed"):
+        draft.absent(plane, "an audit reads what is stored, not the query that wrote it")
+    for invariant in ("I1", "I3", "I4", "I6", "I7", "D1"):
+        draft.not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
+    contract = draft.model.contract
+    assert contract is not None
+    draft.read(Claim("contract", contract.schema))
+    name = draft.model.name
+    tables = None if "/" in name else session.transactions()
+    snapshot = None if tables is None else tables.snapshot(name, at)
+    if snapshot is not None:
+        return audit_snapshot(draft, session, snapshot)
+    if at is not None:
+        raise SparkFailure(f"{name} is no Iceberg table that this session can look into: it has no snapshot {at}")
+    relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
+    draft.rows = facts.rows if facts else None
+    plane = "catalog" if facts is None else "files"
+    # A declared length binds those who write through Spark, and nobody else: the stored values are counted.
+    seen = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
+    draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
+    if not draft.violated():
+        failing = count(draft, session, relation)
+        draft.add(broken(session, draft.model, relation, relation, failing))
+    draft.findings = contract_terms.settle(draft.findings, draft.settings)
+    stored_rows(draft, session, relation)
+    return draft.report("audited")
+
+
+def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalSchema, Facts | None]:
+    draft.absent("catalog", "a path is in no catalog")
+    relation = f"parquet.{quoted((location,))}"
+    path = local(location)
+    paths = session.files(path or location)
+    if not paths:
+        raise SparkFailure(f"{location} holds no data files")
+    if _is_icebergs(session, path or location, paths):
+        raise SparkFailure(
+            f"{location} belongs to an Iceberg table, and may hold files that its rows are no longer in: audit the "
+            "table by its name"
+        )
+    schema = session.planes(f"SELECT * FROM {relation}").analyzed
+    keys = _keys(paths)
+    return relation, schema, read_paths(draft, with_content(draft, paths), None, keys, session)
+
+
+def _unseen(session: Session, table: StoredTable, paths: Sequence[str]) -> list[Finding]:
+    """Files at the table's location that lie in no partition that the catalog knows: readers do not see them."""
+    location = decoded(table.location) if table.location else None
+    try:
+        there = session.files(local(location) or location) if location else ()
+    except SparkFailure:
+        return []
+    unseen = sorted(set(there) - set(paths))
+    if not unseen:
+        return []
+    many = f"{len(unseen)} file{'' if len(unseen) == 1 else 's'}"
+    message = (
+        f"{table.name}: {many} at {location} in no partition that the catalog knows, {unseen[0]} for one: readers do "
+        "not see their rows. Register the partitions (MSCK REPAIR TABLE), or remove the files"
+    )
+    return [Finding(Verdict.WARNING, "PP403", "catalog", None, "no other file", many, message)]
+
+
+def _is_icebergs(session: Session, location: str, paths: Iterable[str]) -> bool:
+    """Whether Iceberg's metadata lies at a location, or beside it: its data files lie in `data/`."""
+    above = location.rstrip("/").rpartition("/")[0]
+    try:
+        beside = session.files(f"{above}/metadata") if above and not _metadata(paths) else paths
+    except SparkFailure:
+        return False
+    return _metadata(beside)
+
+
+def _metadata(paths: Iterable[str]) -> bool:
+    return any(path.endswith(".metadata.json") for path in paths)
+
+
+def _keys(paths: Iterable[str]) -> list[str]:
+    """The partition columns that directories spell (`day=2024-01-01/`), those above the place that is read too: there
+    readers of the table take the path's value, and readers of the place the file's."""
+    folders = [path.split("/")[:-1] for path in paths]
+    return sorted({unquote(part.partition("=")[0]) for parts in folders for part in parts if "=" in part})
+
+
+def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:
+    relation = quoted(split_name(name))
+    table = session.table(relation)
+    if table is None:
+        raise SparkFailure(f"the table {name} does not exist")
+    draft.read(Claim("catalog", table.schema))
+    draft.add(_altered_elsewhere(session, relation, table))
+    if table.kind != "table":
+        for plane in ("files", "batches"):
+            draft.absent(plane, "a view stores nothing")
+        return relation, table.schema, None
+    if table.format != "parquet":
+        for plane in ("files", "batches"):
+            draft.unreadable(plane, f"{table.format} files are not read")
+        return relation, table.schema, None
+    if not table.partition_by:
+        return relation, table.schema, read_files(draft, session, table, None)
+    return relation, table.schema, _partitions(draft, session, relation, table)
+
+
+def _altered_elsewhere(session: Session, relation: str, table: StoredTable) -> list[Finding]:
+    """What the metastore's own list of a table's columns says; nothing where it does not answer."""
+    try:
+        listed = session.metastore(relation) if table.kind == "table" else None
+    except (AnalysisError, SparkFailure):
+        return []
+    return [] if listed is None else registered.elsewhere(table.schema, listed)
+
+
+def _partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:
+    """A partition's files lie where the catalog says, which need not be below the table's location."""
+    paths: list[str] = []
+    for part in partitions_of(session, relation, table):
+        paths += session.files(part.local)
+    draft.add(_unseen(session, table, paths))
+    return read_paths(draft, with_content(draft, paths), None, table.partition_by, session, table.schema)

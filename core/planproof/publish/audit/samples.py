@@ -1,0 +1,168 @@
+"""Which rows break a promise: the query that shows them and, where the project asks for that, a few of them.
+
+Nothing here changes what becomes of a publish: what Spark does not answer is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from planproof.contract import Constraint
+from planproof.invariants import count_queries
+from planproof.judge.draft import Draft
+from planproof.origin import AnalysisError
+from planproof.paths import find
+from planproof.publish.audit.constraints import reference
+from planproof.publish.audit.target_rows import rows_after, with_kept
+from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.stage import query
+from planproof.publish.transaction.publication import Publication
+from planproof.quoting import backticked
+from planproof.report.details import BrokenRows
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure
+
+MOST = 5
+_CUT = 60
+_COUNTED = ("PP500", "PP505", "PP507")
+
+
+def broken_rows(job: Job, publication: Publishing) -> None:
+    """Tells the job's draft, for each violation that was counted in its staged rows, which rows those are."""
+    _tell(job.draft, lambda counted: _staged_rows(job, publication, counted))
+
+
+def stored_rows(draft: Draft, session: Session, relation: str) -> None:
+    """The same for an audit: `relation`, as it stands in FROM, holds the rows now and later."""
+    _tell(draft, lambda counted: _rows(Asked.of(session, draft, relation), counted, relation))
+
+
+def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -> None:
+    counted = [f for f in draft.findings if f.verdict is Verdict.VIOLATED and f.code in _COUNTED]
+    try:
+        found = look(counted) if counted else ()
+    except (AnalysisError, SparkFailure, KeyError):
+        return
+    except Exception as error:  # What a report shows besides stops nothing.
+        draft.ours("files", error)
+        return
+    if found:
+        draft.tell(broken=tuple(found))
+
+
+def _staged_rows(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:
+    draft, staged = job.draft, _staged(job, publication)
+    rows = Asked.of(job.session, draft, staged)
+    keys = [f for f in counted if _is_key(draft, f) is not None]
+    found = _rows(rows, [f for f in counted if f not in keys], _later(job, publication))
+    if keys:  # Those are unique over all that the table will hold.
+        whole = Asked(job.session, draft, rows.schema, rows_after(job, publication))
+        found += _rows(whole, keys, _whole_later(job, publication))
+    return found
+
+
+def _rows(asked: Asked, counted: Sequence[Finding], later: str | None) -> list[BrokenRows]:
+    """`later` is the relation that holds the rows after the report, None where none does."""
+    found = []
+    for finding in counted:
+        if asked.ending(finding, asked.relation) is None:
+            continue
+        ending = asked.ending(finding, later) if later is not None else None
+        shown = None if ending is None else f"SELECT {ending}"
+        found.append(BrokenRows(finding.code, finding.promised, finding.field, shown, *asked.sample(finding)))
+    return found
+
+
+class Asked:
+    """The rows of one relation, as it stands in FROM, that break what a finding says."""
+
+    def __init__(self, session: Session, draft: Draft, schema: PhysicalSchema, relation: str) -> None:
+        self.session, self.draft, self.schema, self.relation = session, draft, schema, relation
+
+    @classmethod
+    def of(cls, session: Session, draft: Draft, relation: str) -> Asked:
+        return cls(session, draft, session.planes(f"SELECT * FROM {relation} AS counted").analyzed, relation)
+
+    def ending(self, finding: Finding, relation: str, columns: Sequence[str] = ()) -> str | None:
+        """What follows SELECT; None where no query shows the rows."""
+        key, constraint = _is_key(self.draft, finding), _constraint(self.draft, finding)
+        if key is not None:
+            return count_queries.repeated_keys(relation, key, MOST)
+        if constraint is not None and constraint.kind == "foreign_key":
+            found = reference(self.session, constraint, self.draft.model.name, relation)
+            return (
+                None if found is None else count_queries.dangling(relation, constraint.columns, *found, columns, MOST)
+            )
+        condition = self._condition(finding, constraint)
+        listed = ", ".join(map(backticked, columns)) or "*"
+        return None if condition is None else f"{listed}\nFROM {relation} AS counted\nWHERE {condition}\nLIMIT {MOST}"
+
+    def _condition(self, finding: Finding, constraint: Constraint | None) -> str | None:
+        if finding.code == "PP507":
+            return f"NOT (\n{constraint.expression}\n)" if constraint is not None else None
+        field = find(self.schema, finding.field or "")
+        term = count_queries.term_of(finding, field)
+        return count_queries.breaks(self.schema, term) if term is not None else None
+
+    def sample(self, finding: Finding) -> tuple[tuple[str, ...] | None, tuple[tuple[str | None, ...], ...] | None]:
+        """The columns' names and up to `MOST` rows of them, as far as the model's settings allow."""
+        wanted = self.draft.settings.samples
+        columns = _keys(self.draft, finding, self.schema.names) if wanted == "keys" else self.schema.names
+        ending = self.ending(finding, self.relation, columns) if wanted != "none" and columns else None
+        if ending is None:
+            return None, None
+        try:
+            rows = self.session.rows(f"SELECT {ending}")
+        except (AnalysisError, SparkFailure):
+            return None, None
+        names = (*(_is_key(self.draft, finding) or ()), "rows") if _is_key(self.draft, finding) else tuple(columns)
+        return names, tuple(tuple(map(_text, row)) for row in rows)
+
+
+def _staged(job: Job, publication: Publishing) -> str:
+    if publication.entry.strategy == "view":
+        return f"(\n{query(job.examined.sql)}\n)"
+    if isinstance(publication, Publication):
+        publication.register()
+    return publication.entry.staging
+
+
+def _later(job: Job, publication: Publishing) -> str | None:
+    """What stands for the staged rows once they were rejected: the table that is kept, else the model's own query."""
+    kept = job.draft.settings.keep_rejected and publication.can_be_kept and isinstance(publication, Publication)
+    if kept and publication.entry.strategy != "view":
+        return publication.entry.staging
+    return f"(\n{query(job.model.sql)}\n)" if job.model.sql else None
+
+
+def _whole_later(job: Job, publication: Publishing) -> str | None:
+    later = _later(job, publication)
+    return with_kept(job, later) if later is not None and isinstance(publication, Publication) else later
+
+
+def _constraint(draft: Draft, finding: Finding) -> Constraint | None:
+    declared = draft.model.contract.constraints if draft.model.contract else ()
+    return next((c for c in declared if finding.code == "PP507" and str(c) == finding.promised), None)
+
+
+def _is_key(draft: Draft, finding: Finding) -> tuple[str, ...] | None:
+    """The columns of a key that stands on several rows, None for another finding."""
+    found = _constraint(draft, finding)
+    return found.columns if found is not None and found.kind in ("unique", "primary_key") else None
+
+
+def _keys(draft: Draft, finding: Finding, names: Sequence[str]) -> Sequence[str]:
+    """The columns that tell rows apart: of a declared key, else dbt's `unique_key`; none where nobody says so."""
+    declared = draft.model.contract.constraints if draft.model.contract else ()
+    found = [c.columns for c in declared if c.kind in ("primary_key", "unique")]
+    given: Any = getattr(draft.model, "options", {}).get("unique_key") or ()
+    found.append((given,) if isinstance(given, str) else tuple(given))
+    known = {name.lower(): name for name in names}
+    return next(([known[c.lower()] for c in key] for key in found if key and all(c.lower() in known for c in key)), [])
+
+
+def _text(value: object) -> str | None:
+    text = None if value is None else str(value)
+    return text if text is None or len(text) <= _CUT else f"{text[: _CUT - 1]}…"

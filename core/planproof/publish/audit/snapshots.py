@@ -1,0 +1,129 @@
+"""What an Iceberg table holds at one of its snapshots, against a contract: schema, flags and counts by Iceberg's own
+metadata, and the rest by a query of that snapshot. Files that no snapshot names any more are not looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planproof.claim import Claim, Facts, dotted
+from planproof.invariants import contract as contract_terms
+from planproof.judge.draft import Draft
+from planproof.publish.audit.constraints import broken
+from planproof.publish.audit.samples import stored_rows
+from planproof.publish.audit.staged import count
+from planproof.report.model import Finding, Report, Verdict
+from planproof.session.protocol import Session
+from planproof.session.snapshots import Counts, Snapshot, SnapshotField
+from planproof.types import BYTE, SHORT
+
+_BY_ID = "Iceberg's manifests were read; its files are mapped to columns by field ids, and none was opened"
+
+
+def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report:
+    """A required field is evidence that it holds no null: Iceberg's writers fail at a null there, and readers keep the
+    flag. Two ways round them are looked for: files that others wrote and the table took over (`add_files`, `migrate`),
+    and a field that was optional in an older schema (`requireColumn`). There the manifests' counts decide, and where
+    they have none nobody can: Spark counts no null where it trusts the flag. A writer that enforces nothing is only
+    seen by the manifests' counts.
+    """
+    contract = draft.model.contract
+    assert contract is not None
+    facts = _facts(session, snapshot)
+    draft.rows = facts.rows
+    draft.read(Claim("catalog", snapshot.schema, what=described(snapshot)))
+    draft.read(Claim("files", snapshot.schema, facts, what=facts.source))
+    draft.absent("batches", _BY_ID)
+    draft.not_enforced("I2", _BY_ID)
+    draft.not_enforced("I5", _BY_ID)
+    draft.add(_contradicted(snapshot))
+    found = contract_terms.check(
+        contract, snapshot.schema, _evidence(snapshot), facts, draft.settings, "files", lambda column: None
+    )
+    draft.add(map(_explained, found))
+    doubted = {dotted(field.path) for field in snapshot.fields if field.required and not field.enforced}
+    draft.uncountable |= frozenset(doubted)
+    if not draft.violated():
+        failing = count(draft, session, snapshot.relation)
+        draft.add(broken(session, draft.model, snapshot.relation, snapshot.relation, failing))
+    countable = [f for f in draft.findings if f.field not in draft.uncountable]
+    draft.findings = [
+        *contract_terms.settle(countable, draft.settings),
+        *(_undecidable(f) for f in draft.findings if f.field in draft.uncountable),
+    ]
+    stored_rows(draft, session, snapshot.relation)
+    return draft.report("audited")
+
+
+def described(snapshot: Snapshot) -> str:
+    """The snapshot's number, its columns' field ids, and how the table is partitioned and sorted."""
+    said = [f"Iceberg's schema at snapshot {snapshot.number}" if snapshot.number else "Iceberg's schema; no snapshot"]
+    said.append("field ids " + ", ".join(f"{dotted((name,))} {number}" for name, number in snapshot.ids.items()))
+    said.append(f"partitioned by {', '.join(snapshot.partitions)}" if snapshot.partitions else "not partitioned")
+    if snapshot.sorting:
+        said.append(f"sorted by {snapshot.sorting}")
+    return "; ".join(said)
+
+
+def _facts(session: Session, snapshot: Snapshot) -> Facts:
+    """Where files take rows away, the manifests count rows that are gone: a count of nulls says then only that there is
+    none, and rows are counted by a query."""
+    counts, source = snapshot.counts, _source(snapshot)
+    rows = counts.rows
+    if counts.deletes:
+        rows = int(session.rows(f"SELECT count(*) FROM {snapshot.relation}")[0][0])
+    nulls = {p.path: counts.nulls[p.number] for p in snapshot.fields if _is_exact(p, counts)}
+    return Facts(rows, nulls, counts.files, source)
+
+
+def _is_exact(field: SnapshotField, counts: Counts) -> bool:
+    """A nested count holds the nulls of the structs above."""
+    found = counts.nulls.get(field.number)
+    return found is not None and (found == 0 or (len(field.path) == 1 and not counts.deletes))
+
+
+def _source(snapshot: Snapshot) -> str:
+    counts = snapshot.counts
+    if snapshot.number is None:
+        return "the table, which has no snapshot"
+    files = f"{counts.files} data file{'' if counts.files == 1 else 's'}"
+    deletes = f", whose rows were counted by a query: {counts.deletes} delete files take some away"
+    return f"the manifests of snapshot {snapshot.number}, {files}{deletes if counts.deletes else ''}"
+
+
+def _evidence(snapshot: Snapshot) -> dict[str, str]:
+    why = "required by Iceberg's schema in all of its versions, which its writers enforce"
+    return {dotted(field.path): why for field in snapshot.fields if field.enforced}
+
+
+def _contradicted(snapshot: Snapshot) -> list[Finding]:
+    """Required columns of which files hold nulls: Spark reads something else there, zeros for numbers."""
+    found: list[Finding] = []
+    for field in snapshot.fields:
+        nulls = snapshot.counts.nulls.get(field.number, 0)
+        if field.required and nulls and len(field.path) == 1:
+            name = dotted(field.path)
+            message = (
+                f"{name} is required by Iceberg's schema, and its data files hold {nulls} null{'s' * (nulls != 1)}: "
+                "what Spark reads there is no value that anybody wrote. Drop NOT NULL (ALTER COLUMN ... DROP NOT NULL)"
+            )
+            found.append(Finding(Verdict.VIOLATED, "PP402", "files", name, "NOT NULL", f"{nulls} nulls", message))
+    return found
+
+
+def _explained(finding: Finding) -> Finding:
+    """Iceberg has no type of one or two bytes: Spark's catalog makes an int of them."""
+    if finding.code == "PP504" and finding.promised in (BYTE.simple, SHORT.simple) and finding.found == "int":
+        message = f"{finding.message}; Iceberg has no {finding.promised}, and stores int: promise int"
+        return replace(finding, message=message)
+    return finding
+
+
+def _undecidable(finding: Finding) -> Finding:
+    if finding.verdict is not Verdict.UNPROVED:
+        return finding
+    why = (
+        "the flag was not enforced when all of its rows were written, the manifests do not count its nulls, and Spark "
+        "trusts the flag when it counts. Rewrite the files (rewrite_data_files) with "
+        "write.metadata.metrics.default=full"
+    )
+    return replace(finding, message=f"{finding.field}: promised NOT NULL; {why}")

@@ -1,0 +1,337 @@
+"""The audit: what was staged, read from the files, and counted where neither plan nor files can tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from planproof.arrow.footers import Footer, FooterError, Undecodable
+from planproof.claim import SAMPLE, Claim, Facts, dotted
+from planproof.claims import batches, files
+from planproof.invariants import count_queries, drift, file_schemas, physical, registered
+from planproof.invariants.contract import COUNTABLE, settle
+from planproof.judge.draft import Draft
+from planproof.judge.planes import Examined, judge, judge_loosened
+from planproof.origin import AnalysisError
+from planproof.publish.audit import limits
+from planproof.publish.audit.changes import change
+from planproof.publish.audit.constraints import broken, checks
+from planproof.publish.audit.hazards import decide_hazards
+from planproof.publish.audit.python_claims import trusted
+from planproof.publish.audit.target_rows import with_kept
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.stage import describe, query
+from planproof.publish.transaction.publication import Publication
+from planproof.quoting import quoted
+from planproof.report.changes import Change
+from planproof.report.details import Files
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import decoded, local
+from planproof.types import Char, String, Varchar
+
+FOOTERS = 200
+"""Of a source with more files than these a count is as cheap as a look at all footers."""
+
+
+def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
+    """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting.
+
+    `flags` is False where `planned` has not the flags that the write had (a V1 table's schema forgets them, not every
+    session shows the optimizer's): a file may then promise more.
+    """
+    entry, draft = publication.entry, job.draft
+    if publication.final is not None:
+        draft.read(Claim("executed", publication.final))
+        draft.add(physical.written(planned, publication.final))
+        draft.enforced("I7", "optimized plan against the analyzed one, the final plan of the write against the table")
+    partition_by: tuple[str, ...] = ()
+    if publication.unregistered is not None:
+        facts = _below(draft, job.session, entry.stage_location, planned)
+    else:
+        staging = publication.stored(entry.staging)
+        assert staging is not None
+        partition_by = staging.partition_by
+        facts = read_files(draft, job.session, staging, planned)
+    facts = trusted(job, publication, facts)
+    if not flags:
+        draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
+
+    def staged() -> str:
+        publication.register()
+        return entry.staging
+
+    def whole() -> str:
+        publication.register()
+        return with_kept(job, entry.staging)
+
+    if facts is not None:
+        draft.rows = facts.rows
+    decide(job, facts, _as_stored(job.examined, partition_by), staged, whole, _told(job, publication))
+
+
+def decide(
+    job: Job,
+    facts: Facts | None,
+    judged: Examined,
+    staged: Callable[[], str],
+    whole: Callable[[], str],
+    changed: Change | None = None,
+) -> None:
+    """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
+
+    `staged` gives the new rows, `whole` all that the table will hold, as they stand in a FROM clause; each is asked for
+    only where something is counted. `changed` is what footers tell of the publish, where the format has them.
+    """
+    draft = job.draft
+    if facts is not None:
+        draft.rows = facts.rows
+    judge(draft, judged, facts, "files")
+    judge_loosened(draft, job.examined.planes, facts)
+    if not draft.violated():
+        if _open(draft) or (job.model.contract and job.model.contract.constraints):
+            rows = staged()
+            failing = count(draft, job.session, rows)
+            draft.add(broken(job.session, job.model, whole(), rows, failing))
+            draft.tell(uncounted=None)
+        draft.add(limits.judged(job, draft.settings.limits, changed, whole))
+        decide_hazards(draft, job.session, job.examined)
+    settled = [f for f in draft.findings if f.field not in draft.uncountable]
+    draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
+
+
+def _told(job: Job, publication: Publication) -> Change | None:
+    """What the publish changes, for the report, and for those limits that footers decide."""
+    draft = job.draft
+    if draft.settings.changes == "off" and not draft.settings.limits:
+        return None
+    try:
+        found = change(job, publication)
+    except Exception as error:  # A report of what changes stops no publish.
+        draft.ours("files", error)
+        return None
+    if draft.settings.changes != "off":
+        draft.tell(change=found if draft.settings.changes == "values" else found.without_values())
+    return found
+
+
+def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
+    """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
+    partitions = {name.lower() for name in partition_by}
+    texts = {
+        dotted((f.name,))
+        for f in examined.promised
+        if f.name.lower() in partitions and isinstance(f.type, (String, Char, Varchar))
+    }
+    return examined._replace(evidence={k: why for k, why in examined.evidence.items() if k not in texts})
+
+
+def audit_query(job: Job) -> None:
+    """A view's query: nothing is stored, so that only what the contract asks and no plan proves is counted."""
+    draft = job.draft
+    for plane in ("batches", "files"):
+        draft.absent(plane, "a view stores nothing")
+    draft.not_enforced("I2", "a view stores nothing")
+    draft.not_enforced("I5", "a view stores nothing")
+    relation = f"(\n{query(job.model.sql)}\n)"
+    if not draft.violated():
+        failing = count(draft, job.session, relation)
+        draft.add(broken(job.session, job.model, relation, relation, failing))
+        draft.tell(uncounted=None)
+        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
+        decide_hazards(draft, job.session, job.examined)
+    draft.findings = settle(draft.findings, draft.settings)
+
+
+def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:
+    """The claims of a stored table's files, against what was `planned`, else against the table's own schema.
+
+    None where they cannot be read from here.
+    """
+    if table.location is None:
+        _unread(draft, f"{table.name} has no location")
+        return None
+    registered_as = table.schema if planned is None else None
+    return _below(draft, session, decoded(table.location), planned, table.partition_by, registered_as)
+
+
+def _below(
+    draft: Draft,
+    session: Session,
+    location: str,
+    planned: PhysicalSchema | None,
+    partition_by: Sequence[str] = (),
+    registered_as: PhysicalSchema | None = None,
+) -> Facts | None:
+    paths, reason = _listed(session, location)
+    if reason is not None:
+        _unread(draft, reason)
+        return None
+    if registered_as is not None:
+        paths = with_content(draft, paths)
+    return read_paths(draft, paths, planned, partition_by, session, registered_as)
+
+
+def _unread(draft: Draft, reason: str) -> None:
+    for plane in ("files", "batches"):
+        draft.unreadable(plane, reason)
+    draft.not_enforced("I5", reason)
+    draft.not_enforced("I2", reason)
+
+
+def _listed(session: Session, location: str) -> tuple[Sequence[str], str | None]:
+    """The data files at a location, or why they cannot be listed from here."""
+    try:
+        return session.files(local(location) or location), None
+    except SparkFailure as failure:
+        return (), f"{location} cannot be listed: {failure}"
+
+
+def read_paths(
+    draft: Draft,
+    paths: Sequence[str],
+    planned: PhysicalSchema | None,
+    partition_by: Sequence[str],
+    session: Session | None = None,
+    registered_as: PhysicalSchema | None = None,
+) -> Facts | None:
+    """The claims of files, against the plan that wrote them (`planned`), or the table that they belong to
+    (`registered_as`); with neither, against each other. None where nobody can read them here."""
+    if not paths:
+        for plane in ("files", "batches"):
+            draft.absent(plane, "no file was written: there are no rows")
+        draft.not_enforced("I5", "no file was written")
+        draft.not_enforced("I2", "no file was written")
+        return Facts(0, {}, 0, "no files")
+    try:
+        claim, footers = files.read(paths, session)
+    except FooterError as error:
+        draft.unreadable("files", str(error))
+        draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
+        return Facts(source="no footer")
+    except Undecodable as error:
+        for plane, invariant in (("files", "I5"), ("batches", "I2")):
+            draft.unreadable(plane, str(error))
+            draft.not_enforced(invariant, str(error))
+        return None
+    draft.read(claim)
+    if registered_as is not None:
+        case_sensitive = session is not None and session.conf.case_sensitive
+        draft.add(drift.check(registered_as, footers, tuple(partition_by), case_sensitive))
+    else:
+        draft.add(file_schemas.check(planned, footers, tuple(partition_by)))
+    if planned is None:
+        draft.add(drift.in_paths(footers, partition_by))
+    draft.enforced("I5", claim.what)
+    draft.tell(files=written(footers))
+    if session is not None and any(session.local_path(path) is None for path in paths):
+        reason = "the files are on another file system: their footers are read, and not their rows"
+        draft.unreadable("batches", reason)
+        draft.not_enforced("I2", reason)
+        return claim.facts
+    _read_batches(draft, paths, footers)
+    return claim.facts
+
+
+def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
+    """I2 over what is decoded of the files, and how much that was."""
+    if draft.settings.batches == "off":
+        draft.absent("batches", "batches: off")
+        draft.not_enforced("I2", "batches: off")
+        return
+    if not any(f.row_groups for f in footers):
+        draft.absent("batches", "no row group was written: there are no rows")
+        draft.not_enforced("I2", "no row group was written: there are no rows")
+        return
+    try:
+        claim, found = batches.read(paths, draft.settings.batches, footers)
+    except Undecodable as error:
+        draft.unreadable("batches", str(error))
+        draft.not_enforced("I2", str(error))
+        return
+    draft.add(found)
+    if claim is None:
+        draft.unreadable("batches", "no row group could be decoded")
+        draft.not_enforced("I2", "no row group could be decoded")
+        return
+    draft.read(claim)
+    draft.enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)
+
+
+def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
+    """The files without those of no byte at all, which Spark skips (PartitioningAwareFileIndex)."""
+    empty = {path for path in paths if os.path.isfile(path) and not os.path.getsize(path)}
+    if empty:
+        first = os.path.basename(min(empty))
+        many = f"{len(empty)} file{'' if len(empty) == 1 else 's'} without a byte, {first} for one"
+        message = f"{many}: Spark skips them, other readers may fail"
+        draft.add([Finding(Verdict.WARNING, "PP402", "files", None, "a Parquet file", "0 bytes", message)])
+    return [path for path in paths if path not in empty]
+
+
+def written(footers: Sequence[Footer]) -> Files:
+    """What a report says of the files: how many, rows, bytes, compression, who wrote them, which lack statistics."""
+    return Files(
+        sum(f.files for f in footers),
+        sum(f.files for f in footers if not f.rows),
+        sum(f.bytes or 0 for f in footers),
+        tuple(sorted({codec for f in footers for codec in f.codecs})),
+        tuple(sorted({f.created_by for f in footers})),
+        sum(f.files for f in footers if not f.has_statistics),
+    )
+
+
+def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
+    """Decides every NOT NULL and length that is still unproved, in one query over those columns only.
+
+    The declared checks are counted by the same query; None where one of them cannot be analyzed, or fails.
+    """
+    open_terms = _open(draft)
+    expressions = checks(draft.model)
+    if not open_terms and not expressions:
+        return []
+    failing: list[int] | None
+    try:
+        decided, failing = count_queries.count(session, relation, open_terms, expressions)
+    except (AnalysisError, SparkFailure) as error:
+        if not expressions or getattr(error, "transient", False):
+            raise
+        decided, failing = count_queries.count(session, relation, open_terms)[0], None
+    draft.findings = [f for f in draft.findings if f not in open_terms]
+    draft.add(decided)
+    return failing
+
+
+def _open(draft: Draft) -> list[Finding]:
+    """The terms that nothing has decided yet, and a count can."""
+    return [
+        f
+        for f in draft.findings
+        if f.code in COUNTABLE and f.verdict is Verdict.UNPROVED and f.field not in draft.uncountable
+    ]
+
+
+def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
+    """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
+    show it.
+
+    The target has changed by now: what Spark does not answer here makes no publish undone.
+    """
+    name, draft = quoted(job.names.target), job.draft
+    try:
+        if draft.strategy == "location" and job.target is not None:
+            describe(job.session, job.model, job.target, name)
+        now = job.session.registered(name)
+    except (SparkFailure, AnalysisError) as error:
+        draft.unreadable("catalog", str(error))
+        message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"
+        draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
+        return None
+    if now is None:
+        draft.unreadable("catalog", "the catalog does not show the relation")
+        return None
+    draft.read(Claim("catalog", now.schema))
+    if now.kind == "table" and draft.strategy in ("rename", "location"):
+        draft.add(registered.check(now.schema, written, now.partition_by))
+    return now

@@ -1,0 +1,310 @@
+"""dbt's own data tests, decided without a query: by the plan of what was published, or by the files of a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from planproof.arrow import column_counts as counts
+from planproof.publish.data_tests.evidence import Part, Plans, Shown
+from planproof.publish.data_tests.filters import is_filter
+from planproof.publish.data_tests.known import Question
+from planproof.quoting import quoted
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import decoded, local
+from planproof.types import STRING, DataType
+
+Name = tuple[str, ...]
+"""Database and table, in lower case."""
+_OF_SOME_ROWS = frozenset(
+    (
+        *("not_null", "unique", "accepted_values", "relationships"),
+        *("not_accepted_values", "not_empty_string", "accepted_range"),
+    )
+)
+"""What holds of all rows holds of some of them."""
+_OF_ALL_VALUES = frozenset(("not_constant", "at_least_one"))
+"""What holds of a column holds of any other with the same values, however often."""
+MOST_PARTITIONS = 200
+MOST_STEPS = 16
+"""So many relations at most stand between a column and the files that hold its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """All files of a relation, on this machine, and its columns as Spark reads them; no file holds those `beside`."""
+
+    paths: tuple[str, ...]
+    schema: PhysicalSchema
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many failures a test has, and by what that is known."""
+
+    failures: int
+    ground: str
+
+
+Own = dict[Name, tuple["Stored | None", "Shown | None"]]
+
+
+@dataclass(slots=True)
+class Relations:
+    """What is known of relations as they are now. Each is looked at once: make one for each test.
+
+    `own` is a relation that is not what its name says: its files, and what its plan proves; `standing` is what
+    stands for it in SQL.
+    """
+
+    session: Session
+    plans: Plans
+    own: Own = field(default_factory=dict)
+    standing: dict[Name, str] = field(default_factory=dict)
+    _tables: dict[Name, StoredTable | None] = field(default_factory=dict)
+
+    def files(self, name: Name) -> Stored | None:
+        if name in self.own:
+            return self.own[name][0]
+        return stored_as(self.session, self._table(name))
+
+    def plan(self, name: Name) -> Shown | None:
+        if name in self.own:
+            return self.own[name][1]
+        table = self._table(name)
+        return self.plans.find(self.session, name, table) if table is not None else None
+
+    def is_table(self, name: Name) -> bool:
+        table = self._table(name)
+        return table is not None and table.kind == "table"
+
+    def relation(self, name: Name) -> str:
+        """As it stands in FROM."""
+        return self.standing.get(name) or quoted(name)
+
+    def has(self, name: Name, column: str, t: DataType) -> bool:
+        """Whether a relation's column is of that type by now."""
+        table = self._table(name)
+        fields = table.schema.fields if table is not None else ()
+        return [f.type for f in fields if f.name.lower() == column.lower()] == [t]
+
+    def _table(self, name: Name) -> StoredTable | None:
+        if name not in self._tables:
+            self._tables[name] = self.session.registered(quoted(name))
+        return self._tables[name]
+
+
+def count(question: Question, relations: Relations) -> Count | None:
+    """What dbt's test would count; None where neither plan nor files tell, or only a job does.
+
+    A proof says that nothing fails; a number above that comes from the rows of the relation itself.
+    """
+    if not question.where:
+        return _count(question, relations)
+    if not is_filter(question.where, relations.relation(question.relation), relations.session):
+        return None
+    found = _count(replace(question, where=""), relations)
+    return Count(0, f"{found.ground}, without its `where`") if found is not None and not found.failures else None
+
+
+def _count(question: Question, relations: Relations, steps: int = 0) -> Count | None:
+    case_sensitive = relations.session.conf.case_sensitive
+    shown = relations.plan(question.relation) if not case_sensitive else None
+    why = _proved(question, shown, relations) if shown is not None else None
+    if why is not None:
+        return Count(0, f"proved: {why}")
+    found = _counted(question, relations, case_sensitive)
+    if found is not None or shown is None or steps == MOST_STEPS:
+        return found
+    return _by_its_sources(question, shown, relations, steps)
+
+
+# --- by plans -------------------------------------------------------------------------------------------------------
+
+
+def _proved(question: Question, shown: Shown, relations: Relations) -> str | None:
+    """Why no row can fail, whatever the sources hold."""
+    column = question.column.lower()
+    if question.kind == "not_null":
+        return shown.filled.get(column)
+    if question.kind == "unique":
+        return _key(shown, {column}) or shown.counted.get(column)
+    if question.kind == "unique_combination_of_columns":
+        return _key(shown, {name.lower() for name in question.columns})
+    if question.kind == "relationships":
+        part = shown.parts.get(column)
+        same = part is not None and (part.relation, part.column.lower()) == (question.other, question.field.lower())
+        # A view may show other rows each time.
+        if part is not None and same and relations.is_table(part.relation):
+            return f"its values are those of {'.'.join(part.relation)}.{part.column}"
+    return None
+
+
+def _key(shown: Shown, columns: set[str]) -> str | None:
+    found = (f"{why} {', '.join(sorted(key))}".strip() for key, why in shown.keys.items() if key <= columns)
+    return next(found, None)
+
+
+def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Count | None:
+    """No row fails where none fails of the relation whose rows these are."""
+    part = shown.parts.get(question.column.lower())
+    if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
+        return None
+    below = replace(question, relation=part.relation, column=part.column)
+    found = _count(below, relations, steps + 1)
+    if found is None or found.failures:
+        return None
+    ground = found.ground.removeprefix("proved: ")
+    return Count(0, f"proved: the values of {'.'.join(part.relation)}.{part.column}, {ground}")
+
+
+def _carries(kind: str, part: Part) -> bool:
+    """Whether a test that the stored column passes is passed by the column that shows it."""
+    if kind == "unique":
+        return part.once
+    if kind == "not_null":
+        return not part.padded
+    return kind in _OF_SOME_ROWS or (kind in _OF_ALL_VALUES and part.whole)
+
+
+# --- by files -------------------------------------------------------------------------------------------------------
+
+
+def _counted(question: Question, relations: Relations, case_sensitive: bool) -> Count | None:
+    stored = relations.files(question.relation)
+    if stored is None:
+        return None
+    names = question.columns or (question.column,)
+    fields = [f for name in names if (f := _field(stored, name, case_sensitive)) is not None]
+    if len(fields) != len(names) or len({f.name for f in fields}) != len(names):
+        return None
+    if question.kind == "relationships":
+        return _related(question, stored, fields[0], relations, case_sensitive)
+    source, counted = _COUNTS[question.kind]
+    failures = counted(question, stored.paths, fields)
+    return None if failures is None else Count(failures, f"counted: {source} of {_files(stored)}")
+
+
+def _related(
+    question: Question, stored: Stored, column: PhysicalField, relations: Relations, case_sensitive: bool
+) -> Count | None:
+    at, field_name = _whole(relations, question.other, question.field, case_sensitive)
+    other = relations.files(at)
+    known = _field(other, field_name, case_sensitive)
+    if other is None or known is None or known.type != column.type:
+        return None
+    found = counts.without_match(stored.paths, column.name, other.paths, known.name, column.type)
+    against = f"{_files(other)} of {'.'.join(at)}"
+    return None if found is None else Count(found, f"counted: rows of {_files(stored)}, against {against}")
+
+
+_Fields = Sequence[PhysicalField]
+
+
+def _not_constant(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
+    found = counts.differing(paths, fields[0].name, fields[0].type)
+    return None if found is None else int(found == 1)
+
+
+def _at_least_one(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
+    nulls, rows = counts.nulls(paths, fields[0].name), counts.rows(paths)
+    return None if nulls is None or rows is None else int(nulls == rows)
+
+
+def _proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
+    """Spark rounds the share to six places or more: one that lies closer to a bound is left to it."""
+    nulls, rows = counts.nulls(paths, fields[0].name), counts.rows(paths)
+    if nulls is None or rows is None:
+        return None
+    if not rows:
+        return 0  # The share is NULL, and less and greater than nothing.
+    share, least, most = Fraction(rows - nulls, rows), Fraction(q.least), Fraction(q.most)
+    if any(0 < abs(share - bound) < _ROUNDED or (share == bound and share not in (0, 1)) for bound in (least, most)):
+        return None
+    return int(share < least or share > most)
+
+
+_ROUNDED = Fraction(1, 100_000)
+_COUNTS: Mapping[str, tuple[str, Callable[[Question, Sequence[str], _Fields], int | None]]] = {
+    "not_null": ("footers", lambda q, paths, f: counts.nulls(paths, f[0].name)),
+    "unique": ("rows", lambda q, paths, f: counts.repeated(paths, f[0].name, f[0].type)),
+    "accepted_values": ("values", lambda q, paths, f: counts.beside(paths, f[0].name, q.values) if _text(f) else None),
+    "not_accepted_values": (
+        "values",
+        lambda q, paths, f: counts.among(paths, f[0].name, q.values) if _text(f) else None,
+    ),
+    "not_empty_string": ("values", lambda q, paths, f: counts.blank(paths, f[0].name) if _text(f) else None),
+    "unique_combination_of_columns": (
+        "rows",
+        lambda q, paths, f: counts.repeated_together(paths, [i.name for i in f], [i.type for i in f]),
+    ),
+    "accepted_range": (
+        "values",
+        lambda q, paths, f: counts.outside(paths, f[0].name, f[0].type, q.least, q.most),
+    ),
+    "not_constant": ("values", _not_constant),
+    "at_least_one": ("footers", _at_least_one),
+    "not_null_proportion": ("footers", _proportion),
+}
+
+
+def _text(fields: _Fields) -> bool:
+    return fields[0].type == STRING
+
+
+def _whole(relations: Relations, name: Name, column: str, case_sensitive: bool) -> tuple[Name, str]:
+    """A relation and its column that hold the same values, which may lie in files where those of a view do not."""
+    for _ in range(0 if case_sensitive else MOST_STEPS):
+        shown = relations.plan(name) if relations.files(name) is None else None
+        part = shown.parts.get(column.lower()) if shown is not None else None
+        if part is None or not part.whole or not relations.has(part.relation, part.column, part.type):
+            break
+        name, column = part.relation, part.column
+    return name, column
+
+
+def stored_as(session: Session, table: StoredTable | None) -> Stored | None:
+    """A table whose rows are all that lies in folders of this machine; None for any other relation."""
+    if table is None or table.kind != "table" or table.format != "parquet" or not table.location:
+        return None
+    if not table.partition_by:
+        return stored_below(session, [decoded(table.location)], table.schema)
+    if not table.tracked:
+        return None
+    try:
+        found = session.partition_locations(table.name)
+    except SparkFailure:
+        return None
+    if found is None or len(found) > MOST_PARTITIONS:
+        return None
+    return stored_below(session, found, table.schema, table.partition_by)
+
+
+def stored_below(
+    session: Session, locations: Sequence[str], schema: PhysicalSchema, beside: tuple[str, ...] = ()
+) -> Stored | None:
+    """None for a folder that is not there: what a catalog calls it may be spelt otherwise."""
+    folders = [folder for location in locations if (folder := local(location)) is not None and os.path.isdir(folder)]
+    try:
+        paths = [path for folder in folders for path in session.files(folder)]
+    except SparkFailure:
+        return None
+    return Stored(tuple(paths), schema, beside) if len(folders) == len(locations) else None
+
+
+def _field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
+    """The column of that name that the files hold."""
+    wanted = name if case_sensitive else name.lower()
+    known = stored.schema.fields if stored is not None else ()
+    fields = [f for f in known if (f.name if case_sensitive else f.name.lower()) == wanted]
+    if len(fields) != 1 or stored is None or fields[0].name in stored.beside:
+        return None
+    return fields[0]
+
+
+def _files(stored: Stored) -> str:
+    return f"{len(stored.paths)} file{'' if len(stored.paths) == 1 else 's'}"

@@ -1,0 +1,152 @@
+"""What the plan of a model that was published proves of its rows, so that no data test needs to count it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from planproof.arrow.column_counts import compares
+from planproof.catalog import split_name
+from planproof.claim import dotted
+from planproof.origin import AnalysisError
+from planproof.plan.rows import StoredColumn, rows_of
+from planproof.publish.fingerprint import fingerprint
+from planproof.publish.materialize.materialization import Job
+from planproof.quoting import quoted
+from planproof.report.model import Verdict
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.types import STRING, Char, DataType, Varchar
+
+REPLACED = ("rename", "location", "view")
+"""The strategies after which a relation's rows are those of the model's query, and no others."""
+_OF_THE_TEXT = ("a filter on ", "a join key on ")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A column whose values are those of a relation's column (database, table; in lower case) of a type, as
+    `plan.rows.StoredColumn` has it."""
+
+    relation: tuple[str, ...]
+    column: str
+    type: DataType
+    once: bool
+    padded: bool
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """By the names of columns, in lower case: `keys` with why they are; `parts` of a view, which reads them anew each
+    time; why columns hold no null (`filled`); why no value of a column stands twice (`counted`).
+
+    A column is left out where storing it changes values: a char is padded, an empty text that partitions a table
+    becomes NULL.
+    """
+
+    keys: Mapping[frozenset[str], str]
+    parts: Mapping[str, Part]
+    filled: Mapping[str, str]
+    counted: Mapping[str, str]
+
+
+def shown(job: Job) -> Shown | None:
+    """None where the plan is not known, or says nothing of all rows of the target."""
+    plan = job.examined.plan
+    if plan is None or job.draft.strategy not in REPLACED or plan.conf.case_sensitive:
+        return None
+    named = [name for name, _ in job.model.options.get("columns") or ()] if job.draft.strategy == "view" else []
+    output = plan.root.output
+    names = [str(name).lower() for name in named or [c.name for c in output]]
+    if len(names) != len(output) or len(set(names)) != len(names):
+        return None
+    promised, evidence = job.examined.promised, _evidence(job)
+    partitions = {name.lower() for name in job.model.partition_by}
+    kept = {
+        c.id: name
+        for name, c, f in zip(names, output, promised)
+        if not (isinstance(f.type, (Char, Varchar)) or (name in partitions and f.type == STRING))
+    }
+    compared = {c.id: kept[c.id] for c, f in zip(output, promised) if c.id in kept and compares(f.type)}
+    filled = {kept[c.id]: evidence[dotted((c.name,))] for c in output if c.id in kept and dotted((c.name,)) in evidence}
+    found = rows_of(plan.root)
+    keys = {frozenset(compared[i] for i in key): why for key, why in found.keys.items() if key <= compared.keys()}
+    types = {c.id: c.type for c in output}
+    live = found.stored.items() if job.draft.strategy == "view" else ()
+    named_parts = ((compared[i], _part(s, types[i], job.session.namespace)) for i, s in live if i in compared)
+    parts = {name: part for name, part in named_parts if part is not None}
+    return Shown(keys, parts, filled, _promised(job, set(compared.values())))
+
+
+def _promised(job: Job, known: set[str]) -> dict[str, str]:
+    """The keys of one column that the contract promises, and that were counted over the rows of a table."""
+    contract = job.model.contract
+    if contract is None or job.draft.strategy == "view":
+        return {}
+    proved = {f.promised for f in job.draft.findings if f.code == "PP507" and f.verdict is Verdict.PROVED}
+    keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key") and str(c) in proved]
+    names = [c.columns[0].lower() for c in keys if len(c.columns) == 1]
+    return {name: f"the contract's key {name}, counted before the publish" for name in names if name in known}
+
+
+def _evidence(job: Job) -> dict[str, str]:
+    """Why columns hold no null; of a view, whose sources may change, what its own text says."""
+    found = job.examined.evidence
+    if job.draft.strategy != "view":
+        return dict(found)
+    return {column: why for column, why in job.examined.derived.items() if why.startswith(_OF_THE_TEXT)}
+
+
+def _part(stored: StoredColumn, t: DataType, namespace: tuple[str, ...]) -> Part | None:
+    relation = _full(stored.relation, namespace)
+    return Part(relation, stored.column, t, stored.once, stored.padded, stored.whole) if relation is not None else None
+
+
+def _full(relation: str, namespace: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Database and table of the session catalog, as the text says them; None for another one's, and for one name."""
+    parts = tuple(part.lower() for part in split_name(relation))
+    if len(parts) == 3 and parts[0] == "spark_catalog":
+        return parts[1:]
+    return parts if len(parts) == 2 and namespace[:1] == ("spark_catalog",) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a plan proves of a relation as it was registered; `state` is that of a table's files."""
+
+    shown: Shown
+    table: StoredTable
+    state: str | None
+
+
+class Plans:
+    """What the plans of relations prove that were published. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, ...], _Held] = {}
+
+    def learn(self, job: Job, now: StoredTable | None) -> None:
+        """The job was published, and its target stands there `now`."""
+        name = tuple(part.lower() for part in job.names.target[-2:])
+        self._held.pop(name, None)
+        found = shown(job) if now is not None and job.draft.settings.tests != "after" else None
+        if now is None or found is None or not (found.keys or found.parts or found.filled or found.counted):
+            return
+        state = fingerprint(job.session, quoted(name), now) if now.kind == "table" else None
+        if now.kind == "view" or state is not None:
+            self._held[name] = _Held(found, _unnamed(now), state)
+
+    def find(self, session: Session, name: tuple[str, ...], table: StoredTable) -> Shown | None:
+        """What holds of a relation that stands there as `table`; None where it is not what was published."""
+        held = self._held.get(name)
+        if held is None or held.table != _unnamed(table):
+            return None
+        try:
+            same = held.state is None or fingerprint(session, quoted(name), table) == held.state
+        except (AnalysisError, SparkFailure):
+            return None
+        return held.shown if same else None
+
+
+def _unnamed(table: StoredTable) -> StoredTable:
+    return replace(table, name="")

@@ -1,0 +1,50 @@
+"""Data tests that one query answers together: what each of them counts is a sum over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from planproof.origin import AnalysisError
+from planproof.publish.data_tests.decided import Count
+from planproof.publish.data_tests.known import Question
+from planproof.publish.transaction.names import literal
+from planproof.quoting import quoted
+from planproof.session.protocol import Session, SparkFailure
+
+LEAST = 2
+"""One test alone is asked as dbt asks it."""
+
+
+def _values(question: Question) -> str:
+    return ", ".join(map(literal, question.values))
+
+
+def _outside(question: Question, column: str) -> str:
+    return " OR ".join(f"NOT {column} {bound}" for bound in (question.least, question.most) if bound)
+
+
+_FAILURES: Mapping[str, Callable[[Question, str], str]] = {
+    "not_null": lambda q, c: f"count_if({c} IS NULL)",
+    "not_empty_string": lambda q, c: f"count_if(trim({c}) = '')",
+    "accepted_range": lambda q, c: f"count_if({_outside(q, c)})",
+    # dbt counts values, not rows.
+    "accepted_values": lambda q, c: f"count(DISTINCT CASE WHEN {c} NOT IN ({_values(q)}) THEN {c} END)",
+    "not_accepted_values": lambda q, c: f"count(DISTINCT CASE WHEN {c} IN ({_values(q)}) THEN {c} END)",
+}
+"""How many failures dbt's query of a test would have, in an aggregate: a row of which the condition is unknown is none,
+as in its WHERE."""
+
+
+def counted_together(session: Session, relation: str, questions: Iterable[Question]) -> dict[Question, Count]:
+    """What each of the tests counts in the rows of `relation` (as it stands in FROM). None of them where fewer than two
+    can share the query, or Spark cannot run it: then each is asked alone."""
+    shared = [q for q in dict.fromkeys(questions) if q.kind in _FAILURES and not q.where]
+    if len(shared) < LEAST:
+        return {}
+    sums = ", ".join(_FAILURES[q.kind](q, quoted((q.column,))) for q in shared)
+    try:
+        (found,) = session.rows(f"SELECT {sums} FROM {relation}")
+    except (AnalysisError, SparkFailure):
+        return {}
+    ground = f"counted over the staged rows, {len(shared)} tests by one query, before they were published"
+    return {question: Count(int(number), ground) for question, number in zip(shared, found)}

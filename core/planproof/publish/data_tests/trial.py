@@ -1,0 +1,283 @@
+"""Data tests before the publish: what dbt would ask of the table, asked of the rows that it is to hold."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from planproof.origin import AnalysisError, Unknown
+from planproof.publish.audit.target_rows import with_kept
+from planproof.publish.data_tests.decided import Count, Own, Relations, Stored, count, stored_as, stored_below
+from planproof.publish.data_tests.evidence import Plans, Shown, shown
+from planproof.publish.data_tests.known import Limits, Question, question
+from planproof.publish.data_tests.one_query import counted_together
+from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.stage import query
+from planproof.publish.swaps.view import column_names
+from planproof.publish.transaction.names import PREFIX, literal
+from planproof.publish.transaction.publication import Publication, column_list
+from planproof.report.details import DataTestResult
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import Session, SparkFailure
+from planproof.sql.stand_in import SESSION_CATALOG, stand_in
+
+_GLOB = frozenset("*?[]{}\\")
+"""A path with one of them is a pattern to Spark's reader, and a plain place to its catalog."""
+
+COUNTED = "counted over the staged rows, before they were published"
+
+
+class NotRun(Exception):
+    """A test cannot be asked of the staged rows; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The rows of one publish as `relation` of its session, in backticks, for as long as the tests run.
+
+    `target` is database and table, in lower case. `shown` is what stands for them afterwards, in a query that a person
+    runs; None where nothing does. `files` are all of them, where they lie on this machine, and `proved` is what the
+    plan says of them. `catalog` is what a whole name begins with, where the target is not in the session's own catalog.
+    """
+
+    session: Session
+    target: tuple[str, str]
+    relation: str
+    shown: str | None
+    files: Stored | None = None
+    proved: Shown | None = None
+    catalog: tuple[str, ...] = ()
+
+    def text(self, sql: str) -> str:
+        """A test's SQL over these rows. Raises `NotRun` where it cannot be said so."""
+        return self._text(sql, self.relation)
+
+    def query(self, sql: str) -> str | None:
+        """The same for a person to run, once the rows have been rejected."""
+        return self._text(sql, self.shown) if self.shown is not None else None
+
+    def count(self, asked: Question, plans: Plans) -> Count | None:
+        """What a test of which the meaning is known counts in these rows, where plans and files tell."""
+        own: Own = {self.target: (self.files, self.proved)}
+        return count(asked, Relations(self.session, plans, own, {self.target: self.relation}))
+
+    def together(self, questions: Iterable[Question]) -> dict[Question, Count]:
+        """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
+        own = (asked for asked in questions if asked.relation == self.target)
+        return counted_together(self.session, self.relation, own)
+
+    def _text(self, sql: str, relation: str) -> str:
+        try:
+            text, count = stand_in(
+                sql, (*self.catalog, *self.target), relation, self.session.namespace, self.session.conf
+            )
+        except (AnalysisError, Unknown) as error:
+            raise NotRun(f"planproof does not read its SQL: {error}") from error
+        if not count:
+            raise NotRun("its SQL does not name the table")
+        return text
+
+
+Tests = Callable[[Staged], Sequence[DataTestResult]]
+"""Runs what belongs to a model over its staged rows."""
+
+
+def tried(job: Job, publication: Publishing, tests: Tests) -> None:
+    """Adds to the job's draft what the tests find in the staged rows: a test that fails is a violation. Those that
+    cannot be asked of these rows are in the report too, each with the reason."""
+    target = _last_two(job.names.target)
+    if isinstance(publication, Publication):
+        with _standing(job, publication) as relation:
+            text, files = _shown(job, publication), _files(job, publication)
+            found = tuple(tests(Staged(job.session, target, relation, text, files, shown(job))))
+    else:
+        # In a transaction stands the whole table as it will be.
+        text = _query(job) if publication.entry.strategy == "replace" else None
+        outer = tuple(part for part in job.names.target[:-2] if part.lower() != SESSION_CATALOG)
+        found = tuple(tests(Staged(job.session, target, publication.entry.staging, text, catalog=outer)))
+    if not found:
+        return
+    job.draft.tell(tests=found)
+    job.draft.add(f for test in found for f in _findings(test))
+
+
+def _findings(test: DataTestResult) -> Iterator[Finding]:
+    verdict = {"pass": Verdict.PROVED, "warn": Verdict.WARNING, "fail": Verdict.VIOLATED}.get(test.status)
+    if verdict is None:
+        return
+    declared = f", declared in {test.place}" if test.place else ""
+    yield Finding(
+        verdict,
+        "PP513",
+        "files",
+        test.column,
+        promised=test.name,
+        found=None if test.failures is None else f"failures: {test.failures}",
+        message=f"the data test {test.name}{declared}: {test.said}",
+        evidence=test.said if verdict is Verdict.PROVED else None,
+    )
+
+
+@contextmanager
+def _standing(job: Job, publication: Publication) -> Iterator[str]:
+    """A relation of the session with the rows that the target is to hold."""
+    entry = publication.entry
+    name = f"`{PREFIX}_staged_{uuid.uuid4().hex}`"
+    definition = None
+    if entry.strategy == "view":
+        names = column_names(job.model.options.get("columns") or ())
+        definition = f"{name}{names} AS\n{query(job.examined.sql)}"
+    elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
+        columns = column_list((f.name, f.type.sql) for f in job.target.schema)
+        definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
+    else:
+        publication.register()
+        after = with_kept(job, entry.staging, entry.columns)
+        if after == entry.staging:
+            yield entry.staging
+            return
+        definition = f"{name} AS SELECT * FROM {after}"
+    try:
+        job.session.rows(f"CREATE TEMPORARY VIEW {definition}")
+    except (AnalysisError, SparkFailure):
+        if publication.unregistered is None:
+            raise
+        publication.register()
+        yield entry.staging
+        return
+    try:
+        yield name
+    finally:
+        with suppress(AnalysisError, SparkFailure):
+            job.session.rows(f"DROP VIEW IF EXISTS {name}")
+
+
+def _files(job: Job, publication: Publication) -> Stored | None:
+    """The staged files, where they are all that the table is to hold."""
+    entry = publication.entry
+    if entry.strategy not in ("rename", "location"):
+        return None
+    if publication.unregistered is not None and job.target is not None:
+        return stored_below(job.session, [entry.stage_location], job.target.schema)
+    return stored_as(job.session, publication.stored(entry.staging))
+
+
+def _shown(job: Job, publication: Publication) -> str | None:
+    if job.draft.strategy == "view":
+        return _query(job)
+    if job.draft.settings.keep_rejected:
+        return with_kept(job, publication.entry.staging, publication.entry.columns)
+    return _query(job) if job.draft.strategy in ("rename", "location") else None
+
+
+def _query(job: Job) -> str:
+    return f"(\n{query(job.examined.sql)}\n)"
+
+
+def _last_two(target: tuple[str, ...]) -> tuple[str, str]:
+    return target[-2].lower(), target[-1].lower()
+
+
+@dataclass(frozen=True, slots=True)
+class DataTest:
+    """A compiled data test: its SQL gives the rows that fail. The settings are those that dbt names so."""
+
+    name: str
+    sql: str
+    severity: str = "ERROR"
+    fail_calc: str = "count(*)"
+    warn_if: str = "!= 0"
+    error_if: str = "!= 0"
+    limit: int | None = None
+    column: str | None = None
+    place: str | None = None
+
+
+def run_tests(tests: Sequence[DataTest]) -> Tests:
+    """The tests as dbt's own materialization asks them (its macro `get_test_sql`), one after the other; those that can
+    be counted together by one query."""
+
+    def run(staged: Staged) -> list[DataTestResult]:
+        known = [_known(test, staged) for test in tests]
+        together = staged.together(asked for asked, _, found in filter(None, known) if found is None)
+        return [_answered(test, staged, one, together) for test, one in zip(tests, known)]
+
+    return run
+
+
+_Known = tuple[Question, Limits, "Count | None"]
+"""A test whose meaning is known, and what it counts, where plans and files tell that."""
+
+
+def _known(test: DataTest, staged: Staged) -> _Known | None:
+    limits = Limits.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
+    asked = question(test.sql) if limits is not None else None
+    if asked is None or limits is None or staged.target not in (asked.relation, asked.other):
+        return None
+    return asked, limits, staged.count(asked, Plans())
+
+
+def _answered(
+    test: DataTest, staged: Staged, known: _Known | None, together: Mapping[Question, Count]
+) -> DataTestResult:
+    if known is None:
+        return _run(test, staged)
+    asked, held, found = known
+    found = found or together.get(asked)
+    if found is None:
+        return _run(test, staged)
+    numbers = found.failures, held.warns(found.failures), held.fails(found.failures)
+    limits = (test.severity, test.warn_if, test.error_if)
+    return judged(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
+
+
+def _run(test: DataTest, staged: Staged) -> DataTestResult:
+    limits = (test.severity, test.warn_if, test.error_if)
+    try:
+        text = staged.text(test.sql)
+        limit = f"\nLIMIT {int(test.limit)}" if test.limit is not None else ""
+        rows = staged.session.rows(
+            f"SELECT {test.fail_calc} AS failures, {test.fail_calc} {test.warn_if} AS should_warn, "
+            f"{test.fail_calc} {test.error_if} AS should_error FROM (\n{text}{limit}\n) dbt_internal_test"
+        )
+        failures, warns, fails = rows[0]
+        if failures is None:
+            raise NotRun(f"its fail_calc {test.fail_calc} gives NULL")
+    except NotRun as reason:
+        return not_run(test.name, str(reason), test.column, test.place)
+    except (AnalysisError, SparkFailure) as error:
+        return not_run(test.name, f"Spark cannot run it over the staged rows: {error}", test.column, test.place)
+    return judged(test.name, int(failures), bool(warns), bool(fails), limits, staged, test.sql, test.column, test.place)
+
+
+def judged(
+    name: str,
+    failures: int,
+    warns: bool,
+    fails: bool,
+    limits: tuple[str, str, str],
+    staged: Staged,
+    sql: str,
+    column: str | None,
+    place: str | None,
+    ground: str = COUNTED,
+) -> DataTestResult:
+    """What a test's numbers mean, as dbt has it (`TestRunner.build_test_run_result`); `limits` are the test's severity,
+    `warn_if` and `error_if`, `ground` is by what the numbers are known."""
+    severity, warn_if, error_if = limits
+    if severity.upper() == "ERROR" and fails:
+        status, limit = "fail", error_if
+    elif warns:
+        status, limit = "warn", warn_if
+    else:
+        return DataTestResult(name, "pass", ground, failures, column, place)
+    said = (
+        f"{failures} {'result' if failures == 1 else 'results'} in the staged rows, configured to {status} if {limit}"
+    )
+    return DataTestResult(name, status, said, failures, column, place, staged.query(sql))
+
+
+def not_run(name: str, why: str, column: str | None = None, place: str | None = None) -> DataTestResult:
+    return DataTestResult(name, "not run", why, None, column, place)

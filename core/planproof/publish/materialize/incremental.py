@@ -1,0 +1,242 @@
+"""`incremental`: the delta is staged in the target's own shape, audited, and added or put in its partitions' place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planproof.api import Check
+from planproof.arrow.footers import FooterError, Undecodable
+from planproof.catalog import split_name
+from planproof.claim import Path, dotted
+from planproof.claims import files
+from planproof.invariants import assigned, count_queries, drift
+from planproof.invariants.contract import counted_length
+from planproof.origin import AnalysisError
+from planproof.publish.audit.staged import audit_files
+from planproof.publish.materialize import stage
+from planproof.publish.materialize.evolution import Evolution, evolution
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.table import plain, refuse_foreign
+from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction.publication import Publication, publication
+from planproof.quoting import quoted
+from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalField, PhysicalSchema
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.settings import MANAGED_PARTITIONS
+from planproof.session.store import decoded, local
+from planproof.types import Char, Varchar, same_type, without_lengths
+
+LOOKED_AT = 200
+"""Older files whose footers are read before rows are added; an audit reads all."""
+
+
+class Delta:
+    """A later run of an incremental model; the first one, and a full refresh, is a table."""
+
+    def begin(self, job: Job) -> Publication | None:
+        refuse_foreign(job)
+        target = job.target
+        assert target is not None
+        _refuse_shape(job, target)
+        change = evolution(job.model, target, job.examined.promised)
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
+        job.draft.add([*change.findings(job), *misfits(job, change), *fits])
+        if job.model.incremental_strategy == "append":
+            job.draft.add(_drift(job, target))
+        if job.draft.fails_already or change.is_refused:
+            return None
+        strategy = _strategy(job, target, change)
+        options = dict(job.model.options)
+        return publication(job.session, job.names, target, strategy, job.root, options, job.home, change.columns)
+
+    def stage(self, job: Job, publication: Publication) -> str:
+        assert job.target is not None
+        produced = job.examined.planes.analyzed.names
+        return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
+
+    def audit(self, job: Job, publication: Publication) -> None:
+        counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
+        audit_files(replace(job, examined=counted), publication, plain(self.written(job, publication)), flags=False)
+
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+        assert job.target is not None
+        added = tuple(f for f in job.examined.promised if f.name in dict(publication.entry.columns))
+        return PhysicalSchema((*job.target.schema, *added))
+
+
+def assignments(job: Job) -> list[assigned.Assignment]:
+    """What becomes of the delta's columns in the stored table's types."""
+    assert job.target is not None
+    policy = str(job.session.rows("SET spark.sql.storeAssignmentPolicy")[0][1]).upper() == "ANSI"
+    return assigned.check(job.model.name, plain(job.target.schema), plain(job.examined.promised), policy)
+
+
+def overflowed(job: Job, failure: SparkFailure) -> bool:
+    """After a write that failed: whether a value was too large, or too long, for its stored column, which is then
+    violated."""
+    if failure.condition == "EXCEED_LIMIT_LENGTH":
+        return _too_long(job)
+    if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
+        return False
+    findings = job.draft.findings
+    at = [i for i, f in enumerate(findings) if f.code == "PP133" and quoted(split_name(f.field or "")) in str(failure)]
+    for i in at:
+        known = findings[i]
+        message = f"{known.message}; a value of this delta is beyond it"
+        findings[i] = replace(known, verdict=Verdict.VIOLATED, plane="executed", message=message)
+    return bool(at)
+
+
+def _too_long(job: Job) -> bool:
+    """Spark's error names no column: the delta's texts are counted."""
+    if job.target is None:
+        return False
+    made = {name.lower(): name for name in job.examined.planes.analyzed.names}
+    limited: dict[Path, Char | Varchar] = {
+        (made[f.name.lower()],): f.type
+        for f in job.target.schema
+        if isinstance(f.type, (Char, Varchar)) and f.name.lower() in made
+    }
+    terms = [count_queries.Term(path, t.length) for path, t in limited.items()]
+    try:
+        facts = count_queries.count_terms(job.session, f"(\n{stage.query(job.examined.sql)}\n)", terms)
+    except (AnalysisError, SparkFailure):
+        return False
+    for path, number in facts.too_long.items():
+        if number:
+            found = counted_length(dotted(path), limited[path].simple, number, facts)
+            message = f"{found.message}; {job.model.name} stores {limited[path].simple}"
+            job.draft.add([replace(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
+    return any(facts.too_long.values())
+
+
+def changed(job: Job) -> list[Check]:
+    """The counts, over the model's query, of values that are stored as other ones."""
+    query = f"FROM (\n{stage.query(job.examined.sql)}\n)"
+    return [
+        Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
+        for a in assignments(job)
+        if a.changed is not None
+    ]
+
+
+def _strategy(job: Job, target: StoredTable, change: Evolution) -> str:
+    """What INSERT INTO or INSERT OVERWRITE would do to the target, by the safe way to do it."""
+    if job.model.incremental_strategy == "append":
+        return "append"
+    if target.partition_by and (job.model.partition_by or _is_dynamic(job.session)):
+        return "partitions"
+    # The whole table is replaced. One new location does for a table without partitions whose columns stay.
+    return "rename" if target.partition_by or change.columns else "location"
+
+
+def _is_dynamic(session: Session) -> bool:
+    """Whether INSERT OVERWRITE replaces only the partitions that it writes: dbt asks for it where the model names its
+    partitions, and leaves it to the session elsewhere."""
+    rows = session.rows("SET spark.sql.sources.partitionOverwriteMode")
+    return str(rows[0][1]).upper() == "DYNAMIC"
+
+
+def _refuse_shape(job: Job, target: StoredTable) -> None:
+    if target.kind != "table":
+        raise Refused(f"{job.model.name} is a {target.kind}, not a table; run it with full_refresh=True")
+    if target.format != "parquet" or not target.location:
+        raise Refused(
+            f"{job.model.name} is stored as {target.format}; planproof adds to parquet tables, "
+            "run it with full_refresh=True"
+        )
+    if target.partition_by and not target.tracked:
+        raise Refused(
+            f"the catalog does not hold the partitions of {job.model.name}: the session sets {MANAGED_PARTITIONS} "
+            "to false, or the table was written so. Set it to true, and run MSCK REPAIR TABLE or with full_refresh=True"
+        )
+    wanted, found = [c.lower() for c in job.model.partition_by], [c.lower() for c in target.partition_by]
+    # Rows are added by name, whatever the partitions; only what is overwritten depends on them.
+    if job.model.incremental_strategy == "insert_overwrite" and wanted and wanted != found:
+        raise Refused(
+            f"{job.model.name} is stored with the partitions ({', '.join(found) or 'none'}), the model says "
+            f"({', '.join(wanted)}); run it with full_refresh=True"
+        )
+
+
+def misfits(job: Job, change: Evolution) -> list[Finding]:
+    """Where the delta, or its contract, does not fit the columns that the table will have."""
+    will = {f.name.lower(): f for f in change.after}
+    produced = {f.name.lower(): f for f in job.examined.promised}
+    findings = [_missing(job, f) for name, f in will.items() if name not in produced]
+    findings += [_left_out(job, f) for name, f in produced.items() if name not in will]
+    for promised in job.model.contract.schema if job.model.contract else ():
+        held = will.get(promised.name.lower())
+        if held is None:
+            findings.append(
+                _finding(
+                    job, Verdict.VIOLATED, promised.name, promised.type.simple, "no such column", "does not have it"
+                )
+            )
+        elif not same_type(without_lengths(held.type), without_lengths(promised.type)):
+            found = held.type.simple
+            findings.append(
+                _finding(job, Verdict.VIOLATED, promised.name, promised.type.simple, found, f"has it as {found}")
+            )
+    return findings
+
+
+def _drift(job: Job, target: StoredTable) -> list[Finding]:
+    """What the table's older files store, against the table that rows are appended to: clashes only, over at most
+    `LOOKED_AT` files, the first, the last and evenly between. Overwriting may be what mends them."""
+    if not target.location:
+        return []
+    root = decoded(target.location)
+    try:
+        paths = job.session.files(local(root) or root)
+        step = max(1, -(-len(paths) // LOOKED_AT))
+        _, footers = files.read(list(dict.fromkeys([*paths[::step], *paths[-1:]])), job.session)
+    except (
+        FooterError,
+        Undecodable,
+        SparkFailure,
+    ):  # The delta is none the worse for it; `planproof audit` says what is wrong.
+        return []
+    found = drift.check(plain(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
+    return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
+
+
+def _missing(job: Job, field: PhysicalField) -> Finding:
+    return Finding(
+        Verdict.VIOLATED,
+        "PP402",
+        "catalog",
+        field.name,
+        promised=field.type.simple,
+        found="no such column",
+        message=f"{job.model.name} has the column {field.name}, which the model does not produce any more; new rows "
+        "would silently hold NULL there. Add it to the SELECT, or run with full_refresh",
+    )
+
+
+def _left_out(job: Job, field: PhysicalField) -> Finding:
+    return Finding(
+        Verdict.WARNING,
+        "PP402",
+        "catalog",
+        field.name,
+        promised="no such column",
+        found=field.type.simple,
+        message=f"{job.model.name} does not have the column {field.name}; its values are left out until a full refresh",
+        origin=job.examined.locate(field.name),
+    )
+
+
+def _finding(job: Job, verdict: Verdict, column: str, promised: str, found: str, what: str) -> Finding:
+    return Finding(
+        verdict,
+        "PP402",
+        "catalog",
+        column,
+        promised=promised,
+        found=found,
+        message=f"the contract promises {column} {promised}, and the stored table {job.model.name} {what}; "
+        "run with full_refresh, or change the contract",
+        origin=job.examined.locate(column),
+    )

@@ -1,0 +1,113 @@
+"""What the materializations have in common: a way to check, stage and audit a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from planproof.contract import Model
+from planproof.judge.draft import Draft
+from planproof.judge.planes import Examined
+from planproof.publish.transaction.names import Names, Refused
+from planproof.report.details import DataTestResult
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, SparkPlanes, StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One model on its way to one target; `target` is None where it does not exist yet.
+
+    `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark holds
+    the batches of Python functions against their declared schemas. `keys`: what is staged is compared by them, and not
+    published. `tests` run over the staged rows. `is_rest`: what is staged is the rest of rows that were staged before,
+    some of which are set aside.
+    """
+
+    session: Session
+    names: Names
+    model: Model
+    draft: Draft
+    examined: Examined
+    target: StoredTable | None
+    root: str
+    home: str
+    compare_batches: bool = True
+    keys: tuple[str, ...] = ()
+    tests: Callable[[Any], Sequence[DataTestResult]] | None = None
+    is_rest: bool = False
+
+
+class Standing(Protocol):
+    """What is known of a publish from outside: names are quoted, `staging` can be read by SQL once rows are staged."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def staging(self) -> str: ...
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def step(self) -> str: ...
+
+
+class Publishing(Protocol):
+    """One publish under way, whatever its format. `planes` are those of the plan that wrote, where Spark tells it;
+    `watched`: every row that Python gave was looked at as it was written. `can_be_kept`: what was staged can stay after
+    a rejection."""
+
+    planes: SparkPlanes | None
+    watched: bool
+
+    @property
+    def way_on(self) -> str:
+        """What to do where it could neither be finished nor undone."""
+
+    @property
+    def can_be_kept(self) -> bool: ...
+
+    @property
+    def entry(self) -> Standing: ...
+
+    def step(self, name: str, **changes: Any) -> None:
+        """Writes down that a step begins, where the format keeps a journal."""
+
+    def note(self, name: str, **changes: Any) -> None:
+        """The same for a step of which a recovery need not know."""
+
+    def keep(self) -> None:
+        """Leaves what was staged to be looked at, in place of what was kept before."""
+
+    def discard(self) -> None:
+        """Removes what was staged."""
+
+    def close(self) -> None:
+        """Ends the publish; nothing of it is under way any more."""
+
+
+P = TypeVar("P", bound=Publishing)
+
+
+class Materialization(Protocol[P]):
+    def begin(self, job: Job) -> P | None:
+        """The publication, by the strategy that is safe for this target; nothing is written yet.
+
+        None where the target's schema forbids it: the findings say why. Raises `Refused`.
+        """
+
+    def stage(self, job: Job, publication: P) -> str:
+        """Writes what has to be written beside the target; returns the statement."""
+
+    def audit(self, job: Job, publication: P) -> None:
+        """Adds to the job's draft what the staged data show."""
+
+    def written(self, job: Job, publication: P) -> PhysicalSchema:
+        """The schema that the target's files now have, whatever the query's is."""
+
+
+def is_delta(job: Job, full_refresh: bool) -> bool:
+    """Whether an incremental's rows are added; its first run, and a full refresh, is a table. Raises `Refused`."""
+    if job.model.materialized not in ("table", "incremental"):
+        raise Refused(f"{job.model.name} is {job.model.materialized}: planproof publishes table, view and incremental")
+    return job.model.materialized == "incremental" and job.target is not None and not full_refresh

@@ -1,0 +1,145 @@
+"""Staging: the model's rows are written beside the target, under a name of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planproof.contract import Model
+from planproof.judge.planes import Examined
+from planproof.publish.transaction.names import literal
+from planproof.publish.transaction.publication import Publication, column_list
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import Session, StoredTable
+from planproof.sql.ending import unterminated
+
+_OWN_PROPERTIES = (
+    "spark.sql.",
+    "transient_",
+    "totalSize",
+    "numFiles",
+    "numRows",
+    "rawDataSize",
+    "last_modified_",
+    "view.",
+)
+"""Properties that Spark and Hive keep for themselves."""
+
+
+def query(sql: str) -> str:
+    """The model's text as it stands at the end of a statement: everything but closing semicolons and what follows."""
+    return unterminated(sql)
+
+
+def write(publication: Publication, examined: Examined, schema: PhysicalSchema) -> str:
+    """Writes the files of a table whose `schema` stays, without a table over them: a catalog takes its time to make
+    one and to drop it again. Returns what was run."""
+    publication.unregistered = schema
+    # What Python feeds is watched, and compared, as a text.
+    if not examined.planes.python_fed and publication.write_files(examined.runs):
+        return examined.sql
+    location = publication.entry.stage_location
+    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{query(examined.sql)}"
+    publication.run(statement)
+    return statement
+
+
+def create(publication: Publication, model: Model, sql: str, target: StoredTable | None) -> str:
+    """Writes the whole table into staging by CREATE TABLE AS; returns the statement."""
+    entry = publication.entry
+    clauses = ["USING parquet", *_options(model.options)]
+    if model.partition_by:
+        clauses.append(f"PARTITIONED BY ({_columns(model.partition_by)})")
+    clauses += _buckets(model.options)
+    if entry.external:
+        clauses.append(f"LOCATION {literal(entry.stage_location)}")
+    comment, properties = described(model, target)
+    if comment is not None:
+        clauses.append(f"COMMENT {literal(comment)}")
+    if properties:
+        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", query(sql)])
+    publication.run(statement)
+    return statement
+
+
+def fill(publication: Publication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]) -> str:
+    """Writes a delta into a staging table of the target's own shape, with the columns that the target is to get;
+    returns the statement.
+
+    INSERT BY NAME gives what Spark's store assignment gives (casts that lose nothing, char and varchar lengths), so
+    that the files have the stored types. Columns that neither has are left out, as dbt does.
+    """
+    entry = publication.entry
+    _create_like(publication, model, target)
+    if entry.columns:
+        publication.run(f"ALTER TABLE {entry.staging} ADD COLUMNS ({column_list(entry.columns)})")
+    known = {name.lower() for name in target.schema.names} | {name.lower() for name, _ in entry.columns}
+    text = query(sql)
+    if any(name.lower() not in known for name in produced):
+        kept = [name for name in produced if name.lower() in known]
+        text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"
+    statement = f"INSERT INTO {entry.staging} BY NAME\n{text}"
+    publication.write(statement)
+    return statement
+
+
+def _create_like(publication: Publication, model: Model, target: StoredTable) -> None:
+    """An empty table of the target's shape; where it is to become the target, with its properties and comment too."""
+    entry = publication.entry
+    statement = f"CREATE TABLE {entry.staging} LIKE {entry.target}"
+    if entry.external:
+        statement += f" LOCATION {literal(entry.stage_location)}"
+    if entry.strategy != "rename":
+        publication.run(statement)
+        return
+    comment, properties = described(model, target)
+    publication.run(statement + (f" TBLPROPERTIES ({pairs(properties)})" if properties else ""))
+    if comment is not None:
+        publication.run(f"COMMENT ON TABLE {entry.staging} IS {literal(comment)}")
+
+
+def described(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:
+    """The comment and the properties that the new table gets: the model's own, else the old table's."""
+    own = {str(k): str(v) for k, v in (model.options.get("tblproperties") or {}).items()}
+    if target is None or target.kind != "table":
+        return model.comment, own
+    kept = own_properties(target)
+    return (model.comment if model.comment is not None else target.comment), {**kept, **own}
+
+
+def own_properties(target: StoredTable) -> dict[str, str]:
+    """The properties that people gave to a relation."""
+    return {k: v for k, v in target.properties.items() if not k.startswith(_OWN_PROPERTIES) and k != "EXTERNAL"}
+
+
+def describe(session: Session, model: Model, target: StoredTable, name: str) -> None:
+    """Gives a table that kept its identity the model's comment and properties, where they differ."""
+    comment, properties = described(model, target)
+    if comment is not None and comment != target.comment:
+        session.rows(f"COMMENT ON TABLE {name} IS {literal(comment)}")
+    changed = {k: v for k, v in properties.items() if target.properties.get(k) != v}
+    if changed:
+        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs(changed)})")
+
+
+def pairs(properties: Mapping[str, Any]) -> str:
+    return ", ".join(f"{literal(str(k))} = {literal(str(v))}" for k, v in properties.items())
+
+
+def _options(options: Mapping[str, Any]) -> list[str]:
+    given = options.get("options") or {}
+    return [f"OPTIONS ({pairs(given)})"] if given else []
+
+
+def _buckets(options: Mapping[str, Any]) -> list[str]:
+    columns, buckets = options.get("clustered_by"), options.get("buckets")
+    if not columns or not buckets:
+        return []
+    names = [columns] if isinstance(columns, str) else list(columns)
+    return [f"CLUSTERED BY ({_columns(names)}) INTO {int(buckets)} BUCKETS"]
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(quoted((name,)) for name in names)

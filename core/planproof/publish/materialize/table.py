@@ -1,0 +1,88 @@
+"""`table`: the whole table is staged, audited, and swapped in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planproof.contract import Model
+from planproof.judge.planes import examine_plans
+from planproof.publish.audit.staged import audit_files
+from planproof.publish.materialize import stage
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction.publication import Publication, moves, publication
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
+from planproof.types import without_lengths
+
+VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
+"""Formats with a log of their own: their tables are never swapped by name or location."""
+
+
+class Table:
+    def begin(self, job: Job) -> Publication:
+        refuse_foreign(job)
+        options = dict(job.model.options)
+        moved = moves(job.target, options.get("location_root"))
+        strategy = "rename" if moved else _strategy(job.target, job.examined.promised, job.model)
+        return publication(job.session, job.names, job.target, strategy, job.root, options, job.home, moved=moved)
+
+    def stage(self, job: Job, publication: Publication) -> str:
+        if publication.entry.strategy == "location":
+            return stage.write(publication, job.examined, plain(job.examined.promised))
+        return stage.create(publication, job.model, job.examined.sql, job.target)
+
+    def audit(self, job: Job, publication: Publication) -> None:
+        # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
+        planes = publication.planes or job.session.planned(job.examined.runs)
+        examined = examine_plans(job.draft, job.session, job.examined, planes)
+        if publication.planes is not None:
+            job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
+        # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
+        promised = planes.optimized or planes.analyzed
+        audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
+
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+        return job.examined.promised
+
+
+def refuse_foreign(job: Job) -> None:
+    """Raises `Refused` for a model or target that is not a Parquet table of Spark's own catalog."""
+    if job.model.file_format != "parquet":
+        raise Refused(
+            f"{job.model.name} is stored as {job.model.file_format}; planproof publishes parquet tables and views"
+        )
+    target = job.target
+    if target is None:
+        return
+    if target.kind == "temporary view":
+        raise Refused(f"{job.model.name} is a temporary view of this session, which hides the table; drop the view")
+    if target.format in VERSIONED_ELSEWHERE:
+        raise Refused(f"{job.model.name} exists as a {target.format} table; drop it, or publish under another name")
+
+
+def _strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model) -> str:
+    """`location` where one metastore call suffices, else `rename`."""
+    if target is None or target.kind != "table" or target.format != "parquet" or not target.location:
+        return "rename"
+    if target.partition_by or model.partition_by or model.options.get("buckets"):
+        return "rename"
+    if target.bucketed:
+        # The catalog would say of files without buckets that they have some.
+        return "rename"
+    if model.options.get("options"):
+        # Options stay in the catalog as they were; a new location cannot change them.
+        return "rename"
+    return "location" if _same_schema(target.schema, planned) else "rename"
+
+
+def _same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
+    """Equal but for nullability, which a V1 table forgets."""
+    return stored.as_nullable() == planned.as_nullable()
+
+
+def plain(schema: PhysicalSchema) -> PhysicalSchema:
+    """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
+    from planproof.schema import PhysicalField
+
+    return PhysicalSchema(tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in schema.as_nullable()))

@@ -1,0 +1,59 @@
+"""`view`: nothing is staged; the contract is judged on the plan, and on a count where it cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planproof.publish.audit.staged import audit_query
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.stage import query
+from planproof.publish.materialize.table import VERSIONED_ELSEWHERE
+from planproof.publish.swaps.view import statement_of
+from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction.publication import Publication, publication
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
+
+
+class View:
+    def begin(self, job: Job) -> Publication:
+        target = job.target
+        _refuse_versioned(job)
+        if target is not None and target.kind == "temporary view":
+            raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
+        if target is not None and target.is_iceberg_view and not _changes(job, target):
+            target = replace(target, properties={})  # It is replaced where it stands.
+        return publication(job.session, job.names, target, "view", job.root, dict(job.model.options), job.home)
+
+    def stage(self, job: Job, publication: Publication) -> str:
+        statement = statement_of(publication.entry.target, job.model, job.examined.sql, job.target)
+        publication.note("stage", statement=statement)
+        return statement
+
+    def audit(self, job: Job, publication: Publication) -> None:
+        audit_query(job)
+
+    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+        return job.examined.promised
+
+
+def _changes(job: Job, target: StoredTable) -> bool:
+    """Whether the view gets another text, or columns that may be others."""
+    return (
+        target.text is None or target.text.strip() != query(job.examined.sql).strip() or "columns" in job.model.options
+    )
+
+
+def _refuse_versioned(job: Job) -> None:
+    """Raises `Refused` for a table that a view cannot safely take the place of."""
+    target, tables = job.target, job.session.transactions()
+    if target is None or target.kind != "table":
+        return
+    is_lake = tables is not None and tables.holds(quoted(job.names.target))
+    # A session that finds Iceberg's tables by loading them renames and drops them, too.
+    if target.format in VERSIONED_ELSEWHERE and not (target.format == "iceberg" and is_lake):
+        raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes a view")
+    if target.format != "iceberg" and is_lake:
+        # Iceberg puts a view's metadata where the table's files lie, which are deleted with the table.
+        raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes Iceberg's view")

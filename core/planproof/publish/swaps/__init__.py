@@ -1,0 +1,66 @@
+"""The ways in which audited data take the target's place: one file each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planproof.publish.swaps import append, location, partitions, rename, view
+from planproof.publish.swaps.strategy import Strategy
+from planproof.publish.transaction.publication import UNDO, UNDONE, Publication
+from planproof.session.protocol import SparkFailure
+
+STRATEGIES: dict[str, Strategy] = {
+    "rename": rename.Rename(),
+    "location": location.Location(),
+    "append": append.Append(),
+    "partitions": partitions.Partitions(),
+    "view": view.View(),
+}
+UNTOUCHED = ("begin", "stage", "audit", "reject", "quarantine", UNDONE)
+"""Steps at which the target is the old one, and only what was staged is left to remove."""
+Ending = Literal["finished", "undone", "left"]
+
+
+def settle(publication: Publication, force: bool = False) -> Ending:
+    """Finishes or undoes a publish that stopped at some step.
+
+    What is found in the catalog and on disk decides, not the step alone: the process may have died within it. An undo
+    is journaled before it begins, because half of one can look like a finished publish. May be called again after it
+    was interrupted itself. In a catalog that does not know the publish nothing is touched: it is given up where it was
+    all but finished, its catalog is dead or `force` says so; else `SparkFailure` is raised.
+    """
+    step, strategy = publication.entry.step, STRATEGIES[publication.entry.strategy]
+    ending: Ending
+    if step in UNTOUCHED:
+        publication.discard()
+        ending = "undone"
+    elif not strategy.is_here(publication):
+        if not force and step != "clean":
+            _refuse_another_catalog(publication)
+        ending = "left"
+    elif step != UNDO and strategy.is_swapped(publication):
+        strategy.finish(publication)
+        ending = "finished"
+    else:
+        publication.step(UNDO)
+        strategy.undo(publication)
+        ending = "undone"
+    if ending == "undone":
+        publication.withdraw()
+    publication.journal.close()
+    return ending
+
+
+def _refuse_another_catalog(publication: Publication) -> None:
+    """Raises `SparkFailure` where the publish may stand in another metastore; an in-memory catalog died with it."""
+    if publication.is_in_memory():
+        return
+    entry = publication.entry
+    raise SparkFailure(
+        f"this session's catalog knows neither {entry.staging}, which the publish had staged, nor the version of "
+        f"{entry.target} that it made: it ran in another metastore over the same folder, or its tables were dropped "
+        "since. Recover from that metastore; where there is none, `recover --force` leaves the files as they lie"
+    )
+
+
+__all__ = ["STRATEGIES", "Ending", "Strategy", "settle"]

@@ -1,0 +1,106 @@
+"""The audited files of the delta move into the target's directories; nothing is written a second time.
+
+Parquet is read by column name, so the files fit wherever their columns stand. Each file's name holds the id of the job
+that staged it: undoing removes exactly those names, whatever other writers added meanwhile.
+"""
+
+from __future__ import annotations
+
+from planproof.publish.transaction.journal import Move
+from planproof.publish.transaction.names import join, literal
+from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_unspeakable, spec
+from planproof.publish.transaction.publication import Publication
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import local
+
+
+class Append:
+    def swap(self, publication: Publication) -> None:
+        moves, new = self._planned(publication)
+        publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
+        for move in moves:
+            publication.store.move(move.source, move.target)
+        self._register(publication)
+        publication.add_columns()
+        self.finish(publication)
+
+    def is_here(self, publication: Publication) -> bool:
+        """Which files are the delta's stands in the journal: no catalog is needed for that."""
+        return True
+
+    def is_swapped(self, publication: Publication) -> bool:
+        entry = publication.entry
+        if entry.step == "clean":
+            return True
+        return not any(publication.store.exists(m.source) for m in entry.moves) and publication.has_columns()
+
+    def finish(self, publication: Publication) -> None:
+        is_known = publication.stored(publication.entry.target) is not None
+        if is_known:
+            self._register(publication)
+        publication.step("clean")
+        if is_known:
+            self._measure(publication)
+        publication.discard()
+
+    def undo(self, publication: Publication) -> None:
+        entry = publication.entry
+        for move in entry.moves:
+            if not publication.store.exists(move.source):
+                publication.store.delete(move.target)
+        if publication.stored(entry.target) is not None:
+            self._unregister(publication)
+            publication.refresh()
+        publication.discard()
+
+    def _planned(self, publication: Publication) -> tuple[tuple[Move, ...], list[PartitionLocation]]:
+        """Which file goes where, and the partitions that the target does not have yet."""
+        entry = publication.entry
+        root = publication.location(entry.target)
+        assert root is not None
+        staged = partitions_of(publication.session, entry.staging)
+        asked = [part.partition for part in staged]
+        refuse_unspeakable(publication.session, asked)
+        known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
+        moves: list[Move] = []
+        new: list[PartitionLocation] = []
+        for part in staged:
+            target = root
+            if part.partition and part.partition in known:
+                target = known[part.partition]
+            elif part.partition:
+                target = join(root, part.partition)
+                new.append(PartitionLocation(part.partition, target))
+            for file in publication.session.files(part.local):
+                moves.append(Move(file, join(target, file.rpartition("/")[2])))
+        lost = set(publication.session.files(local(entry.stage_location) or entry.stage_location))
+        lost -= {move.source for move in moves}
+        if lost:
+            raise SparkFailure(
+                f"{sorted(lost)[0]} was staged for {entry.model} and lies in no partition of the staging"
+            )
+        return tuple(moves), new
+
+    def _register(self, publication: Publication) -> None:
+        entry = publication.entry
+        for swap in entry.partitions:
+            publication.run(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
+
+    def _unregister(self, publication: Publication) -> None:
+        """Drops the partitions that came with the delta, unless another writer has put files there since."""
+        table = publication.entry.target
+        known = set(names(publication.session, table))
+        for swap in publication.entry.partitions:
+            if swap.partition in known and not publication.store.names(swap.new):
+                publication.run(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+
+    def _measure(self, publication: Publication) -> None:
+        """Has Spark forget the size that the table had: a stale one makes it broadcast tables that have grown."""
+        table, root = publication.entry.target, publication.location(publication.entry.target)
+        any_one = names(publication.session, table)[:1]
+        for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
+            location = literal(first.location)
+            publication.run(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {location}")
+        if root is not None and not any_one:
+            publication.set_location(table, root)
+        publication.refresh()

@@ -1,0 +1,48 @@
+"""One metastore call: the table's location becomes the new version directory. Readers see the old data or the new.
+
+Only for an unpartitioned Parquet table whose schema stays (a V1 table cannot change it that way). The version before
+stays on disk until the next publish, and all of the last minutes do, for readers that listed their files; a managed
+table's default directory is emptied at once, because Spark refuses to create a table over it after a DROP.
+"""
+
+from __future__ import annotations
+
+from planproof.publish.transaction.names import within
+from planproof.publish.transaction.publication import Publication
+
+RETENTION = 900.0
+"""For so many seconds a replaced version stays on disk, for sessions that listed its files and have not refreshed."""
+
+
+class Location:
+    def swap(self, publication: Publication) -> None:
+        entry = publication.entry
+        publication.step("swap")
+        publication.set_location(entry.target, entry.stage_location)
+        # Whoever takes over finds in the catalog that only cleaning is left.
+        self.finish(publication)
+
+    def is_here(self, publication: Publication) -> bool:
+        """Without a staging table, the table itself tells: it lies where it did, or where it was to go."""
+        prior, current = publication.entry.prior, publication.location(publication.entry.target)
+        if current is None or prior is None or prior.location is None:
+            return publication.is_staged()
+        return self.is_swapped(publication) or within(current, prior.location) or publication.is_staged()
+
+    def is_swapped(self, publication: Publication) -> bool:
+        current = publication.location(publication.entry.target)
+        return current is not None and within(current, publication.entry.stage_location)
+
+    def undo(self, publication: Publication) -> None:
+        # A table of another metastore that lay here, too, may have the new version: it is swept with those of its mark.
+        if publication.unregistered is not None or publication.is_own_catalog() or publication.is_staged():
+            publication.discard()
+
+    def finish(self, publication: Publication) -> None:
+        entry, prior = publication.entry, publication.entry.prior
+        publication.drop_staging()
+        if prior is not None and prior.managed and prior.location is not None and within(prior.location, entry.native):
+            publication.delete_unused(entry.native)
+        # The version before stays whatever its age; so do those that were replaced a moment ago.
+        kept = [entry.stage_location, prior.location if prior and prior.location else ""]
+        publication.sweep(entry.stage_location, kept, RETENTION)

@@ -1,0 +1,87 @@
+"""Dynamic overwrite: each partition that the delta holds gets the delta's directory as its location.
+
+One metastore call per partition; the others are not touched. What a partition held stays on disk until all are
+switched, so that the whole can be undone.
+"""
+
+from __future__ import annotations
+
+from planproof.publish.transaction.journal import PartitionSwap
+from planproof.publish.transaction.names import literal, parent, within
+from planproof.publish.transaction.partition import locations, partitions_of, refuse_unspeakable, spec
+from planproof.publish.transaction.publication import Publication
+from planproof.session.protocol import SparkFailure
+
+
+class Partitions:
+    def swap(self, publication: Publication) -> None:
+        entry = publication.entry
+        staged = partitions_of(publication.session, entry.staging)
+        asked = [part.partition for part in staged]
+        refuse_unspeakable(publication.session, asked)
+        known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
+        swaps = tuple(PartitionSwap(p.partition, known.get(p.partition), p.location) for p in staged)
+        publication.step("partitions", partitions=swaps)
+        for swap in swaps:
+            self._point(publication, swap, swap.new)
+        if not all(self._switched(publication)):
+            raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
+        publication.add_columns()
+        publication.step("clean")
+        self.finish(publication)
+
+    def is_here(self, publication: Publication) -> bool:
+        return publication.is_staged() or all(self._switched(publication))
+
+    def is_swapped(self, publication: Publication) -> bool:
+        return all(self._switched(publication)) and publication.has_columns()
+
+    def undo(self, publication: Publication) -> None:
+        entry = publication.entry
+        for swap, done in zip(entry.partitions, self._switched(publication)):
+            if done and swap.old is not None:
+                self._point(publication, swap, swap.old)
+            elif done:
+                publication.run(f"ALTER TABLE {entry.target} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+        if publication.stored(entry.target) is not None:
+            publication.refresh()
+        publication.discard()
+
+    def _switched(self, publication: Publication) -> list[bool]:
+        entry = publication.entry
+        asked = [swap.partition for swap in entry.partitions]
+        known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
+        return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
+
+    def _point(self, publication: Publication, swap: PartitionSwap, location: str) -> None:
+        table, partition, quoted = publication.entry.target, spec(swap.partition), literal(location)
+        if swap.old is None:
+            publication.run(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
+        else:
+            publication.run(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
+
+    def finish(self, publication: Publication) -> None:
+        entry = publication.entry
+        publication.drop(entry.staging)
+        publication.refresh()
+        kept = locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
+        for swap in entry.partitions:
+            if swap.old is None or any(within(location, swap.old) for location in kept):
+                continue
+            if self._is_ours(publication, swap.old):
+                self._delete(publication, swap.old)
+
+    def _is_ours(self, publication: Publication, location: str) -> bool:
+        """Of an external table, as of one that other tables may read too, only what planproof itself had written."""
+        prior = publication.entry.prior
+        return publication.is_version(location) or (
+            prior is not None and prior.managed and prior.location is not None and within(location, prior.location)
+        )
+
+    def _delete(self, publication: Publication, location: str) -> None:
+        """Deletes a replaced partition's directory, and its version directory once that holds nothing more."""
+        publication.store.delete(location)
+        folder = parent(location)
+        while publication.is_version(parent(folder)) and not publication.store.names(folder):
+            publication.store.delete(folder)
+            folder = parent(folder)

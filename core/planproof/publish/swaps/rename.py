@@ -1,0 +1,99 @@
+"""Two renames: the old relation steps aside, the staged table takes its name, the old one is dropped.
+
+For a first publish (one rename, atomic in the metastore), a changed schema, a partitioned table, or a view in the
+table's place. Other sessions see a gap between the two renames.
+"""
+
+from __future__ import annotations
+
+from planproof.publish.transaction.names import join, literal, within
+from planproof.publish.transaction.partition import names, partitions_of, spec
+from planproof.publish.transaction.publication import Publication
+from planproof.session.protocol import StoredTable
+from planproof.session.store import decoded
+
+
+class Rename:
+    def swap(self, publication: Publication) -> None:
+        entry = publication.entry
+        if entry.place is not None and not publication.stored(entry.staging).partition_by:  # type: ignore[union-attr]
+            publication.step("place")
+            publication.store.move(entry.stage_location, entry.place)
+            publication.set_location(entry.staging, entry.place)
+        if entry.prior is not None:
+            publication.step("away")
+            publication.rename(entry.target, entry.away, entry.prior.kind)
+        publication.step("swap")
+        publication.rename(entry.staging, entry.target)
+        publication.step("clean")
+        self.finish(publication)
+
+    def is_here(self, publication: Publication) -> bool:
+        if publication.is_staged():
+            return True
+        target = publication.stored(publication.entry.target)
+        if target is None:
+            return False
+        # All that `clean` deletes is what the catalog knows by the name that the old table got.
+        return publication.entry.step == "clean" or self._is_new(publication, target)
+
+    def _is_new(self, publication: Publication, target: StoredTable) -> bool:
+        """Whether the target has what was staged: a managed table's directory went with its name."""
+        entry = publication.entry
+        if not entry.external:
+            return not publication.store.exists(entry.stage_location)
+        location = decoded(target.location) if target.location else ""
+        return any(within(location, place) for place in (entry.place, entry.stage_location) if place)
+
+    def is_swapped(self, publication: Publication) -> bool:
+        entry = publication.entry
+        return publication.stored(entry.target) is not None and publication.stored(entry.staging) is None
+
+    def finish(self, publication: Publication) -> None:
+        entry, prior = publication.entry, publication.entry.prior
+        now = publication.stored(entry.target)
+        repoint(publication, entry.target, now)
+        if prior is None:
+            return
+        publication.drop_prior(now)
+
+    def undo(self, publication: Publication) -> None:
+        entry, prior = publication.entry, publication.entry.prior
+        if entry.place is not None and publication.store.exists(entry.stage_location):
+            # The staged files never went there, so that what lies there now is another table's.
+            publication.step(entry.step, place=None)
+            entry = publication.entry
+        self._return_directories(publication)
+        if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
+            publication.rename(entry.away, entry.target, prior.kind)
+        if prior is not None and prior.kind == "table" and prior.location is not None:
+            # Hive gives a renamed managed table its default location and leaves the data where they lie.
+            current = publication.location(entry.target)
+            elsewhere = current is not None and not within(current, prior.location)
+            if elsewhere and publication.store.exists(prior.location):
+                publication.set_location(entry.target, prior.location)
+        if entry.place is not None:
+            publication.delete_unused(entry.place)
+        publication.discard()
+
+    def _return_directories(self, publication: Publication) -> None:
+        """A rename that died in the metastore may have moved a managed table's directory and not its name."""
+        entry, store = publication.entry, publication.store
+        staged_is_away = not entry.external and not store.exists(entry.stage_location)
+        name_is_free = publication.stored(entry.target) is None
+        if staged_is_away and name_is_free and publication.stored(entry.staging) and store.exists(entry.native):
+            store.move(entry.native, entry.stage_location)
+        publication.return_old_directory()
+
+
+def repoint(publication: Publication, table: str, now: StoredTable | None) -> None:
+    """Lets partitions follow their table's directory: Hive's metastore does it, Spark's in-memory catalog does not."""
+    if now is None or not now.partition_by or not now.location:
+        return
+    any_one = names(publication.session, table)[:1]
+    if all(publication.store.exists(p.location) for p in partitions_of(publication.session, table, now, any_one)):
+        return
+    for old in partitions_of(publication.session, table, now):
+        new = join(decoded(now.location), old.partition)
+        if publication.store.exists(new):
+            publication.run(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")

@@ -1,0 +1,113 @@
+"""A view gets its query by one call. A table of the same name steps aside first and is dropped last, and so does a view
+that Iceberg keeps in the session's own catalog: Iceberg 1.10 replaces its text, and Spark goes on to read the old one.
+
+ALTER VIEW AS is one call to the metastore; CREATE OR REPLACE VIEW drops the view and creates it (CreateViewCommand), so
+that other sessions see a gap. The latter is for a new view, and for one whose columns, comment or properties change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planproof.contract import Model
+from planproof.origin import AnalysisError
+from planproof.publish.materialize.stage import own_properties, pairs, query
+from planproof.publish.transaction.names import literal
+from planproof.publish.transaction.publication import UNDO, Publication
+from planproof.quoting import quoted
+from planproof.session.protocol import SparkFailure, StoredTable
+
+
+class View:
+    def swap(self, publication: Publication) -> None:
+        entry = publication.entry
+        assert entry.statement is not None
+        if entry.prior is not None and entry.prior.kind != "view":
+            publication.step("away")
+            publication.rename(entry.target, entry.away, entry.prior.kind)
+        publication.step("swap")
+        publication.run(entry.statement)
+        self.finish(publication)
+
+    def is_here(self, publication: Publication) -> bool:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind == "view" or entry.step == "clean":
+            return True
+        if publication.stored(entry.away) is not None:
+            return True
+        target = publication.stored(entry.target)
+        if target is None or (target.kind == "table") != (prior.kind == "table"):
+            return False
+        return entry.step == UNDO or publication.location(entry.target) == prior.location
+
+    def is_swapped(self, publication: Publication) -> bool:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind == "view":
+            return entry.step == "clean" or self._again(publication)
+        found = publication.stored(entry.target)
+        is_view = found is not None and found.kind == "view"
+        if prior.kind == "table":
+            return is_view
+        # The old view and the new one look the same: it is the new one once the old one is aside.
+        return is_view and (entry.step == "clean" or publication.stored(entry.away) is not None)
+
+    def undo(self, publication: Publication) -> None:
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or prior.kind == "view":
+            return
+        publication.return_old_directory()
+        if publication.stored(entry.target) is not None:
+            return
+        if publication.stored(entry.away) is not None:
+            publication.rename(entry.away, entry.target, prior.kind)
+            moved = prior.location is not None and publication.location(entry.target) != prior.location
+            if prior.location is not None and moved and publication.store.exists(prior.location):
+                publication.set_location(entry.target, prior.location)
+
+    def _again(self, publication: Publication) -> bool:
+        """One call: it happened or it did not, and the catalog does not tell which. What was audited is said again."""
+        assert publication.entry.statement is not None
+        try:
+            publication.run(publication.entry.statement)
+        except AnalysisError:
+            return False
+        except SparkFailure as failure:
+            if failure.transient:
+                raise
+            return False
+        return True
+
+    def finish(self, publication: Publication) -> None:
+        prior = publication.entry.prior
+        if prior is not None and prior.kind != "view":
+            publication.step("clean")
+            publication.drop_prior()
+
+
+def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:
+    """What gives the model's query to the view that stands there as `target`, or to a new one."""
+    if target is not None and _keeps_all_but_its_query(target, model):
+        return f"ALTER VIEW {name} AS\n{query(sql)}"
+    clauses = [f"CREATE OR REPLACE VIEW {name}{column_names(model.options.get('columns') or ())}"]
+    if model.comment is not None:
+        clauses.append(f"COMMENT {literal(model.comment)}")
+    properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
+    if properties:
+        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+    return "\n".join([*clauses, "AS", query(sql)])
+
+
+def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:
+    if target.kind != "view" or model.options.get("columns"):
+        return False
+    properties = {str(k): str(v) for k, v in (model.options.get("tblproperties") or {}).items()}
+    return (target.comment or None) == (model.comment or None) and own_properties(target) == properties
+
+
+def column_names(columns: Iterable[tuple[str, str | None]]) -> str:
+    """The columns of a view as its statement lists them, with their comments; an empty text for none."""
+    named = [
+        f"{quoted((name,))}{f' COMMENT {literal(comment)}' if comment is not None else ''}" for name, comment in columns
+    ]
+    return f" ({', '.join(named)})" if named else ""

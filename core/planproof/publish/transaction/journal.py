@@ -1,0 +1,168 @@
+"""What a publish is about to do, written before each step, so that another process can finish or undo it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from planproof.publish.transaction.names import STATE, join
+from planproof.publish.transaction.owner import Owner
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The target as it was: `table`, `view` or `iceberg view` (one that steps aside), and its location, decoded."""
+
+    kind: str
+    managed: bool
+    location: str | None
+    partitioned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A file that goes from staging into the target."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSwap:
+    """A partition (Spark's spelling `d=2024-01-01/n=1`), where it lay (None: it is new) and where its new files lie."""
+
+    partition: str
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A partition of a quarantine table (quoted), which holds the rows that one publish sets aside, and its place."""
+
+    table: str
+    partition: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One try of one run at one target. Relations are dotted and quoted; locations are decoded."""
+
+    model: str
+    target: str
+    staging: str
+    away: str
+    strategy: str
+    run: str
+    attempt: int
+    owner: Owner
+    slug: str
+    root: str
+    native: str
+    stage_location: str
+    external: bool
+    step: str = "begin"
+    prior: Prior | None = None
+    place: str | None = None
+    statement: str | None = None
+    moves: tuple[Move, ...] = ()
+    partitions: tuple[PartitionSwap, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    """Columns that the target gets with the delta: name and type."""
+    catalog: str | None = None
+    """The metastore in which it runs, where the session tells."""
+    aside: Aside | None = None
+    """The rows that go to the quarantine with this publish, or not at all."""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Entry:
+        """Raises ValueError where the text is no entry."""
+        try:
+            form: Mapping[str, Any] = json.loads(text)
+            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
+            known["owner"] = Owner.read(known["owner"])
+            known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
+            known["moves"] = tuple(Move(**m) for m in known.get("moves", ()))
+            known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
+            known["aside"] = Aside(**known["aside"]) if known.get("aside") else None
+            known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
+            return cls(**known)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a journal entry: {error!r}") from error
+
+
+_NAME = re.compile(r"(?P<publish>[^.]+\.[^.]+)\.(?P<number>\d+)\.json")
+
+
+def folder(root: str) -> str:
+    return join(root, STATE, "journal")
+
+
+def publishes(store: Store, root: str, slug: str | None = None) -> list[str]:
+    """The publishes that have entries below `root`, of one table where `slug` is given."""
+    found = {match["publish"] for name in store.names(folder(root)) if (match := _NAME.fullmatch(name))}
+    return sorted(p for p in found if slug is None or p.startswith(f"{slug}."))
+
+
+def read(store: Store, root: str, publish: str) -> Journal | None:
+    """A publish's journal at its last whole entry; None where there is none. Raises ValueError where none is whole."""
+    error: ValueError | None = None
+    numbers = _numbers(store, root, publish)
+    for number in reversed(numbers):
+        text = store.read(join(folder(root), f"{publish}.{number}.json"))
+        try:
+            if text is not None:
+                return Journal(store, Entry.from_json(text), numbers[-1])
+        except ValueError as refusal:  # The writer died within it, before the step began.
+            error = refusal
+    if error is not None:
+        raise error
+    return None
+
+
+def _numbers(store: Store, root: str, publish: str) -> list[int]:
+    found = (_NAME.fullmatch(name) for name in store.names(folder(root)))
+    return sorted(int(match["number"]) for match in found if match and match["publish"] == publish)
+
+
+class Journal:
+    """The entry of one publish, and the file that it lives in.
+
+    Every step gets a file of its own, and the one before is deleted then: not every file system can replace a file so
+    that one of the two is always there.
+    """
+
+    def __init__(self, store: Store, entry: Entry, number: int = 0) -> None:
+        self.store, self.entry, self.number = store, entry, number
+        self.publish = f"{entry.slug}.{entry.run}_{entry.attempt}"
+
+    @property
+    def location(self) -> str:
+        return join(folder(self.entry.root), f"{self.publish}.{self.number}.json")
+
+    def step(self, name: str, **changes: Any) -> None:
+        """Writes that step `name` begins now."""
+        entry, before = replace(self.entry, step=name, **changes), self.location
+        self.number += 1
+        if not self.store.create(self.location, entry.to_json()):
+            raise SparkFailure(f"{self.location} exists: another process settles this publish")
+        self.entry = entry
+        self.store.delete(before)
+
+    def note(self, name: str, **changes: Any) -> None:
+        """Step `name` begins, and changes nothing that would have to be undone: no file says so."""
+        self.entry = replace(self.entry, step=name, **changes)
+
+    def close(self) -> None:
+        """Deletes every entry, the last one last."""
+        for number in _numbers(self.store, self.entry.root, self.publish):
+            self.store.delete(join(folder(self.entry.root), f"{self.publish}.{number}.json"))

@@ -1,0 +1,112 @@
+"""Partitions as Spark spells them (`d=2024-01-01/n=1`), and where their files lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from planproof.publish.transaction.journal import PartitionSwap
+from planproof.publish.transaction.names import Refused, literal
+from planproof.quoting import quoted
+from planproof.session.protocol import Session, StoredTable
+from planproof.session.settings import RAW_LITERALS
+from planproof.session.store import decoded, local
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""How Hive and Spark spell a partition value that is NULL (ExternalCatalogUtils.DEFAULT_PARTITION_NAME)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLocation:
+    """`partition` is empty for an unpartitioned table."""
+
+    partition: str
+    location: str
+
+    @property
+    def local(self) -> str:
+        """The location as `Session.files` lists it."""
+        return local(self.location) or self.location
+
+    @property
+    def swap(self) -> PartitionSwap:
+        return PartitionSwap(self.partition, None, self.location)
+
+
+def values(partition: str) -> list[tuple[str, str | None]]:
+    """Column and value of each level; None for NULL.
+
+    >>> values("d=2024-01-01/p=a%2Fb/n=__HIVE_DEFAULT_PARTITION__")
+    [('d', '2024-01-01'), ('p', 'a/b'), ('n', None)]
+    """
+    found = []
+    for level in partition.split("/"):
+        column, _, value = level.partition("=")
+        found.append((unquote(column), None if value == NULL else unquote(value)))
+    return found
+
+
+def spec(partition: str) -> str:
+    """The partition as a PARTITION clause holds it.
+
+    >>> print(spec("d=2024-01-01/n=__HIVE_DEFAULT_PARTITION__"))
+    `d` = '2024-01-01', `n` = null
+    """
+    return ", ".join(
+        f"{quoted((column,))} = {'null' if value is None else literal(value)}" for column, value in values(partition)
+    )
+
+
+def refuse_unspeakable(session: Session, partitions: Iterable[str]) -> None:
+    """Raises `Refused` for a partition that no PARTITION clause of this session can name."""
+    if any("\\" in str(value) or "'" in str(value) for name in partitions for _, value in values(name)):
+        rows = session.rows(f"SET {RAW_LITERALS}")
+        if str(rows[0][1]).lower() == "true":
+            raise Refused(f"a partition's value holds a backslash or a quote: set {RAW_LITERALS} to false")
+
+
+def names(session: Session, table: str) -> list[str]:
+    """The partitions that the catalog holds of a table."""
+    stored = session.table(table)
+    if stored is None or not stored.partition_by or not stored.tracked:
+        return []
+    return [str(row[0]) for row in session.rows(f"SHOW PARTITIONS {table}")]
+
+
+def location_of(session: Session, table: str, partition: str) -> str:
+    rows = session.rows(f"DESCRIBE TABLE EXTENDED {table} PARTITION ({spec(partition)})")
+    # Columns come first, and one of them may be named so; then the partition, then the table.
+    start = max(i for i, row in enumerate(rows) if row[0] == "# Detailed Partition Information")
+    return next(str(row[1]) for row in rows[start:] if row[0] == "Location")
+
+
+def partitions_of(
+    session: Session, table: str, stored: StoredTable | None = None, among: Iterable[str] | None = None
+) -> list[PartitionLocation]:
+    """Each partition of a table with its location, of those `among` the given ones only; the table itself, where it
+    has no partition that the catalog holds."""
+    stored = stored or session.table(table)
+    if stored is None:
+        return []
+    if not stored.partition_by or not stored.tracked:
+        return [PartitionLocation("", decoded(stored.location))] if stored.location else []
+    asked = None if among is None else list(among)
+    found = session.partitions(table, None if asked is None else [_held(name) for name in asked])
+    if found is not None:
+        return [PartitionLocation(name, decoded(location)) for name, location in found]
+    # One statement per partition: a route that has no other way.
+    known = names(session, table)
+    wanted = known if asked is None else [name for name in known if name in set(asked)]
+    return [PartitionLocation(name, location_of(session, table, name)) for name in wanted]
+
+
+def locations(session: Session, table: str) -> list[str]:
+    """Where the partitions of a table lie."""
+    found = session.partition_locations(table)
+    return list(found) if found is not None else [part.location for part in partitions_of(session, table)]
+
+
+def _held(partition: str) -> dict[str, str]:
+    """A partition's values as the catalog holds them."""
+    return {column: NULL if value is None else value for column, value in values(partition)}

@@ -1,0 +1,393 @@
+"""One publish under way: Spark, the files, and the journal entry that says how far it is."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.origin import AnalysisError
+from planproof.publish.transaction.journal import Entry, Journal, Prior
+from planproof.publish.transaction.names import (
+    PREFIX,
+    Names,
+    Refused,
+    join,
+    literal,
+    mark_of,
+    parent,
+    slug,
+    version,
+    versions,
+    within,
+)
+from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.partition import spec
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.absence import believe_database
+from planproof.session.protocol import Session, SparkPlanes, StoredTable
+from planproof.session.store import Store, decoded, store_of
+
+_PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
+"""Scheme, host and path of a location."""
+
+UNDO, UNDONE = "undo", "undone"
+"""The target is being brought back; it is back, and so are the files: only the staging table's name is left."""
+
+
+class Publication:
+    """What the strategies work on. Everything that undoing needs stands in `entry`.
+
+    `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
+    wrote them, as it ran, where Spark tells it; `planes`: all of a query that was written as it was analyzed.
+    `watched`: every row that Python gave was looked at as it was written.
+    """
+
+    way_on = "run `planproof recover` once the cause is gone"
+
+    def __init__(self, session: Session, store: Store, journal: Journal) -> None:
+        self.session, self.store, self.journal = session, store, journal
+        self.unregistered: PhysicalSchema | None = None
+        self.final: PhysicalSchema | None = None
+        self.planes: SparkPlanes | None = None
+        self.watched = False
+
+    @property
+    def entry(self) -> Entry:
+        return self.journal.entry
+
+    def step(self, name: str, **changes: Any) -> None:
+        self.journal.step(name, **changes)
+
+    def note(self, name: str, **changes: Any) -> None:
+        self.journal.note(name, **changes)
+
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.session.rows(sql)
+
+    def write(self, sql: str) -> None:
+        """Runs the statement that stages rows."""
+        self.final = self.session.write(sql)
+
+    def write_files(self, planes: SparkPlanes) -> bool:
+        """Stages the rows of a query as it was analyzed; False, and nothing is written, where it takes a statement."""
+        self.planes = self.session.write_files(planes, self.entry.stage_location)
+        return self.planes is not None
+
+    def stored(self, name: str) -> StoredTable | None:
+        return self.session.registered(name)
+
+    def location(self, name: str) -> str | None:
+        """Where the relation's data lie now, None without a table."""
+        table = self.stored(name)
+        return decoded(table.location) if table and table.location else None
+
+    def set_location(self, name: str, location: str) -> None:
+        self.run(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
+
+    def refresh(self) -> None:
+        """Has Spark read the target's files anew.
+
+        What is cached over them is built again from the plan that was cached, with the files that this plan listed:
+        only a refresh by path has it list them again (CacheManager.recacheByPath, which Spark's INSERT calls).
+        """
+        target = self.entry.target
+        self.run(f"REFRESH TABLE {target}")
+        location = self.location(target)
+        if location is not None:
+            self.run(f"REFRESH {literal(location)}")
+
+    def rename(self, old: str, new: str, kind: str = "table") -> None:
+        kept = self._as_kept(new)
+        if kept != new and self.store.exists(self.entry.native) and not self.store.names(self.entry.native):
+            # Hive made it beside the one that Spark writes to; Spark renames no table onto a folder.
+            self.store.delete(self.entry.native)
+        self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {kept}")
+
+    def _as_kept(self, name: str) -> str:
+        """A name as the catalog will have it: Hive's are in lower case, as is the folder to which it moves a managed
+        table's files. Where `spark.sql.caseSensitive` is on, Spark looks for them in one that is spelt as the name was
+        (HiveExternalCatalog.renameTable).
+        """
+        *database, table = split_name(name)
+        if table == table.lower() or not self.session.conf.case_sensitive or self.is_in_memory():
+            return name
+        # The database's name must stay the one that the old name has.
+        return quoted((*database, table.lower()))
+
+    def is_in_memory(self) -> bool:
+        """Whether the session's catalog is one that ends with it."""
+        return bool(self.run("SET spark.sql.catalogImplementation")[0][1] == "in-memory")
+
+    def return_old_directory(self) -> None:
+        """Moves the old table's directory back, where a rename died that had moved it and not yet the table's name."""
+        entry, prior = self.entry, self.entry.prior
+        if prior is None or not prior.managed or prior.location is None or self.store.exists(prior.location):
+            return
+        old = join(parent(entry.native), split_name(entry.away)[-1])
+        named_still = self.stored(entry.target) is not None and self.stored(entry.away) is None
+        if named_still and self.store.exists(old):
+            self.store.move(old, prior.location)
+
+    def drop(self, name: str, kind: str = "table") -> None:
+        self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
+
+    def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
+        """Deletes a directory, unless the target's data lie there; `now` is the target, where it was just looked at."""
+        current = decoded(now.location) if now and now.location else self.location(self.entry.target)
+        if current is None or not within(current, location):
+            self.store.delete(location)
+
+    def is_version(self, location: str | None) -> bool:
+        """True for a version directory of this table, which no one but planproof made."""
+        entry = self.entry
+        own = entry.slug, ".".join(slug(part) for part in split_name(entry.target))
+        return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
+
+    def is_staged(self) -> bool:
+        """Whether the catalog knows the staging table; its name is this publish's own."""
+        return self.stored(self.entry.staging) is not None
+
+    def is_own_catalog(self) -> bool:
+        """Whether it is certain that the session's metastore is the one in which the publish ran."""
+        return self.entry.catalog is not None and self.entry.catalog == self.session.catalog_id
+
+    def has_columns(self) -> bool:
+        """True where the target has every column that it gets with the delta."""
+        return not self._missing_columns()
+
+    def add_columns(self) -> None:
+        """Adds the columns that the target gets with the delta: one metastore call, after the audit."""
+        missing = self._missing_columns()
+        if missing:
+            self.step("columns")
+            self.run(f"ALTER TABLE {self.entry.target} ADD COLUMNS ({column_list(missing)})")
+
+    def _missing_columns(self) -> list[tuple[str, str]]:
+        if not self.entry.columns:
+            return []
+        table = self.stored(self.entry.target)
+        known = {name.lower() for name in table.schema.names} if table else set()
+        return [(name, kind) for name, kind in self.entry.columns if name.lower() not in known]
+
+    def sweep(self, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
+        """Removes the versions that bear the mark of `version`, but those `kept` and what was kept after a rejection.
+
+        A table of the same name in another metastore has a mark of its own. A version that was replaced less than
+        `seconds` ago stays for those who listed its files: it was, when the next one was written.
+        """
+        mark = mark_of(version) if version is not None and self.is_version(version) else None
+        if version is None or mark is None:
+            return
+        folder = parent(version)
+        own = [join(folder, name) for name in self.store.names(folder) if mark_of(name) == mark]
+        written = sorted((self.store.modified(location) or 0.0, location) for location in own)
+        until = time.time() - seconds
+        replaced = [one for (_, one), (then, _) in zip(written, [*written[1:], (0.0, "")]) if then <= until]
+        spare = [location for location in replaced if not any(within(one, location) for one in kept if one)]
+        rejected = [location for _, location in self.rejected()] if spare else []
+        for location in spare:
+            if not any(within(one, location) for one in rejected):
+                self.delete_unused(location)
+
+    def rejected(self) -> list[tuple[str, str]]:
+        """The staging tables of this target that were kept for a look, quoted, each with its location."""
+        entry = self.entry
+        database, _, staging = entry.staging.rpartition(".")
+        kept = re.compile(rf"{re.escape(f'{PREFIX}_{entry.slug}_')}[0-9a-f]{{10}}_\d+")
+        shown = [str(row[1]) for row in self.run(f"SHOW TABLES IN {database} LIKE '{PREFIX}_{entry.slug}_*'")]
+        names = [f"{database}.{quoted((name,))}" for name in shown if kept.fullmatch(name)]
+        found = [(name, self.location(name)) for name in names if name != f"{database}.{staging}"]
+        return [(name, location) for name, location in found if location is not None]
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Nothing is written beside a view."""
+        return self.entry.strategy != "view"
+
+    def keep(self) -> None:
+        self.drop_rejected()
+        self.register()
+
+    def close(self) -> None:
+        self.journal.close()
+
+    def drop_rejected(self) -> None:
+        """Removes what earlier rejections kept: the newest one is there to be looked at."""
+        for name, location in self.rejected():
+            self.drop(name)
+            if self.is_version(location):
+                self.delete_unused(location)
+
+    def register(self) -> None:
+        """Puts the staging table over files that were written without one, for whoever queries them."""
+        if self.unregistered is not None:
+            columns = column_list((f.name, f.type.sql) for f in self.unregistered)
+            place = literal(self.entry.stage_location)
+            # A statement that dies half way may have made the table all the same.
+            self.unregistered = None
+            self.run(f"CREATE TABLE {self.entry.staging} ({columns}) USING parquet LOCATION {place}")
+
+    def drop_staging(self) -> None:
+        """Drops the staging table, where there is one; the files stay, unless they are a managed table's."""
+        if self.unregistered is None:
+            self.drop(self.entry.staging)
+
+    def discard(self) -> None:
+        """Removes what was staged: its files, and last its registration, by which the catalog knows the publish."""
+        self.delete_unused(self.entry.stage_location)
+        if self.entry.step == UNDO:
+            self.step(UNDONE)
+        self.drop_staging()
+
+    def withdraw(self) -> None:
+        """Takes back the rows that this publish was to set aside, wherever they stand by now."""
+        aside = self.entry.aside
+        if aside is None:
+            return
+        if self.stored(aside.table) is not None:
+            self.run(f"ALTER TABLE {aside.table} DROP IF EXISTS PARTITION ({spec(aside.partition)})")
+        self.store.delete(aside.location)
+
+    def drop_prior(self, now: StoredTable | None = None) -> None:
+        """Removes the old relation, which stands aside: nothing, where the catalog does not know it.
+
+        A managed table's data go with it; of an external table's, only what planproof itself had written.
+        """
+        entry, prior = self.entry, self.entry.prior
+        if prior is None or self.stored(entry.away) is None:
+            return
+        if prior.location is not None and (prior.managed or self.is_version(prior.location)):
+            self.delete_unused(prior.location, now)
+            self.sweep(prior.location)
+        self.drop(entry.away, prior.kind)
+
+
+def column_list(columns: Iterable[tuple[str, str]]) -> str:
+    """Names and types as ADD COLUMNS takes them."""
+    return ", ".join(f"{quoted((name,))} {kind}" for name, kind in columns)
+
+
+def database_root(session: Session, database: tuple[str, ...]) -> str:
+    """The location of a database. Raises `Refused` where it does not exist, or its catalog gives it none."""
+    try:
+        found = session.database(quoted(database))
+    except AnalysisError as error:
+        believe_database(error, quoted(database), session.rows)
+        raise Refused(
+            f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
+        ) from error
+    if found is None:
+        raise Refused(f"the database {'.'.join(database)} has no location; planproof publishes to Spark's own catalog")
+    # A namespace's location is printed as a URI, a table's and a partition's as a path.
+    return decoded(found)
+
+
+def data_root(target: StoredTable | None, location_root: str | None, home: str) -> str:
+    """The folder beside which new data are staged, so that a publish stays on one file system."""
+    if target is not None and target.location:
+        location = decoded(target.location)
+        # `<root>/__planproof/<table>/<version>` for a version directory.
+        found = re.match(rf"(.+)/{PREFIX}/[^/]+/[^/]+/?$", location)
+        return found.group(1) if found else parent(location)
+    return location_root.rstrip("/") if location_root else home
+
+
+def moves(target: StoredTable | None, location_root: str | None) -> bool:
+    """Whether a table that is made anew gets another place: the model's `location_root`, below which it does not lie.
+
+    A root that leaves out its scheme or its host has those that Spark took for it, and a relative one lies where the
+    catalog says: only what it says is compared.
+    """
+    if target is None or target.kind != "table" or not target.location or not location_root:
+        return False
+    given, now = _PLACE.match(location_root), _PLACE.match(data_root(target, None, ""))
+    if given is None or now is None:
+        return False
+    said = any(one and one != other for one, other in zip(given.groups()[:2], now.groups()[:2]))
+    root, folder = (posixpath.normpath(re.sub("/+", "/", found[3] or "/")) for found in (given, now))
+    return target.managed or said or root != folder
+
+
+def prior_of(target: StoredTable | None) -> Prior | None:
+    if target is None:
+        return None
+    location = decoded(target.location) if target.location else None
+    kind = "table" if target.kind == "table" else "iceberg view" if target.is_iceberg_view else "view"
+    # What an Iceberg table's snapshots name is deleted by Iceberg, and by nobody else.
+    managed = target.managed and target.format != "iceberg"
+    return Prior(kind, managed, location, bool(target.partition_by))
+
+
+def publication(
+    session: Session,
+    names: Names,
+    target: StoredTable | None,
+    strategy: str,
+    root: str,
+    options: dict[str, Any],
+    home: str | None = None,
+    columns: tuple[tuple[str, str], ...] = (),
+    moved: bool = False,
+) -> Publication:
+    """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
+
+    `root` is where journal and locks lie, `home` the database's location where that is another one: below it Spark
+    puts managed tables. `columns` (name, type) are what the target gets with the new rows. `moved`: the new table goes
+    to the `location_root` of the options, wherever the old one lies.
+    """
+    home = home or root
+    location_root = options.get("location_root")
+    prior = prior_of(target)
+    kept = prior is not None and prior.kind == "table" and not moved
+    managed = strategy == "rename" and (prior.managed if prior and kept else not location_root)
+    data = data_root(target if kept else None, location_root, home)
+    folder = names.slug if within(data, home) and within(home, data) else names.full_slug
+    current = prior.location if prior else None
+    place = version(versions(data, folder), current, names.stamp)
+    staged = join(home, names.staging[-1])
+    entry = Entry(
+        model=".".join(names.target),
+        target=quoted(names.target),
+        staging=quoted(names.staging),
+        away=quoted(names.away),
+        strategy=strategy,
+        run=names.run,
+        attempt=names.attempt,
+        owner=Owner.here(names.stamp),
+        slug=names.slug,
+        root=root,
+        native=join(home, names.table.lower()),
+        stage_location=staged if managed else place,
+        external=not managed,
+        prior=prior,
+        columns=columns,
+        catalog=session.catalog_id,
+    )
+    store = store_of(session)
+    if managed:
+        _refuse_occupied(store, entry)
+    return Publication(session, store, Journal(store, _placed(store, entry, names.table, location_root)))
+
+
+def _refuse_occupied(store: Store, entry: Entry) -> None:
+    """Spark renames no table onto a directory with files in it: it would refuse half way."""
+    own = entry.prior is not None and entry.prior.location is not None and within(entry.prior.location, entry.native)
+    if not own and store.names(entry.native):
+        raise Refused(
+            f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
+            "move or delete them"
+        )
+
+
+def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
+    """A first external table goes where dbt would have put it, if that place is free."""
+    if entry.prior is not None or entry.strategy != "rename" or not location_root:
+        return entry
+    place = join(location_root, table)
+    return entry if store.exists(place) else replace(entry, place=place)
