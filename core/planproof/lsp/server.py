@@ -78,7 +78,7 @@ class Server(LanguageServer):
         for uri in uris if self._anywhere else ():
             path = to_fs_path(uri) if uri is not None else None
             if path is not None and (Path(path) / "dbt_project.yml").is_file():
-                self.models.place = replace(self.models.place, project_dir=Path(path))
+                self.models.location = replace(self.models.location, project_dir=Path(path))
                 return
 
     def file(self, uri: str) -> str | None:
