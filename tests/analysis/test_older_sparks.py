@@ -257,3 +257,28 @@ def test_percentiles_measure_times_of_day_since_4_3(value: str, ordered: str) ->
         condition = "UNSUPPORTED_TIME_TYPE" if spark == "4.3" else "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
         assert refused(query, spark) == condition
         assert refused(query, spark, ansi=False) == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
+
+
+@pytest.mark.parametrize(
+    ("query", "condition"),
+    [
+        ("select 1 from t1 lateral view explode(collection => array(1)) t as c", "PARSE_SYNTAX_ERROR"),
+        ("select 1 from t1 tablesample (c1 percent)", "PARSE_SYNTAX_ERROR"),
+        ("select 1 from t1 tablesample (1 + 1 percent)", "PARSE_SYNTAX_ERROR"),
+        ("select json_tuple(input => '{}', 'a')", "NAMED_PARAMETERS_NOT_SUPPORTED"),
+        ("select 1 + t1.* from t1", "INVALID_USAGE_OF_STAR_OR_REGEX"),
+        ("select window(now(), '1 fortnight')", "CANNOT_PARSE_INTERVAL"),
+    ],
+)
+def test_what_every_spark_refuses(query: str, condition: str) -> None:
+    assert {refused(query, spark) for spark in SPARKS} == {condition}
+
+
+@pytest.mark.parametrize("kind", ["intersect", "except"])
+def test_common_types_of_a_set_operation_have_the_nested_flags_of_both_sides(kind: str) -> None:
+    """Where one column's types differ, Spark casts the others to their common types, too."""
+    query = f"select {{}}, array(1) as a {kind} select 1L, array(null, 2)"
+    for spark in SPARKS:
+        for first, flag in (("1", True), ("1L", False)):
+            field = plan(query.format(first), CATALOG, conf=Conf.of(spark)).schema[1]
+            assert field.type.json["containsNull"] is flag

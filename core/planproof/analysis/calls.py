@@ -190,6 +190,7 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
                 value = bind(argument.args["expression"], ctx)
                 arguments.append(call("namedargumentexpression", [value], ctx, argument))
                 continue
+            _refuse_names(function, node, ctx)
             name = _parameter(argument.args["this"].args["this"], ctx)
             if name in named:
                 raise ctx.env.rejected(
@@ -236,15 +237,18 @@ def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     return [Literal(1, INT, "1")] if alone else []
 
 
-def _placed(
-    function: Function, positional: list[Any], named: dict[str, q.Node], node: q.Node, ctx: Context
-) -> list[Any]:
+def _refuse_names(function: Function, node: q.Node, ctx: Context) -> None:
     if not function.names:
         raise ctx.env.rejected(
             "NAMED_PARAMETERS_NOT_SUPPORTED",
             f"Named parameters are not supported for function `{function.name}`.",
             node,
         )
+
+
+def _placed(
+    function: Function, positional: list[Any], named: dict[str, q.Node], node: q.Node, ctx: Context
+) -> list[Any]:
     names = tuple(_parameter(n, ctx) for n in function.names)
     unknown = [n for n in named if n not in names]
     if unknown:

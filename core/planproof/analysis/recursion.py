@@ -76,7 +76,7 @@ def recursive_cte(
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
         _check_types(anchor, step, cte, env)
-        step = cast_to(step, types, env)
+        step = cast_to(step, [None if same_type(c.type, t) else t for c, t in zip(step.output, types)], env)
     both = widened("union", anchor, step, True, env, cte)
     flags = [c.nullable for c in both.output]
     return Recursion(itself, both, tuple(evolve(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))

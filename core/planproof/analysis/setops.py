@@ -27,16 +27,18 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
             f"{len(left.output)} columns and the second input has {len(right.output)} columns.",
             node,
         )
-    targets = [_target(a, b, kind, i, env, node) for i, (a, b) in enumerate(zip(left.output, right.output))]
+    pairs = list(zip(left.output, right.output))
+    # Spark looks for common types where some column's types differ, and then of every column, nested flags and all.
+    differ = any(not same_type(a.type, b.type) for a, b in pairs)
+    targets = [_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
     if kind != "union" or not keeps_all:
         refuse_rows(left.output, node, env)
     return combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
 
 
 def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
-    # Types that differ in nested flags alone need no cast, nor for a union in the names of fields: None for these.
-    same = same_type(left.type, right.type)
-    found = left.type if same else wider(left.type, right.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
+    found = wider(left.type, right.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
+    # The names of fields may differ, in a union: such types need no cast.
     if found is None and kind == "union" and united(left.type, right.type) is not None:
         return None
     if found is None:
@@ -53,11 +55,11 @@ def _target(left: Column, right: Column, kind: str, at: int, env: Environment, n
 
 def cast_to(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
     """The plan under a projection that casts its columns; the plan itself where nothing changes."""
-    if all(t is None or same_type(c.type, t) for c, t in zip(plan.output, targets)):
+    if all(t is None or c.type == t for c, t in zip(plan.output, targets)):
         return plan
     items: list[Expr] = []
     for column, target in zip(plan.output, targets):
-        if target is None or same_type(column.type, target):
+        if target is None or column.type == target:
             items.append(column)
         else:
             items.append(Alias(cast(column, target, env.conf), column.name, fresh_id(), explicit=False))

@@ -49,7 +49,7 @@ def _planned(query: str, env: Environment) -> LogicalPlan:
     A model must be a query, so that `planproof.plan` refuses these, as Spark does where one is written to a table.
     """
     from planproof.api import plan
-    from planproof.sql.parse import parse_statement
+    from planproof.sql.parse import parse, parse_statement
 
     try:
         return plan(query, environment=replace(env, text=query))
@@ -57,6 +57,12 @@ def _planned(query: str, env: Environment) -> LogicalPlan:
         if error.condition != "PARSE_SYNTAX_ERROR":
             raise
         rejection = error
+    try:
+        parse(query, env.conf)
+    except AnalysisError:
+        pass
+    else:
+        raise rejection  # A text inside of the query has the error: the schema of from_json, say.
     try:
         parse_statement(query, env.conf)
     except AnalysisError:

@@ -37,10 +37,7 @@ class RelationGrammar(AliasGrammar):
             outer = self.kind == "OUTER" and self.peek() in WORDS
             if outer:
                 self.advance()
-            at = self.start
-            call = self.dotted([self.identifier()], at)
-            if not isinstance(call, q.Call):
-                self.fail()
+            call = self._generator()
             at = self.start
             name = self.identifier()
             columns = []
@@ -52,6 +49,18 @@ class RelationGrammar(AliasGrammar):
             alias = self.placed(q.TableAlias(this=name, columns=columns), at)
             tree = self.placed(q.LateralView(this=tree, call=call, outer=outer, alias=alias), start)
         return tree
+
+    def _generator(self) -> q.Call:
+        """The call of a LATERAL VIEW: Spark's rule has expressions in it and no named arguments, unlike other calls."""
+        start = self.start
+        call = self.dotted([self.identifier()], start)
+        if not isinstance(call, q.Call):
+            self.fail()
+        for argument in call.args["expressions"]:
+            if isinstance(argument, q.Kwarg):
+                self.back(self.starts.index(argument.span[0]) + 1)
+                self.fail()
+        return call
 
     def _after_lateral_view(self) -> bool:
         return self.kind in _JOIN_WORDS or (self.kind != "IDENTIFIER_TOKEN" and self.clause_follows())
@@ -262,10 +271,10 @@ class RelationGrammar(AliasGrammar):
         elif self.kind != ")":
             size = self.expression()
             key = {"PERCENT": "percent", "ROWS": "rows"}.get(self.kind, "size")
-            if key != "size":
-                self.advance()
             if key == "percent":
                 self._check_percentage(size, start)
+            if key != "size":
+                self.advance()
             parts[key] = size
         self.take(")")
         if self.kind == "REPEATABLE" and self.peek() == "(":
@@ -276,11 +285,14 @@ class RelationGrammar(AliasGrammar):
         return self.placed(q.TableSample(**parts), start)
 
     def _check_percentage(self, size: q.Node, start: int) -> None:
-        """A sample is at most the whole; Spark's parser looks, not its analyzer."""
-        text = str(size.args["this"]) if isinstance(size, q.Literal) and not size.args.get("is_string") else ""
-        if re.fullmatch(r"[\d.]+", text) and float(text) > 100 + 1e-4:
-            message = f"Sampling fraction ({float(text) / 100}) must be on interval [0, 1]."
-            self.later("INVALID_TABLESAMPLE_FRACTION", message, start, self.start)
+        """A plain number, and at most the whole; Spark's parser looks, not its analyzer."""
+        text = self.text[slice(*size.span)].replace(" ", "")
+        if not re.fullmatch(r"-?(\d+|\d+\.\d*|\.\d+)", text):
+            self.fail()
+        percent = float(text)
+        if not -1e-4 <= percent <= 100 + 1e-4:
+            message = f"Sampling fraction ({percent / 100}) must be on interval [0, 1]."
+            self.later("INVALID_TABLESAMPLE_FRACTION", message, start, self.stops[self.i])
 
     def _parenthesized_relation(self, start: int) -> q.Node:
         query = self.query_at(self.i + 1)

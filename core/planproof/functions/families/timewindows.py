@@ -51,7 +51,7 @@ def _spelled(text: str) -> int:
         if found[2] in ("month", "year"):
             raise Mismatch("_LEGACY_ERROR_TEMP_3231", f"Intervals greater than a month is not supported ({text}).")
         if found[2] not in _MICROS:
-            raise Unknown(f"the duration {text!r}")
+            raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': `{found[2]}` is no unit of time.", whole=True)
         total += int(found[1]) * _MICROS[found[2]]
         at = found.end()
     return total
