@@ -61,13 +61,14 @@ def summary(reports: Iterable[Report]) -> list[str]:
 
 
 def _findings(report: Report, parts: Parts) -> list[str]:
-    from planproof.report.parts import where
+    from planproof.report.parts import next_steps, where
 
     found = [*parts.findings, *parts.beside]
     lines: list[str] = []
     for finding in found[:MOST_FINDINGS]:
         place = where(finding.origin) if finding.origin else str(report.details.file or "")
         lines += _finding(finding, place)
+    lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(found[:MOST_FINDINGS]).items()]
     if len(found) > MOST_FINDINGS:
         lines.append(f"  ... and {len(found) - MOST_FINDINGS} more in the report (XCom key planproof_report)")
     return lines
@@ -84,7 +85,6 @@ def _finding(finding: Finding, place: str) -> list[str]:
         lines.append(f"    {finding.message}")
     if place:
         lines.append(f"    at {place}")
-    lines.append(f"    next: {finding.next_step}")
     return lines
 
 

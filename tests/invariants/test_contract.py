@@ -300,6 +300,7 @@ def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
     [
         ([("a", "int"), ("units_sold", "bigint")], "renamed? units -> units_sold, same type"),
         ([("a", "int"), ("unit", "bigint"), ("unitz", "string")], "renamed? units -> unit, same type"),
+        ([("a", "int"), ("unit_count", "bigint")], "renamed? units -> unit_count, same type"),
         ([("a", "int"), ("unit_count", "string")], None),
         ([("a", "int"), ("other", "bigint")], None),
     ],

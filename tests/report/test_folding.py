@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
+from planproof.origin import Origin
 from planproof.report.details import Details
 from planproof.report.folding import consequences, groups, listed
+from planproof.report.formats import Form, render
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import Parts
+from planproof.report.run import run_report
 from planproof.report.text import plain
 
 
@@ -27,7 +32,7 @@ def test_models_that_are_stopped_by_one_cause_share_a_panel() -> None:
     other = broken("shop.other", "no such function: f")
     assert [len(group) for group in groups([*reports, other])] == [40, 1]
     text = plain([*reports, other])
-    assert text.count("breaks its promise") == 2
+    assert text.count("cannot be published as it is") == 2
     assert "the same in 39 other models: shop.q1, shop.q2, shop.q3" in text
     assert "and 33 more" in text
 
@@ -44,9 +49,49 @@ def test_consequences_stand_under_their_cause() -> None:
     assert below == {"shop.stg": ["shop.mid", "shop.mart"]}
     assert len(folded) == 2
     text = plain(reports)
-    assert text.count("PP111") == 1
+    assert text.count("PP111 ") == 1
+    assert text.count("next (PP111)") == 1
     assert "so 2 models that read it cannot be judged: shop.mid, shop.mart" in text
     assert "3 unproved" in text, "each is counted"
+
+
+def test_consequences_of_what_is_stopped_stand_with_it_in_every_form() -> None:
+    reports = [broken("shop.Stg", "no such column"), unread("shop.mid", "shop.Stg"), unread("shop.mart", "shop.mid")]
+    so = "so 2 models that read it cannot be judged: shop.mid, shop.mart"
+    run = run_report("check", reports, datetime.now(timezone.utc))
+    for text in (plain(reports), render(run, "markdown", Form()), render(run, "github", Form())):
+        assert text.lower().count(so) == 1, text
+        assert "PP111" not in text
+        assert text.count("Correct the query at the place named.") == 1
+    assert "So 2 models" in render(run, "markdown", Form())
+    assert render(run, "github", Form()).count("\n::") == 0
+
+
+def test_one_next_step_is_said_once_of_a_model_on_the_page_and_to_github() -> None:
+    null = [Finding(Verdict.VIOLATED, "PP505", "files", name, "NOT NULL", "1 null") for name in ("a", "b")]
+    run = run_report("check", [checked("shop.m", *null)], datetime.now(timezone.utc))
+    for form in ("html", "github", "markdown", "text"):
+        assert render(run, form, Form()).count("Filter the nulls, fill them") == 1, form
+
+
+def test_what_a_model_needs_to_be_read_is_its_next_step() -> None:
+    (unknown,) = unread("shop.mid", "shop.stg").findings
+    assert unknown.next_step.startswith("Make that schema known")
+    construct = Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know PIVOT XML")
+    assert "report the construct" in construct.next_step
+
+
+def test_only_who_promised_something_breaks_a_promise() -> None:
+    typed = Finding(Verdict.VIOLATED, "PP504", "logical", "n", "int", "string")
+    assert Parts.of(checked("m", typed)).heading == "breaks its promise"
+    assert Parts.of(broken("m", "no such column")).heading == "cannot be published as it is"
+    assert "column  promised" not in plain([broken("m", "no such column")])
+
+
+def test_a_promise_without_a_place_in_the_model_is_annotated_where_it_stands() -> None:
+    missing = Finding(Verdict.VIOLATED, "PP501", "logical", "n", promise=Origin(12, 9, "models/schema.yml"))
+    run = run_report("check", [checked("m", missing)], datetime.now(timezone.utc))
+    assert render(run, "github", Form("dbt/")).startswith("::error title=PP501 m,file=dbt/models/schema.yml,line=12::")
 
 
 def test_a_consequence_whose_cause_is_not_shown_is_said_itself() -> None:

@@ -150,7 +150,7 @@ def test_junit_has_one_case_per_model() -> None:
 def test_github_gets_one_annotation_per_finding_the_worst_first() -> None:
     lines = render(RUN, "github", Form("dbt/")).splitlines()
     assert lines[0] == (
-        "::error title=PP505 shop.marts,file=dbt/models/marts/a b.sql,line=24,col=5::n: 3 nulls Next: "
+        "::error title=PP505 shop.marts,file=dbt/models/marts/a b.sql,line=24,col=5::n: 3 nulls. Next: "
         "Filter the nulls, fill them with coalesce(...), or drop the promise."
     )
     assert [line.partition(" ")[0] for line in lines] == [

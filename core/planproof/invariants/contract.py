@@ -124,7 +124,18 @@ def _most_like(name: str, others: Sequence[str]) -> str | None:
     lowered = {other.lower(): other for other in others}
     inside = [other for low, other in lowered.items() if name.lower() in low or low in name.lower()]
     close = difflib.get_close_matches(name.lower(), lowered, n=1)
-    return inside[0] if len(inside) == 1 else lowered[close[0]] if close else None
+    akin = [other for low, other in lowered.items() if _is_part(low, name.lower())]
+    return inside[0] if len(inside) == 1 else lowered[close[0]] if close else akin[0] if len(akin) == 1 else None
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Whether all words of one name stand in the other, one or many of a thing the same.
+
+    >>> _is_part("unit_count", "units"), _is_part("order_tax", "order_amount")
+    (True, False)
+    """
+    a, b = ({word.rstrip("s") for word in name.split("_")} - {"", "id"} for name in (one, other))
+    return bool(a and b) and (a <= b or b <= a)
 
 
 def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:

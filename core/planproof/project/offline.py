@@ -250,10 +250,13 @@ class OfflineCheck:
         missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
         if not missing:
             return None
+        what = (
+            f"schemas of {len(missing)} sources and seeds are" if len(missing) > 1 else "schema of 1 source or seed is"
+        )
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         return (
-            f"the schemas of {len(missing)} sources and seeds are not known ({shown}); `planproof freeze`, which needs "
-            "Spark, writes them down once, and what reads them can be judged"
+            f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes them down once, and what "
+            "reads them can be judged"
         )
 
     def plan(self, node: ProjectNode) -> LogicalPlan:

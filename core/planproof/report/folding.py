@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, said
+from planproof.report.parts import Parts, line_of, said, stopped, where
 
 STYLE = ("PP129", "PP130")
 """Codes of what is a matter of style in most models: they are counted for people, and told one by one in JSON."""
@@ -51,6 +52,53 @@ def consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[i
             below.setdefault(root, []).append(model)
             folded.add(id(finding))
     return below, folded
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is said once: a finding of the first model that has it, the other models of which the same is said, and
+    those that cannot be judged because of it."""
+
+    report: Report
+    finding: Finding
+    others: tuple[str, ...]
+    following: tuple[str, ...]
+
+    @property
+    def named(self) -> str:
+        return self.report.model + (f" and {len(self.others)} more" if self.others else "")
+
+    @property
+    def place(self) -> str:
+        return place_of(self.finding)
+
+
+def place_of(finding: Finding) -> str:
+    """` at models/a.sql:3:8, promised at models/schema.yml:12`."""
+    promised = f", promised at {line_of(finding.promise)}" if finding.promise else ""
+    return (f" at {where(finding.origin)}" if finding.origin else "") + promised
+
+
+def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
+    """The findings of one verdict, said once where many models share them. What follows from another model's finding
+    stands with that one, and style is only counted. Of what was stopped, what is unproved is told where it was."""
+    seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
+    below, folded = consequences(reports)
+    for report in reports:
+        if verdict is Verdict.UNPROVED and stopped(report):
+            continue
+        for f in report.of(verdict):
+            if id(f) not in folded and f.code not in STYLE:
+                seen.setdefault((f.code, f"{said(f)}{place_of(f)}"), []).append((report, f))
+    for (report, finding), *others in seen.values():
+        following = below.pop(report.model, []) if verdict is Verdict.UNPROVED else []
+        yield Remark(report, finding, tuple(other.model for other, _ in others), tuple(following))
+
+
+def unjudged(names: Sequence[str]) -> str:
+    """`so 2 models that read it cannot be judged: a, b`."""
+    many = "1 model that reads it" if len(names) == 1 else f"{len(names):,} models that read it"
+    return f"so {many} cannot be judged: {listed(names)}"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

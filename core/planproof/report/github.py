@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planproof.report.folding import consequences, unjudged
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import said, stopped
+from planproof.report.parts import asked_once, explained, said, stopped
 from planproof.report.run import RunReport
 from planproof.report.text import clean, summary
 
@@ -11,14 +12,20 @@ LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNIN
 
 
 def render(run: RunReport, prefix: str = "") -> str:
-    """One line per finding, the worst first, as GitHub shows only the first ten of each level; then the summary.
-    `prefix` is the dbt project's folder below the repository's root, such as `dbt/`."""
-    lines = [
-        _annotation(report, finding, level, prefix)
-        for verdict, level in LEVELS.items()
-        for report in run.reports
-        for finding in report.of(verdict)
-    ]
+    """One line per finding, the worst first, as GitHub shows only the first ten of each level; then the summary. What
+    follows from another model's finding stands with that one, and of a model each next step is said once. `prefix` is
+    the dbt project's folder below the repository's root, such as `dbt/`."""
+    below, folded = consequences(run.reports)
+    steps = {step for report in run.reports for step in asked_once(report.of(*LEVELS)).items()}
+    next_of = {first: f" Next: {step}" for first, step in steps}
+    lines = []
+    for verdict, level in LEVELS.items():
+        for report, finding in ((r, f) for r in run.reports for f in r.of(verdict)):
+            if id(finding) in folded or explained(finding, report.of(Verdict.VIOLATED)):
+                continue
+            following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []
+            so = f" {unjudged(following)}." if following else ""
+            lines.append(_annotation(report, finding, level, prefix, f"{so}{next_of.get(id(finding), '')}"))
     for report in run.reports:
         if report.outcome == "failed" and not report.of(Verdict.VIOLATED):
             said_so = f"{report.model} could not run: {report.error or 'no reason given'}"
@@ -27,7 +34,7 @@ def render(run: RunReport, prefix: str = "") -> str:
     return "\n".join([*lines, f"planproof: {_data(clean(summary(run.reports).plain))} ({level})", ""])
 
 
-def _annotation(report: Report, finding: Finding, level: str, prefix: str) -> str:
+def _annotation(report: Report, finding: Finding, level: str, prefix: str, more: str) -> str:
     origin, given = finding.origin, {"title": f"{finding.code} {report.model}"}
     file = origin.file if origin is not None and origin.file else report.details.file
     if file is not None:
@@ -36,7 +43,10 @@ def _annotation(report: Report, finding: Finding, level: str, prefix: str) -> st
         given["line"] = str(origin.line)
         if not origin.approximate:
             given["col"] = str(origin.column)
-    return _command(level, given, f"{said(finding)} Next: {finding.next_step}")
+    elif finding.promise is not None:
+        # A column that is not there has no place in the model; its promise has one.
+        given |= {"file": f"{prefix}{finding.promise.file}", "line": str(finding.promise.line)}
+    return _command(level, given, f"{said(finding).rstrip('.')}.{more}")
 
 
 def _command(level: str, given: dict[str, str], message: str) -> str:

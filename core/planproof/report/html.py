@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
-from planproof.report.parts import counted, fate, line_of, not_tried, stopped, where
+from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, stopped, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
@@ -72,6 +72,7 @@ def render(
         state_of=state_of,
         words=_words,
         ordered=_ordered,
+        asked_once=_asked_once,
         matrix=matrix,
         sql_lines=lambda report: list(_sql_lines(report)),
         planes=lambda report: list(plane_boxes(report)),
@@ -126,6 +127,10 @@ def _ordered(report: Report) -> list[Finding]:
     return sorted(report.findings, key=lambda finding: _FIRST.index(finding.verdict))
 
 
+def _asked_once(findings: Iterable[Finding]) -> dict[int, str]:
+    return asked_once(finding for finding in findings if finding.verdict is not Verdict.PROVED)
+
+
 def _brief(report: Report) -> str:
     proved = [report.word(f) for f in report.of(Verdict.PROVED)]
     said = ", ".join(f"{number} {word}" for word, number in Counter(proved).items()) or "nothing was promised"
@@ -172,4 +177,5 @@ def _script() -> str:
 def _template() -> Template:
     source = files("planproof.report").joinpath("page.html").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["identity"] = id
     return environment.from_string(source)

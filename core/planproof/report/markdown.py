@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from planproof.report.folding import Remark, consequences, remarks, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
     Parts,
@@ -26,9 +27,10 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
 def render(reports: Sequence[Report]) -> str:
     """The summary, each model that was stopped with what stopped it, and what else is unproved, folded."""
     lines = [f"**planproof:** {escaped(summary(reports).plain)}", ""]
+    below, _ = consequences(reports)
     for report in reports:
         if stopped(report):
-            lines += [*_stopped(report), ""]
+            lines += [*_stopped(report, below.get(report.model, ())), ""]
     for reason, names in skipped(reports).items():
         lines += [f"Skipped, because {escaped(reason)}: {', '.join(map(escaped, names))}", ""]
     changed = [(r, r.details.change) for r in reports if r.outcome == "published" and r.details.change is not None]
@@ -36,10 +38,11 @@ def render(reports: Sequence[Report]) -> str:
         lines += ["<details><summary>What was published</summary>", ""]
         lines += [f"- {escaped(r.model)}: {escaped(change.line())}" for r, change in changed]
         lines += ["", "</details>", ""]
-    open_ones = [(r, f) for r in reports if not stopped(r) for f in r.of(Verdict.UNPROVED, Verdict.WARNING)]
+    open_ones = [remark for verdict in (Verdict.UNPROVED, Verdict.WARNING) for remark in remarks(reports, verdict)]
     if open_ones:
         lines += ["<details><summary>Unproved, and warnings</summary>", ""]
-        lines += [f"- {escaped(f.code)} {escaped(r.model)}: {escaped(said(f))}{_at(f)}" for r, f in open_ones]
+        lines += [line for remark in open_ones for line in _remark(remark)]
+        lines += _next_steps(remark.finding for remark in open_ones)
         lines += ["", "</details>", ""]
     untried = [(r, said) for r in reports for said in not_tried(r)]
     if untried:
@@ -58,7 +61,18 @@ def escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", one_line(text)).replace("@", "@\u200b")
 
 
-def _stopped(report: Report) -> Iterator[str]:
+def _remark(remark: Remark) -> Iterator[str]:
+    f = remark.finding
+    yield f"- {escaped(f.code)} {escaped(remark.named)}: {escaped(said(f))}{_at(f)}"
+    if remark.following:
+        yield f"  - {escaped(unjudged(remark.following))}"
+
+
+def _next_steps(findings: Iterable[Finding]) -> list[str]:
+    return [f"- Next ({', '.join(codes)}): {escaped(step)}" for step, codes in next_steps(findings).items()]
+
+
+def _stopped(report: Report, following: Sequence[str]) -> Iterator[str]:
     parts = Parts.of(report)
     yield f"### {escaped(parts.model)} {parts.heading}: {parts.reason}"
     yield ""
@@ -71,11 +85,13 @@ def _stopped(report: Report) -> Iterator[str]:
         yield ""
         yield from dict.fromkeys(f"- {escaped(f.code)}: {escaped(said(f))}{_promised(f)}" for f in parts.findings)
         yield from (f"  - {escaped(row)}" for f in parts.findings for row in samples_of(report, f))
-        for step, codes in next_steps(parts.findings).items():
-            yield f"- Next ({', '.join(codes)}): {escaped(step)}"
+        yield from _next_steps(parts.findings)
         yield ""
     if parts.error:
         yield escaped(parts.error)
+        yield ""
+    if following:
+        yield f"S{escaped(unjudged(following))[1:]}"
         yield ""
     yield f"**{escaped(parts.fate)}**"
 

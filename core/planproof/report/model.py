@@ -40,6 +40,10 @@ PLANES = (
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 
 
+UNREAD = "planproof does not know the schema of "
+"""How a finding begins that is about a relation which the model reads, and about nothing that the model says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it.
@@ -67,6 +71,8 @@ class Finding:
 
     @property
     def next_step(self) -> str:
+        if self.code == "PP111" and self.message.startswith(UNREAD):
+            return "Make that schema known: `planproof freeze` tells a source's or seed's, a contract a model's."
         if self.renamed is None:
             return CODES[self.code].next_step
         # One step for both findings of a renaming: what each asks for alone contradicts the other.

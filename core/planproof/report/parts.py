@@ -80,7 +80,8 @@ def stopped(report: Report) -> bool:
 def heading(report: Report) -> str:
     """What completes the model's name to a sentence."""
     known = {"failed": "could not run", "rejected": "was not published", "compared": "changed under its readers"}
-    return known.get(report.outcome, "breaks its promise")
+    promised = report.outcome != "checked" or any(map(is_promise, report.of(Verdict.VIOLATED)))
+    return known.get(report.outcome, "breaks its promise" if promised else "cannot be published as it is")
 
 
 def reason(report: Report) -> str:
@@ -124,6 +125,14 @@ def next_steps(findings: Iterable[Finding]) -> dict[str, list[str]]:
         if finding.code not in codes:
             codes.append(finding.code)
     return steps
+
+
+def asked_once(findings: Iterable[Finding]) -> dict[int, str]:
+    """The next step by the identity of the first finding that asks for it: further ones need not repeat it."""
+    steps: dict[str, int] = {}
+    for finding in findings:
+        steps.setdefault(finding.next_step, id(finding))
+    return {first: step for step, first in steps.items()}
 
 
 def is_counted(finding: Finding) -> bool:

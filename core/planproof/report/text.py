@@ -13,7 +13,7 @@ from rich.text import Text
 
 from planproof.codes import CODES
 from planproof.origin import Origin
-from planproof.report.folding import STYLE, consequences, groups, listed
+from planproof.report.folding import STYLE, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
     Parts,
@@ -64,9 +64,10 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     width = max((len(r.model) for r in reports), default=0)
     if lines:
         _lines(console, reports, width)
+    below, _ = consequences(reports)
     for report, *others in groups([report for report in reports if stopped(report)]):
         console.print()
-        console.print(panel(report, others))
+        console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
         _listed(console, title, list(_remarks(reports, verdict)))
     _listed(
@@ -178,14 +179,16 @@ def _proved(report: Report) -> str:
     return ", ".join(without) or (held if holds else "")
 
 
-def panel(report: Report, others: Sequence[Report] = ()) -> Panel:
+def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str] = ()) -> Panel:
     """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table.
-    `others` are models that are stopped by the same cause."""
+    `others` are models that are stopped by the same cause, `following` those that cannot be judged because of it."""
     message, parts = Parts.of(report), list[RenderableType]()
     # What could not run left its promises open, and its error says why.
     shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
+    compared = [f for f in shown if f.field or f.promised]
+    if compared:
+        parts += [_findings(compared), Text()]
     if shown:
-        parts += [_findings(shown), Text()]
         parts += [*_reasons(report, shown), Text()]
     error = message.error if shown else report.error
     if error:
@@ -193,6 +196,8 @@ def panel(report: Report, others: Sequence[Report] = ()) -> Panel:
     if others:
         many = f"the same in {counted(len(others), 'other model')}: "
         parts += [Text.assemble((many, "bold"), clean(listed([other.model for other in others]))), Text()]
+    if following:
+        parts += [Text(clean(unjudged(following))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
     heading = Text.assemble(mark, (f"{clean(message.model)} {message.heading} ", "bold"))
@@ -251,30 +256,19 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
 
 
 def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
-    """The findings of one verdict, said once where many models share them; a contract's with their line. What follows
-    from another model's finding stands under that one, and style is only counted."""
-    seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
-    below, folded = consequences(reports)
-    for report in reports:
-        if verdict is Verdict.UNPROVED and stopped(report):
-            continue
-        for f in report.of(verdict):
-            if id(f) in folded or f.code in STYLE:
-                continue
-            place = f" at {where(f.origin)}" if f.origin else ""
-            place += f", promised at {line_of(f.promise)}" if f.promise else ""
-            seen.setdefault((f.code, f"{said(f)}{place}"), []).append((report, f))
-    for (code, message), holders in seen.items():
-        report, finding = holders[0]
-        named = report.model if len(holders) == 1 else f"{report.model} and {len(holders) - 1} more"
-        yield Text.assemble((f"{code} ", "bold"), (f"{clean(named)}: ", "cyan"), clean(message))
-        excerpt = quote(report, finding.origin) if verdict is Verdict.UNPROVED and code.startswith("PP5") else None
+    """A text for each remark, a contract's with its line, and each next step once."""
+    found = list(remarks(reports, verdict))
+    for remark in found:
+        f = remark.finding
+        named = (f"{clean(remark.named)}: ", "cyan")
+        yield Text.assemble((f"{f.code} ", "bold"), named, clean(f"{said(f)}{remark.place}"))
+        excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt
-        following = below.pop(report.model, []) if verdict is Verdict.UNPROVED else []
-        if following:
-            what = f"      so {counted(len(following), 'model')} that read it cannot be judged: "
-            yield Text.assemble((what, "dim"), (clean(listed(following)), "cyan"))
+        if remark.following:
+            yield Text(f"      {clean(unjudged(remark.following))}", "dim")
+    for step, codes in next_steps(remark.finding for remark in found).items():
+        yield Text(f"next ({', '.join(codes)}): {step}", "dim")
 
 
 def _style(reports: Sequence[Report]) -> Text | None:
