@@ -1,8 +1,13 @@
 """The scope of every expression of a plan: the columns and lambda variables that it can see.
 
-A lambda's parameters are no part of any plan's schema: they live in the scope of its body alone. Columns and variables
-are bound by id, so a parameter called like a column hides its name and nothing else. The five schemas that a body could
-be given (`SCHEMAS`) are views over this binding, made for comparison: see docs/lambda-scopes.md.
+In `SELECT transform(b, b -> b + c) FROM t` the body `b + c` sees two things called `b`: the column `t.b`, an array, and
+the lambda's parameter, an element of it. The parameter belongs to no plan's schema. It lives in the scope of the body
+alone. An expression names what it uses by id, a `Column` or a `Variable`. A parameter with a column's name therefore
+hides that name from the body, and changes nothing else.
+
+`scoped` walks a plan and gives each expression its scope. planproof needs no schema for a body. An executor does, and
+five are thinkable: the functions of `SCHEMAS` show each of them for the same scope. docs/lambda-scopes.md compares
+them.
 """
 
 from __future__ import annotations
@@ -20,8 +25,9 @@ from planproof.types import VOID
 class ExprScope:
     """What one expression can see.
 
-    `columns` are its node's input, `outer` the input of the query around its subquery. `lambdas` are the parameters of
-    the lambdas around it, outermost first.
+    `columns` are the output columns of its plan node's children. `lambdas` holds one tuple of parameters for each
+    lambda around the expression, the outermost lambda first. `outer` is empty outside of subqueries; in a subquery it
+    holds the columns of the query around it.
     """
 
     columns: tuple[Column, ...]
@@ -60,7 +66,10 @@ def in_scope(expr: Expr, scope: ExprScope) -> Iterator[tuple[Expr, ExprScope]]:
 
 
 def captured(function: Lambda) -> tuple[Column, ...]:
-    """The columns that the lambda takes from the row around it, each once, in the order in which it uses them."""
+    """The columns that the lambda's body reads, each once, in the order of their first use.
+
+    They come from the row around the array, not from its elements: of `x -> x + t.c + t.c` it is `(t.c,)`.
+    """
     found: dict[int, Column] = {}
     for e in function.walk():
         column = e.column if isinstance(e, Outer) else e
@@ -70,13 +79,16 @@ def captured(function: Lambda) -> tuple[Column, ...]:
 
 
 def column_indexes(expr: Expr, columns: tuple[Column, ...]) -> tuple[int, ...]:
-    """The places of the columns that the expression reads, ascending; a lambda variable has none."""
+    """At which indexes of `columns` the expression reads, ascending. A lambda variable has no index."""
     used = {e.id for e in expr.walk() if isinstance(e, Column)}
     return tuple(i for i, c in enumerate(columns) if c.id in used)
 
 
 def index_mapping(expr: Expr, columns: tuple[Column, ...]) -> dict[int, int]:
-    """The new place of each column that stays where those that the expression does not read are removed, by its old."""
+    """From old to new index, where all columns that the expression does not read are removed.
+
+    Of columns `a, b, c` and the expression `c + 1` it is `{2: 0}`.
+    """
     return {old: new for new, old in enumerate(column_indexes(expr, columns))}
 
 
@@ -89,19 +101,19 @@ def _parameter(variable: Variable, relation: str | None = None) -> LogicalField:
 
 
 def _visible(scope: ExprScope) -> dict[str, LogicalField]:
-    """The parameters that a bare name reaches, the inner lambda's before the outer one's."""
+    """The parameters by lower-case name. Where two lambdas have a parameter of one name, the inner one's is taken."""
     return {v.name.lower(): _parameter(v) for parameters in scope.lambdas for v in parameters}
 
 
 def replaced_in_place(scope: ExprScope, body: Expr) -> LogicalSchema:
-    """A parameter takes the place of the column that it hides; the others come behind."""
+    """A parameter stands at the index of the column that it hides; the other parameters come last."""
     visible = _visible(scope)
     fields = [visible.pop(key) if (key := c.name.lower()) in visible else _field(c) for c in scope.columns]
     return LogicalSchema((*fields, *visible.values()))
 
 
 def renamed(scope: ExprScope, body: Expr) -> LogicalSchema:
-    """A hidden column keeps its place under a name that nobody can write; all parameters come behind."""
+    """A hidden column keeps its index, and is renamed to `name#index`; all parameters come last."""
     visible = _visible(scope)
     fields = [
         LogicalField(c.relation, f"{c.name}#{at}", c.type, c.nullable) if c.name.lower() in visible else _field(c)
@@ -111,14 +123,14 @@ def renamed(scope: ExprScope, body: Expr) -> LogicalSchema:
 
 
 def without_uncaptured(scope: ExprScope, body: Expr) -> LogicalSchema:
-    """Only the columns (their places: `index_mapping`) and the parameters that the body uses."""
+    """Only the columns and the parameters that the body uses; `index_mapping` says where each column went."""
     used = {e.id for e in body.walk() if isinstance(e, Variable)}
     parameters = (_parameter(v) for of in scope.lambdas for v in of if v.id in used)
     return LogicalSchema((*(_field(scope.columns[at]) for at in column_indexes(body, scope.columns)), *parameters))
 
 
 def uncaptured_as_null(scope: ExprScope, body: Expr) -> LogicalSchema:
-    """Every column in its place; one that the body does not use holds only nulls. The parameters come behind."""
+    """Every column keeps its index; one that the body does not use has the type `void`. The parameters come last."""
     used = set(column_indexes(body, scope.columns))
     fields = [
         _field(c) if at in used else LogicalField(c.relation, c.name, VOID, True) for at, c in enumerate(scope.columns)
@@ -127,7 +139,10 @@ def uncaptured_as_null(scope: ExprScope, body: Expr) -> LogicalSchema:
 
 
 def extended(scope: ExprScope, body: Expr | None = None) -> LogicalSchema:
-    """All columns, then the parameters of every lambda around under a relation of its own: no name is ever lost."""
+    """All columns, then all parameters: those of the outermost lambda under the relation `lambda 1`, and so on.
+
+    Columns and parameters with one name stand beside each other, so that each can be said.
+    """
     parameters = [_parameter(v, f"lambda {n}") for n, of in enumerate(scope.lambdas, 1) for v in of]
     return LogicalSchema((*(_field(c) for c in scope.columns), *parameters))
 

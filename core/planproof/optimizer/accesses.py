@@ -1,9 +1,17 @@
-"""How a query reads the arrays of structs that its sources hold: whole, or some fields of their elements.
+"""Which fields of the arrays of structs in its sources a query reads, so that the others need not be read from disk.
 
-A ref is a scan's column and the fields from it down to an array: `(column id, ordinals)`. A site is a call that reads
-an array's elements through their fields alone, such as `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)`. A query
-may give the elements that it keeps a name of their own, `filter(items, ..) AS li` or `explode(filter(items, ..)) AS i`:
-such a column is a ref, too, and what reads it reads elements of the first.
+Of `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)` these are `qty` and `tax`. Spark itself would read all fields
+of `items`, for it does not prune through a lambda. The words:
+
+- An *array ref* (`ArrayRef`) names an array: the id of a scan's column and the ordinals of the fields from it down to
+  the array. `t.order.items` is `(id of t.order, (2,))` where `items` is the third field.
+- A *site* is a call that reads elements of one array through their fields alone, as the `exists` above.
+- An array is *read whole* where something uses elements as they are: `to_json(items)`. Nothing is pruned there.
+- A column may be *made* of the elements that a query keeps: `filter(items, ..) AS li`, or `explode(items) AS i`. It is
+  an array ref of its own, and what reads its fields reads those fields of `items`.
+
+`Accesses.of` walks a plan once to learn which columns are which arrays, and once more to note what is read.
+`rules/prune_fields.py` then rewrites the sites that are worth it.
 """
 
 from __future__ import annotations
@@ -37,18 +45,19 @@ Path = tuple[int, ...]
 ArrayRef = tuple[int, Path]
 
 VALUES = -1
-"""In a ref: the values of a map."""
+"""Stands for an ordinal in an array ref where the path leads through the values of a map."""
 
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One call that reads elements of the array `source` through the fields `paths` alone.
+    """One call that reads elements of the array `source`, and of these the fields `paths` alone.
 
-    `variables` are the ids of the lambda variables that stand for elements. `followed`: Spark prunes there by itself.
-    `repeated`: it stands in another call's lambda. `makes`: the ref that the call's value is. `unnamed`: `arrays_zip`
-    takes no names from the columns there.
+    `ref` is which array that is. `variables` are the ids of the lambda variables that stand for elements. `followed`:
+    Spark prunes there by itself. `repeated`: the call stands in another call's lambda, and runs many times per row.
+    `makes`: the array ref of the column that the call's value becomes. `unnamed`: `arrays_zip` takes no field names
+    from its arguments there.
     """
 
     call: Expr
@@ -64,9 +73,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A column that holds elements of another ref: `site` is where it is made of them.
+    """A column that holds elements of another array; `site` is the call that makes it.
 
-    `each`: one of them in each row; `outer`: or none of them.
+    `each`: it holds one element per row, as after `explode`. `outer`: as after `explode_outer`, which gives a null
+    element for an empty array.
     """
 
     ref: ArrayRef
@@ -77,16 +87,24 @@ class Made:
 
 @dataclass(slots=True)
 class Accesses:
-    """What a plan reads of each ref; `whole` are the refs that something reads as they are.
+    """What a plan reads of each array.
 
-    `fields_alone` says whether a lambda's body uses an element through its fields alone. `sites` are those to rewrite
-    over what a scan gives, `over` all that read a ref which the query makes; `elements` are the columns that hold one
-    element of such a ref in each row. `parted` are the nodes above or at a projection that Spark makes of its own
-    (`laws.computed_before`), with the identities of the expressions that need one; `above`, `beside` and
-    `computed_before` are of the node that is read. `hindered` are the refs that are read above such a projection,
-    with the expressions that need it. `apart`: Spark prunes under no lambda where the expression that is read stands.
-    `over_groups`: the node is HAVING or ORDER BY over an Aggregate; `unnamed`: what is read stands in an aggregate
-    function there.
+    What was learned, by column id or array ref:
+
+    - `refs`: the array that a column is; `elements`: the array of which a column holds one element per row;
+    - `made`: the columns that the query makes of elements;
+    - `whole`: the arrays that something reads whole; `fields`: which fields are read of the others;
+    - `sites`: the calls to rewrite, all over arrays of a scan; `over`: the sites over a made column.
+
+    Spark adds a projection of its own below a node for what `nullif` needs twice (`laws.computed_before`), and does not
+    prune through it. `parted` are the nodes with such a projection at or below them, and `hindered` the arrays that are
+    read above one; both with the identities of the expressions that need it.
+
+    While one expression is visited: `depth` counts the lambdas around it; `computed_before`, `beside` and `above` are
+    the expressions that Spark computes below this node, the ones of this node that need it, and those of nodes below;
+    `apart`: Spark prunes under no lambda here; `over_groups`: the node is HAVING or ORDER BY over an Aggregate, and
+    `unnamed`: the expression stands in an aggregate function there. `fields_alone` answers whether a lambda's body uses
+    an element through its fields alone.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
@@ -115,13 +133,13 @@ class Accesses:
         return found
 
     def is_whole(self, ref: ArrayRef, despite: bool = False) -> bool:
-        """Whether Spark reads the ref, or what it lies in, as a whole; `despite` what hinders it from pruning."""
+        """Whether Spark reads the array, or a struct around it, whole. With `despite` hindered arrays do not count."""
         column, path = ref
         read = self.whole if despite else self.whole | self.hindered.keys()
         return any((column, path[:length]) in read for length in range(len(path) + 1))
 
     def ref(self, expr: Expr) -> ArrayRef | None:
-        """Where a path leads; None for any other expression."""
+        """The array that a column or a path of fields is; None for any other expression."""
         if isinstance(expr, Column):
             return self.refs.get(expr.id)
         if isinstance(expr, GetField):
@@ -134,7 +152,7 @@ class Accesses:
 
     def _plan(self, root: p.Plan) -> None:
         nodes = list(root.walk())[::-1]
-        # All refs first: a lateral subquery reads columns of the plan beside it.
+        # Every column is learned before anything is read: a lateral subquery reads columns of the plan beside it.
         for node in nodes:
             self._learn(node)
         for node in nodes:
@@ -142,7 +160,7 @@ class Accesses:
         self._used_whole(root.output)
 
     def _learn(self, node: p.Plan) -> None:
-        """The refs of the columns that the node makes."""
+        """Notes which arrays the columns are that the node gives out."""
         if isinstance(node, p.Scan) and not node.recursive:
             self.refs.update({c.id: (c.id, ()) for c in node.output})
         elif isinstance(node, p.Named):
@@ -165,7 +183,7 @@ class Accesses:
             self._make(column, value)
 
     def _make(self, column: int, value: Expr, each: bool = False, outer: bool = False) -> None:
-        """Takes the column for a ref of its own."""
+        """Notes the column as an array of its own, where its value keeps elements of another array."""
         site = self._site(value, value, [], ())
         if site is None:
             return
@@ -174,7 +192,7 @@ class Accesses:
         (self.elements if each else self.refs)[column] = ref
 
     def _read(self, node: p.Plan) -> None:
-        """What the node's expressions read. A SELECT item that hands a ref on reads nothing yet."""
+        """Notes what the node's expressions read. A SELECT item that only hands an array on reads nothing yet."""
         if not isinstance(node, _PLAIN):
             for child in node.children:
                 self._used_whole(child.output)
@@ -196,12 +214,12 @@ class Accesses:
                 self.visit(expr)
 
     def column(self, expr: Expr) -> ArrayRef | None:
-        """The ref that the expression is, or one element of which it is."""
+        """The array that the expression is, or of which it is one element."""
         return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.ref(expr)
 
     @property
     def _needing(self) -> frozenset[int]:
-        """The expressions whose projections stand below what is read."""
+        """The expressions for whose sake a projection of Spark's stands below what is read now."""
         return self.above | self.beside if self.computed_before else self.above
 
     def _used_whole(self, columns: Iterable[Column]) -> None:
@@ -242,7 +260,7 @@ class Accesses:
             self.visit(child)
 
     def _visit_sites(self, expr: Expr) -> bool:
-        """Notes the sites that the expression is, and goes on to what lies between; False where it is none."""
+        """Notes the sites of the expression, and visits its other parts; False where it is no site."""
         found = list(self._sites(expr))
         if not found:
             return False
@@ -264,7 +282,10 @@ class Accesses:
         self.hindered[ref] = self.hindered.get(ref, frozenset()) | needing
 
     def _hand_on(self) -> None:
-        """What reads a made ref reads the one that it is made of, in all copies of a CTE alike."""
+        """Fields that are read of a made column are read of the array that it is made of.
+
+        A CTE that is used twice stands in the plan twice; its copies share one text, and so are pruned alike.
+        """
         copies: dict[object, list[Made]] = {}
         for made in self.made.values():
             copies.setdefault(getattr(made.site.call, "span", None) or made.ref, []).append(made)
@@ -291,14 +312,14 @@ class Accesses:
                 self.whole.add(ref)
 
     def _pays(self, made: Made) -> bool:
-        """Whether Spark does not prune by itself there: it does through a column that one path or transform reads."""
+        """Whether pruning the made column pays. Where only one path or `transform` reads it, Spark prunes itself."""
         read = self.over.get(made.ref, [])
         if made.each or len(read) > 1:
             return True
         return any(self._pays(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
 
     def _beside(self, expr: Expr, sources: set[int]) -> None:
-        """Visits what stands around the sources of sites: indexes, bodies, accumulators."""
+        """Visits the parts of a site beside its array: indexes, lambda bodies, accumulators."""
         if id(expr) in sources:
             return
         for child in expr.children:
@@ -357,8 +378,11 @@ class Accesses:
     def _site(
         self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path, loose: bool = False
     ) -> Site | None:
-        """The site that reads `array`, through the functions that keep its elements down to a ref. `loose`: an index
-        is no constant, nor does Spark prune under a path then."""
+        """The site of a call that reads `array`, perhaps through `filter` or `slice`; None where it is no site.
+
+        `read` are the lambdas that get elements, with the variable that stands for one; `path` the fields that the
+        call itself reads. `loose`: an index is no constant, and Spark does not prune under the path.
+        """
         while isinstance(array, Call) and keeps_elements(array):
             body = array.args[1] if len(array.args) > 1 else None
             if isinstance(body, Lambda):
@@ -381,9 +405,9 @@ class Accesses:
 
 
 def _is_apart(node: p.Plan) -> bool:
-    """Whether Spark prunes under no lambda of the node: a generator's, a sort key's, one's above a join.
+    """Whether Spark prunes under no lambda of the node: it is a generator, a sort, or stands above a join.
 
-    A Filter's tests it moves below.
+    A Filter is not: Spark moves its conditions below the join.
     """
     if isinstance(node, (p.Generate, p.Ordered)):
         return True
@@ -408,7 +432,7 @@ def _value(item: Expr) -> Expr:
 
 
 def _made_by(node: p.Plan, expr: Expr) -> ArrayRef:
-    """The ref that a node's expression would make."""
+    """The array ref that an expression of the node has as a column of its own."""
     column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
     return column, ()
 

@@ -1,6 +1,18 @@
-"""Side conditions that rules share: what an expression depends on, and what may go wrong when it is moved.
+"""Side conditions that rules share: on what an expression depends, and what may go wrong when a rule moves it.
 
-Each law is a predicate over traits, free variables and flags. A rule's "Only when ..." names the laws that it needs.
+A rule moves an expression only where the result stays the same: the value, the errors, and which of the two comes
+first. Each law answers one question about that, from the functions' traits, the free variables and the flags:
+
+- Does it depend on the element? `free_variables`, `columns`.
+- Is it another value the second time? `deterministic`.
+- Can it fail? `may_raise`. And where would it fail: `raises_below`, `operands_below`.
+- Is it always evaluated, and what comes before it? `nulls_before`, `branches`.
+
+A rule's "Only when ..." names the laws that it needs.
+
+*Below*: Spark does not compute the first operand of `nullif(a / b, 0)` twice. It adds a projection below the query that
+computes `a / b` for each row, and the query reads the result. An `if` or a lambda around the `nullif` no longer keeps
+the division from failing. `computed_before` says which operands these are.
 """
 
 from __future__ import annotations
@@ -53,27 +65,30 @@ from planproof.types import (
 from planproof.types.casts import can_up_cast, cannot_fail, may_overflow
 
 HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Types whose values Spark keeps in hash sets as `=` compares them. So does 4.3 with floats; of 4.0 to 4.2 that is not
-known."""
+"""Types whose values are equal in Spark's hash sets where `=` says so. In Spark 4.3 floats are, too; of 4.0 to 4.2 that
+is not known."""
 
 
 _VARYING = (Column, Outer, Lambda, Variable, Subquery)
 
 
 def loop_of(expr: Expr) -> Loop | None:
-    """How a call runs its lambda over the elements of arrays; None for what runs none."""
+    """How a call runs its lambda over the elements of arrays; None for an expression that runs no lambda."""
     return expr.function.traits.loop if isinstance(expr, Call) else None
 
 
 def needed_twice(expr: Expr) -> bool:
-    """Whether Spark writes the call with its first operand twice."""
+    """Whether Spark replaces the call by an expression with its first operand in it twice: `nullif`, `between`."""
     return isinstance(expr, Call) and expr.function.traits.twice
 
 
 def computed_before(call: Expr) -> Expr | None:
-    """The operand of `nullif` or `between` that Spark computes in a projection below, lambdas around it or not; None
-    where it stays in its place. In a branch (`branches`) it stays. Source: `RewriteWithExpression`,
-    `CollapseProject.isCheap`."""
+    """The operand of `nullif` or `between` that Spark computes in a projection below; None where it stays in its place.
+
+    It stays where it is a column, a constant or a path, and where it uses a lambda's variable. A lambda around the call
+    does not keep it there; a branch of an `if` does (`branches`), which the caller has to look at. Source:
+    `RewriteWithExpression`, `CollapseProject.isCheap`.
+    """
     if not isinstance(call, Call) or not needed_twice(call):
         return None
     operand = call.args[0]
@@ -82,7 +97,8 @@ def computed_before(call: Expr) -> Expr | None:
 
 
 def branches(expr: Expr) -> tuple[Expr, ...]:
-    """The operands that may not be evaluated, as Spark has it (`ConditionalExpression.alwaysEvaluatedInputs`)."""
+    """The operands that Spark does not always evaluate: in `if(c, a, b)` these are `a` and `b`. Source:
+    `ConditionalExpression.alwaysEvaluatedInputs`."""
     return expr.args[1:] if isinstance(expr, Call) and expr.function.traits.conditional else ()
 
 
@@ -105,7 +121,7 @@ def _of_many_rows(expr: Expr) -> bool:
 
 
 def _at_hand(expr: Expr) -> bool:
-    """A column, a constant or a path. A window's value is a column by then."""
+    """Whether it is a column, a constant or a path. A window's value counts as a column: it was computed before."""
     if isinstance(expr, (Column, Outer, Window)):
         return True
     if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or _is_item(expr):
@@ -119,7 +135,7 @@ def _is_item(expr: Expr) -> bool:
 
 
 def free_variables(expr: Expr) -> frozenset[int]:
-    """The ids of the lambda variables that the expression uses and does not bind itself."""
+    """The ids of the lambda variables that the expression uses and does not bind: of `y -> x + y` the id of `x`."""
     if isinstance(expr, Variable):
         return frozenset((expr.id,))
     found: frozenset[int] = frozenset().union(*(free_variables(c) for c in expr.children))
@@ -135,7 +151,7 @@ def columns(expr: Expr) -> frozenset[int]:
 
 
 def deterministic(expr: Expr) -> bool:
-    """Two evaluations over the same row give the same value."""
+    """Whether two evaluations over the same row give the same value: no function in it is volatile, as `rand` is."""
     return not any(isinstance(e, Call) and e.function.traits.volatile for e in expr.walk())
 
 
@@ -148,15 +164,17 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
 
 
 def raises_below(expr: Expr, conf: Conf) -> bool:
-    """Whether something in it may raise that Spark computes in a projection below, whether or not a lambda gets to it:
-    an operand that it needs twice (`RewriteWithExpression`). Behind an `if` it does not."""
+    """Whether an operand in it may raise that Spark could compute in a projection below, outside of every lambda."""
     twice = (e for e in expr.walk() if needed_twice(e))
     return any(may_raise(e.children[0], conf) for e in twice)
 
 
 def operands_below(expr: Expr, part: Expr, conf: Conf) -> list[Expr]:
-    """The operands with that part which Spark computes in a projection below and which may raise there, whether or not
-    a lambda gets to them: with a variable in place of the part they would stay in the lambda."""
+    """The operands that hold `part`, that Spark computes in a projection below, and that may raise there.
+
+    With a lambda's variable in place of `part` Spark would leave them in the lambda, and no longer raise for a row
+    whose array is empty.
+    """
     operands = (call.args[0] for call in computed_beforehand(expr))
     return [o for o in operands if may_raise(o, conf) and any(alike(part, e) for e in o.walk())]
 
@@ -175,7 +193,8 @@ def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
 
 
 def _cast_raises(source: DataType, target: DataType, mode: str) -> bool:
-    """Without ANSI what does not fit becomes NULL or wraps, but a value of a variant or an interval still fails."""
+    """Whether a cast may fail. Without ANSI a value that does not fit becomes NULL or wraps; from and to variants and
+    intervals it still fails."""
     if mode == "try" or cannot_fail(source, target):
         return False
     if may_overflow(source, target):
@@ -184,7 +203,8 @@ def _cast_raises(source: DataType, target: DataType, mode: str) -> bool:
 
 
 def _total(call: Call, filled: Expr | None) -> bool:
-    """What has a value for all operands: arithmetic of floats, a division by what is not zero, a plain pattern."""
+    """Whether the call has a value for all operands, whatever its trait says: arithmetic of floats, a division by a
+    number that cannot be zero, a LIKE with a pattern without escapes."""
     name = call.function.name
     if name in ("like", "ilike"):
         pattern = call.args[1]
@@ -207,10 +227,13 @@ def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
 
 
 def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
-    """The operands that each evaluation of `body` evaluates before `part`, and whose null leaves `part` unevaluated.
+    """The operands of `body` whose null keeps Spark from evaluating `part`; `[]` where it is always evaluated first.
 
-    None where it may not get there at all, where it may go on after such a null, or where something may raise before.
-    Spark evaluates operands from the left, divisors first, and stops at a null operand.
+    Spark evaluates operands from the left, and a divisor before its dividend. It stops at the first null operand. So of
+    the part `p` in `x + p` it is `[x]`: a null `x` ends the evaluation before `p`.
+
+    None where that cannot be said: `p` may not be evaluated for another reason (it stands in a branch, or something
+    before it may raise), or evaluation may go on after a null.
     """
     if body == part:
         return []
@@ -234,13 +257,13 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
 
 
 def _makes_struct(expr: Expr) -> bool:
-    """Whether Spark takes a field of it without the others."""
+    """Whether it makes a struct: Spark then evaluates only the field that is taken of it."""
     return isinstance(expr, Call) and expr.function.name in ("struct", "named_struct")
 
 
 def _folded(call: Call) -> bool:
-    """Whether Spark knows the value without the operand that is evaluated first: a null test of what is never null, and
-    branches that are all alike."""
+    """Whether Spark may drop the operand that is evaluated first while it plans: `isnull` of what is never null is
+    false, and an `if` with equal branches is that branch."""
     if call.function.name in ("isnull", "isnotnull"):
         return not call.args[0].nullable
     if call.function.name not in ("if", "when"):
@@ -254,7 +277,8 @@ def _in_a_branch(part: Expr, branches: Sequence[Expr]) -> bool:
 
 
 def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
-    """The operands that are evaluated in any case but a null's, in order, and whether a null ends the evaluation."""
+    """The operands in the order of evaluation, as far as they are always evaluated, and whether a null among them ends
+    the evaluation."""
     evaluates = call.function.traits.evaluates
     if evaluates is Evaluates.LAST_FIRST:
         if not is_numeric(call.type):
@@ -267,13 +291,16 @@ def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
 
 
 def _depends(call: Call) -> bool:
-    """Whether a null ends the evaluation in generated code alone: so it is for concat of anything but arrays."""
+    """Whether a null ends the evaluation in generated code, and not in interpreted code: `concat`, but of arrays."""
     return call.function.name == "concat" and not isinstance(call.type, Array)
 
 
 def plain_strings(plan: Plan) -> bool:
-    """Nothing computes with a string that has a collation of its own: which one wins depends on how each operand of a
-    call is written, those that are structs with strings in them too."""
+    """Whether nothing in the plan computes with a string, or a struct of strings, that has a collation of its own.
+
+    Where two collations meet, which one wins depends on how the operands are written: a column gives way to an
+    expression.
+    """
     computed = (e for e in plan.all_expressions() if isinstance(e, (Call, Cast)))
     types = {id(t): t for e in computed for t in (e.type, *(c.type for c in e.children))}
     return not any(map(_collated, types.values()))
@@ -289,9 +316,9 @@ _OF_ROWS = (Category.SCALAR, Category.OPERATOR)
 
 
 def row_local(expr: Expr) -> bool:
-    """The expression needs one row and nothing else: no aggregate, window, generator or subquery in it.
+    """Whether the expression needs one row and nothing else: it holds no aggregate, window, generator or subquery.
 
-    A Python function's call is none either: Spark refuses it in the lambda that a rule would put it into.
+    A call of a Python function does not count as row-local: Spark refuses it in the lambda that a rule would make.
     """
     return not any(
         isinstance(e, (Window, Subquery))

@@ -1,4 +1,14 @@
-"""Binds what does not depend on a lambda's variables once per row."""
+"""Computes once per row what a lambda's body would compute anew for each element.
+
+In `transform(ds, x -> x / sum_of(ds))` the divisor is the same for all elements of a row. The rule binds it to a
+variable around the call. SQL has no LET, so that an array of one element and a `transform` over it stand for one:
+
+    transform(array(sum_of(ds)), v -> transform(ds, x -> x / v))[0]
+
+Three words. The *call* runs a lambda over an array. The *invariant* is the part of the body that no variable of the
+lambda reaches. The *value* is what is bound: the invariant, or `if(test, invariant, NULL)` where computing it may raise
+and the lambda might never have computed it, for instance over an empty array.
+"""
 
 from __future__ import annotations
 
@@ -58,17 +68,21 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     Only when the expression
 
     - uses none of the variables of the lambda;
-    - cannot raise, for an empty array evaluates the body never (else it is bound behind a test of the array's size);
-    - is what each body evaluates first of all, where it may raise over an array with elements;
-    - holds nothing that raises below: what Spark needs twice, as in `nullif`, it computes for each row outside of `if`;
-    - stands in no branch behind, where it may raise and a null element leaves it out of the test of `if` and its kin;
-    - stands nowhere else in the call, where it may raise: `aggregate` takes its last step over an empty array, too;
-    - is deterministic: `rand()` is another one for each element;
+    - is deterministic: `rand()` gives each element another value;
+    - cannot raise. An empty array never evaluates the body, so that an error would be new. An expression that may raise
+      is bound behind a test that the array has elements, and then only when it
+
+      - evaluates first of all in each body: an error or a null before it might keep it from being evaluated;
+      - holds nothing that raises below: the operand of `nullif` is needed twice, and Spark computes it in a projection
+        below the query, outside of our test;
+      - stands in no branch behind: in `if(x > inv, 0, inv)` a null `x` leaves the first `inv` out, and not the second;
+      - stands nowhere else in the call: the finish of `aggregate` runs over an empty array, too;
 
     and
 
     - no struct names a field after it: `struct(upper(name))` has a field `col1`, `struct(v)` one called `v`;
-    - no string has a collation of its own: a column's and a variable's give way to others, an expression's do not;
+    - no string has a collation of its own: where collations meet, a column's and a variable's give way, and an
+      expression's does not;
     - no flag changes: `[0]` makes the result nullable.
 
     >>> rewritten(hoist_invariants, "transform(xs, x -> x / aggregate(xs, 0, (a, y) -> a + y))")
@@ -78,14 +92,15 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
     "transform(array('a'), w -> concat(w, upper(name)))"
 
-    It pays where the expression does more than arithmetic, lookups, cutting text or `array_max`, and is no constant
-    that Spark folds itself. A call over aggregates, windows or subqueries is left alone.
+    It pays where the expression costs more than arithmetic, a lookup, cutting a text or `array_max`. A constant is left
+    to Spark, which folds it. A call over aggregates, windows or subqueries stays as it is.
     """
     return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
 
 def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
-    """The bound form of a call or path, the outermost first; None goes on to what is inside it."""
+    """The expression with its first invariant bound around it; None where it has none, and the traversal goes on to
+    its children."""
     if not isinstance(expr, _READERS) or expr.span is None:
         return None
     for call, function in _loops(expr):
@@ -104,12 +119,15 @@ def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
 
 
 def _loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
-    """The expression's own lambdas, and those that make the structs which it reads first of all: what is bound around
-    these alone has Spark copy the structs, and read them whole."""
+    """The calls in the expression that run a lambda, each with its lambda: the expression itself, and the calls below
+    it that make the structs which it reads, as the `filter` in `filter(items, ..)[0].price`.
+
+    Binding around the inner call alone would have Spark copy the structs, and read all of their fields.
+    """
     inner: Expr | None = expr
     while inner is not None:
         if isinstance(inner, Call):
-            # The last step of an aggregate is taken once.
+            # The fourth argument of `aggregate`, its finish, runs once: nothing is gained there.
             yield from ((inner, function) for function in inner.args[:3] if isinstance(function, Lambda))
         source = None if laws.needed_twice(inner) else next(iter(inner.children), None)
         inner = source if isinstance(source, _READERS) and _holds_structs(source) else None
@@ -120,7 +138,7 @@ def _holds_structs(expr: Expr) -> bool:
 
 
 def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
-    """What is bound: the invariant, behind a test that the lambda evaluates it where it may raise."""
+    """The invariant; where it may raise, `if(test, invariant, NULL)`; None where no test can be written."""
     if not _may_raise(invariant, conf):
         return invariant
     test = _test(call, invariant, conf, registry)
@@ -128,7 +146,7 @@ def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr 
 
 
 def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
-    """The largest parts of the body that the lambda's variables do not reach and that may be computed beforehand."""
+    """The parts of the body that may be computed outside of the lambda, larger ones before the parts of them."""
     own = frozenset(p.id for p in function.parameters)
     pending = [(function.body, own, True)]
     while pending:
@@ -144,7 +162,7 @@ def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
 
 
 def _movable(expr: Call, bound: frozenset[int]) -> bool:
-    """Whether the expression may stand where the variables `bound` are not known."""
+    """Whether the expression may stand outside of the lambdas that bind the variables `bound`, given by id."""
     return (
         not _reached(expr, bound)
         and _not_folded(expr)
@@ -154,8 +172,12 @@ def _movable(expr: Call, bound: frozenset[int]) -> bool:
 
 
 def _pays(expr: Expr, surely: bool) -> bool:
-    """Whether computing it, or a part of it, costs more than binding its value: copying parts of short texts does not,
-    nor does Spark's own loop over a few elements, nor what Spark computes once per row by itself."""
+    """Whether computing the expression, or a part of it, costs more than binding its value.
+
+    Copying a part of a text costs less, and so does Spark's own loop over the elements (`array_max`). What Spark
+    computes once per row by itself costs nothing here; `surely` says whether the expression is always evaluated, for
+    Spark does so only then.
+    """
     return (
         isinstance(expr, Call)
         and costly(expr)
@@ -165,14 +187,18 @@ def _pays(expr: Expr, surely: bool) -> bool:
 
 
 def _below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
-    """The children that Spark does not compute once per row by itself, and whether each is evaluated in any case."""
+    """The children that Spark does not compute once per row by itself, each with whether it is always evaluated."""
     beforehand = laws.computed_before(expr) if surely else None
     branches = laws.branches(expr)
     return [(c, surely and not any(c is e for e in branches)) for c in expr.children if c is not beforehand]
 
 
 def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
-    """Whether the lambda evaluates the invariant for some element, as an expression; None where none says so."""
+    """SQL that is true where the lambda evaluates the invariant for at least one element; None where it cannot be said.
+
+    `size(array) > 0`, or `exists(array, x -> x.f IS NOT NULL)` where the body stops at a null field before it comes
+    to the invariant.
+    """
     array, loop = call.args[0], call.function.traits.loop
     if loop is None or len(loop.elements) > 1 or not _is_path(array) or _raises_below(invariant, conf):
         return None
@@ -200,7 +226,7 @@ def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr |
 
 
 def _over(expr: Expr, element: Variable) -> Expr | None:
-    """The element, or the field of it, that the expression is; without a cast that every value survives."""
+    """The expression without widening casts, where it is the element or a field of it; None for any other one."""
     while isinstance(expr, Cast) and can_up_cast(expr.child.type, expr.type):
         expr = expr.child
     inner = expr
@@ -210,7 +236,7 @@ def _over(expr: Expr, element: Variable) -> Expr | None:
 
 
 def _not_folded(expr: Expr) -> bool:
-    """Whether Spark computes the expression at all when it runs: it folds constants, but for lambdas."""
+    """Whether Spark computes the expression while it runs. It folds a constant while it plans, but no lambda's."""
     return expr.holds(Column, Outer, Variable, Lambda)
 
 
@@ -231,7 +257,7 @@ def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
 
 
 def _there_alone(invariant: Expr, others: Sequence[Expr], known: int = 0) -> bool:
-    """Whether the others hold it no more often than it is known of."""
+    """Whether the invariant stands at most `known` times in the other expressions."""
     return sum(alike(invariant, e) for other in others for e in other.walk()) <= known
 
 

@@ -1,7 +1,15 @@
-"""What a Python function's Arrow batches are called and hold, against the schema that the function declares.
+"""The schema of the Arrow batches that a Python function gives, against the schema that it declares.
 
-Spark takes a batch's columns by their places: it stores two that change places under each other's names, reads a time
-without zone as one in UTC, and cuts decimals. A setting makes it compare each batch's schema before it reads the batch.
+Spark takes the columns of a batch by position. It looks neither at their names nor, always, at their types:
+
+- a function that declares `a, b` and gives `b, a` has each column stored under the other's name;
+- a timestamp without zone is read as one in UTC;
+- a decimal with more digits than declared is cut.
+
+Since Spark 4.1 a setting (`COMPARED`) makes Spark compare each batch's schema before it reads the batch, and fail with
+both schemas in its message. `comparing` sets it while the model is staged; `mismatch` reads the message. Some
+differences are harmless, as a batch whose columns bear no names at all: then `FitsByPlace` has the model staged again
+without the comparison, and a warning stays.
 """
 
 from __future__ import annotations
@@ -26,20 +34,21 @@ _REFUSED = re.compile(
     r"|(?P<converts>(?:Exception thrown when converting|Cannot convert the output value|Failed to convert the value)"
     r" [^\n]+?\.)(?: |\n|$)"
 )
-"""What pyspark's worker says of a result that is none of the declared type (its conversion.py and worker.py)."""
+"""What pyspark's worker says of a result that has not the declared type (its conversion.py and worker.py)."""
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line \d+, in (?P<function>\S+)')
 _NO_FUNCTIONS = re.compile(r"(^|[/\\])(pyarrow|pyspark|pandas)[/\\]")
 _CONVERSIONS = ("toInternal", "pyarrow.lib.array", "pyarrow.lib.Array.cast", "pyarrow.lib.Array.from_pandas")
-"""Where pyspark makes what a plain function gave one of Spark's values (its types.py, and the Arrow arrays of its
+"""The functions in which pyspark converts what a plain Python function gave to one of Spark's values (its types.py and
 conversion.py)."""
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Invalid|Exception)): (?P<said>[^\n]+?)\.?(?: Its cause: .*)?$", re.M)
 _COLUMN = re.compile(r"(?:column|name) '([^']+)'|Missing: ([^,. ]+)|Unexpected: ([^,. ]+)")
 
 
 class FitsByPlace(Exception):
-    """The batches differ from what is declared, and come to the same by their places; nothing was published.
+    """The batches differ from what is declared, but Spark stores the same values: every column fits by its position.
 
-    Its text says how, where more than flags differ, which no Arrow array of a Python list has as they are declared.
+    Nothing was published yet. The text says what differs. It is empty where only nullability flags differ: an Arrow
+    array that is made of a Python list is always nullable.
     """
 
     @property
@@ -49,14 +58,17 @@ class FitsByPlace(Exception):
 
 
 def comparing(job: Job) -> AbstractContextManager[None]:
-    """Lets Spark compare, while a query is written that Python feeds."""
+    """A context in which Spark compares batches, for a query that Python functions feed; else one without effect."""
     if job.compare_batches and job.examined.planes.python_fed:
         return job.session.settings(_COMPARED)
     return nullcontext()
 
 
 def uncompared(job: Job) -> list[Finding]:
-    """That nobody compares, where this Spark has no such setting: it would take the key, and do nothing."""
+    """The finding that batches are not compared, where this Spark has no such setting (before 4.1).
+
+    Such a Spark would accept the key, and ignore it.
+    """
     if not job.examined.planes.by_place:
         return []
     message = (
@@ -67,12 +79,12 @@ def uncompared(job: Job) -> list[Finding]:
 
 
 def mismatch(failure: SparkFailure) -> Finding | None:
-    """What a batch holds in place of what is declared; None for any other failure.
+    """The finding of a failure that says how a batch differs from its declaration; None for any other failure.
 
-    Raises `FitsByPlace` where only names differ that are not the declared ones at other places, where a decimal has
-    fewer digits before the same scale, and where a column without a value has no type.
+    Raises `FitsByPlace` where the difference is harmless: other names, unless they are the declared ones in another
+    order; a decimal of fewer digits and the same scale; a column of nulls that has no type.
     """
-    # The message may be told twice: by the job that failed, and by its cause.
+    # The message may stand there twice: from the job that failed, and from its cause.
     said = _SAID.match(str(failure).rpartition("Invalid schema from ")[2])
     if said is None:
         return _refused(str(failure))
@@ -95,7 +107,7 @@ def mismatch(failure: SparkFailure) -> Finding | None:
 
 
 def _refused(text: str) -> Finding | None:
-    """What the worker itself refused before Spark saw a batch; None for an error of the function's own."""
+    """The finding of a result that pyspark's worker refused, before Spark saw it; None for the function's own error."""
     found = _REFUSED.search(text)
     if found is None:
         return _unconverted(text)
@@ -114,10 +126,10 @@ def _refused(text: str) -> Finding | None:
 
 
 def _unconverted(text: str) -> Finding | None:
-    """A value of a plain function that pyspark could not make one of the declared type.
+    """The finding of a value that pyspark could not convert to the declared type; None for the function's own error.
 
-    The traceback then ends in a conversion, and no line of it is the function's own; pyspark leaves its own lines out
-    of a traceback that has others.
+    The traceback tells them apart. Of a failed conversion it holds pyspark's lines alone, and ends in a conversion. Of
+    the function's own error it holds the function's lines, and pyspark leaves its own ones out.
     """
     frames = list(_FRAME.finditer(text))
     if not any(frame["function"] in _CONVERSIONS for frame in frames):
@@ -132,7 +144,7 @@ def _unconverted(text: str) -> Finding | None:
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
-    """The name of a type as Spark's classes print it, and what stands in its parentheses."""
+    """A type as Spark's classes print it, in parts: `DecimalType(10,2)` is `("DecimalType", ["10", "2"])`."""
     name, _, inner = text.removesuffix(")").partition("(")
     found, depth, start = [], 0, 0
     for at, letter in enumerate(f"{inner},"):
@@ -144,7 +156,7 @@ def _parts(text: str) -> tuple[str, list[str]]:
 
 
 def _fits(declared: str, found: str) -> bool:
-    """Whether every value of the found type, whatever its fields are called, is read as the same one."""
+    """Whether Spark reads every value of the found type as the same value of the declared one, names aside."""
     if found == "NullType" or (found in _FLAGS and declared in _FLAGS):
         return True
     (kind, wanted), (other, given) = _parts(declared), _parts(found)
@@ -160,7 +172,7 @@ def _fits(declared: str, found: str) -> bool:
 
 
 def _moved(declared: str, found: str) -> bool:
-    """Whether fields of one struct bear each other's names."""
+    """Whether a struct has the declared names in another order: `a, b` where `b, a` is declared."""
     (kind, wanted), (other, given) = _parts(declared), _parts(found)
     if kind == "StructType" == other:
         names, called = ([_parts(field)[1][0].lower() for field in fields] for fields in (wanted, given))
@@ -170,7 +182,7 @@ def _moved(declared: str, found: str) -> bool:
 
 
 def _columns(struct: str) -> list[str]:
-    """The columns, each as its name and Spark's name of its type without `Type`."""
+    """The columns of a struct as people read them: `StructType(StructField(id,LongType,true))` is `["id long"]`."""
     fields = (_parts(field)[1] for field in _parts(struct)[1])
     return [f"{name} {kind.replace('Type', '').lower()}" for name, kind, *_ in fields]
 
