@@ -15,9 +15,9 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_planproof import deletes, log
 from dbt_planproof.absence import WAY_ON, command
 from dbt_planproof.closing import Left
+from dbt_planproof.command_line import at_the_end
 from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
 from dbt_planproof.dbts import Adapter, Column, Node, Relation, flags
-from dbt_planproof.install import at_the_end
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from dbt_planproof import absence, log, relied
+from dbt_planproof.command_line import profile_type
 
 TESTED = {"dbt-core": ("1.10", "1.11", "1.12"), "dbt-spark": ("1.10", "1.11")}
 """Releases (major.minor) with which the tests have passed."""
@@ -58,32 +59,6 @@ def untested() -> str | None:
             age = "newer" if _order(release) > _order(releases[-1]) else "older"
             beside.append(f"{package} {found}, {age} than the tested {', '.join(releases)}")
     return "; ".join(beside) or None
-
-
-def profile_type() -> str | None:
-    """The type of the profile's target (`spark`), None where dbt does not tell."""
-    try:
-        import click
-
-        context = click.get_current_context(silent=True)
-        return str(context.obj["profile"].credentials.type) if context is not None else None
-    except Exception:
-        return None
-
-
-def at_the_end(call: Callable[[], None]) -> bool:
-    """Has `call` made when the command of this invocation has said all that it says; False where dbt's command line,
-    which is click's, is not what runs."""
-    try:
-        import click
-
-        context = click.get_current_context(silent=True)
-        if context is None:
-            return False
-        context.call_on_close(call)
-    except Exception:
-        return False
-    return True
 
 
 def remove() -> None:

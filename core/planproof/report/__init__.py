@@ -1,8 +1,13 @@
 """Reports: verdicts, findings, and their JSON, HTML and terminal forms."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from planproof.report.model import (
     INVARIANTS,
     PLANES,
+    WRITERS,
     Enforcement,
     Finding,
     PlaneReading,
@@ -13,3 +18,19 @@ from planproof.report.model import (
 )
 
 __all__ = ["INVARIANTS", "PLANES", "Enforcement", "Finding", "PlaneReading", "Report", "Rewrite", "Verdict", "worst"]
+
+
+def _html(reports: Sequence[Report]) -> str:
+    from planproof.report.html import render
+
+    return render(reports)
+
+
+def _text(reports: Sequence[Report]) -> str:
+    from planproof.report.text import plain
+
+    return plain(reports)
+
+
+# Both are read when they are first asked for: most who make a report do not print it.
+WRITERS.update(html=_html, text=_text)

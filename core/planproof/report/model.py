@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
@@ -233,10 +233,7 @@ class Report:
 
     def to_html(self) -> str:
         """A page of its own, without any row of data."""
-        from planproof.report.html import render
-
-        page: str = render([self])
-        return page
+        return WRITERS["html"]([self])
 
     def __str__(self) -> str:
         return self.to_text()
@@ -247,11 +244,11 @@ class Report:
 
     def to_text(self) -> str:
         """What the terminal shows, without colour."""
-        from planproof.report.text import plain
+        return WRITERS["text"]([self])
 
-        text: str = plain([self])
-        return text
 
+WRITERS: dict[str, Callable[[Sequence[Report]], str]] = {}
+"""What writes reports in a form. The package fills it: a report knows that it can be written, and nobody who does."""
 
 _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any
 
-from planproof.report.model import Report, Verdict, worst
+from planproof.report.model import WRITERS, Report, Verdict, worst
 
 PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
 FORMAT = 1
@@ -52,10 +52,7 @@ class RunReport:
         return 2 if any(r.outcome == "failed" for r in self.reports) else 0
 
     def __str__(self) -> str:
-        from planproof.report.text import plain
-
-        text: str = plain(self.reports)
-        return text
+        return WRITERS["text"](self.reports)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the text."""
