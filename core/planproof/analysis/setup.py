@@ -30,6 +30,7 @@ from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
 from planproof.sql.parse import parse_statement
 from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
+from planproof.types.ddl import from_json
 
 Columns = Sequence[Sequence[Any]]
 
@@ -40,7 +41,8 @@ def apply(
     """The environment after the statements of `setup`.
 
     `relations` is what a live catalog reports after them: `{name: [(column, type, nullable), ...]}`. It has the last
-    word about names, types and top-level flags; nested flags, which it does not carry, come from the statements.
+    word about names, types and top-level flags. Nested flags come from the statements where a type is a text,
+    which does not carry them, and from the type where it is Spark's JSON form.
     """
     env = Environment("", Catalog(), conf, registry or builtin(conf.spark), bind_query)
     statements = list(setup)
@@ -67,7 +69,7 @@ def _report(name: str, columns: Columns, env: Environment) -> None:
     kind = stood.kind if stood is not None else "table"
     inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
     try:
-        typed = [(str(n), _with_flags(str(t), inferred.get(n)), bool(flag)) for n, t, flag in columns]
+        typed = [(str(n), _with_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
     except TypeSyntaxError as error:
         raise Unknown(f"the schema of {name}: {error}") from error
     env.catalog.add(stood.name if stood is not None else _full_name(split_name(name), env), typed, kind=kind)
@@ -82,9 +84,14 @@ def _full_name(parts: tuple[str, ...], env: Environment) -> str:
     return joined(p.lower() for p in parts)
 
 
-def _with_flags(spelling: str, inferred: DataType | None) -> DataType:
-    """The reported type, with the nested flags of the inferred one where they are the same type."""
-    reported = parse_type(spelling)
+def _with_flags(form: Any, inferred: DataType | None) -> DataType:
+    """The reported type, with the nested flags of the inferred one where they are the same type.
+
+    Spark's JSON form of a nested type, an object, says its flags itself.
+    """
+    if isinstance(form, Mapping):
+        return from_json(form)
+    reported = parse_type(str(form))
     if inferred is not None and as_nullable(inferred) == as_nullable(reported):
         return inferred
     return reported

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from planproof.conf import SETTINGS, Conf
 from planproof.expr.nodes import Alias, Call, Expr
 from planproof.plan.nodes import Plan, Scan
+from planproof.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from planproof.api import LogicalPlan
@@ -14,23 +16,39 @@ if TYPE_CHECKING:
 
 
 def reproducer(plan: LogicalPlan, analyzed: PhysicalSchema) -> str:
-    """The case as one line of JSON: the query, what it reads, the settings, and both schemas. It holds no row."""
+    """The case as one line of JSON, for `planproof derive`: the query, what it reads, and the settings.
+
+    `derived` and `analyzed` are for people. It holds no row.
+    """
     relations = {
-        node.relation: [[c.name, c.type.simple, c.nullable] for c in node.output]
+        node.relation: [[c.name, _form(c.type), c.nullable] for c in node.output]
         for node in plan.root.everywhere()
         if isinstance(node, Scan) and not node.recursive
     }
     case = {
         "id": "PP201",
+        "setup": _settings(plan.conf),
         "query": plan.text,
         "relations": relations,
         "ansi": plan.conf.ansi,
         "spark": plan.conf.spark,
-        "time_zone": plan.conf.time_zone,
         "derived": [str(f) for f in plan.physical_schema],
         "analyzed": [str(f) for f in analyzed],
     }
     return json.dumps(case)
+
+
+def _form(t: DataType) -> Any:
+    """A type as `planproof derive` reads it back: Spark's JSON form where the text would lose a nested flag."""
+    return t.simple if parse_type(t.simple) == t else t.json
+
+
+def _settings(conf: Conf) -> list[str]:
+    """The SET statements for what differs from the defaults of that Spark; ANSI mode has a key of its own."""
+    usual = Conf.of(conf.spark)
+    values = {key: getattr(conf, name) for key, name in SETTINGS.items() if name != "ansi"}
+    differing = {key: value for key, value in values.items() if value != getattr(usual, SETTINGS[key])}
+    return [f"SET {key}={str(v).lower() if isinstance(v, bool) else v}" for key, v in differing.items()]
 
 
 def maker(plan: LogicalPlan, column: str | None) -> str | None:
