@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -35,23 +36,22 @@ _SIGNS: dict[type[q.Node], str] = {
     q.GTE: ">=",
     q.And: "and",
     q.Or: "or",
-    q.Like: "like",
-    q.ILike: "ilike",
-    q.RegexpLike: "rlike",
 }
 _PREFIXES: dict[type[q.Node], str] = {q.Neg: "-", q.Pos: "+", q.BitwiseNot: "~", q.Not: "not "}
 
 
 _FORMS: dict[type[q.Node], str] = {
-    q.Paren: "({this})",
-    q.Between: "[{this} between {low}, {high}]",
-    q.In: "[{this} in {expressions}]",
-    q.Is: "[{this} is {negate}{expression}]",
-    q.Cast: "cast({this} as {to})",
-    q.Lambda: "{{{expressions} -> {this}}}",
-    q.Call: "{this}({expressions})",
-    q.Bracket: "{this}[{expressions}]",
-    q.Dot: "{this}.{expression}",
+    q.Paren: "({operand})",
+    q.Between: "[{operand} between {low}, {high}]",
+    q.In: "[{operand} in {members}]",
+    q.Like: "[{operand} like {pattern}]",
+    q.RegexpLike: "[{operand} rlike {pattern}]",
+    q.Is: "[{operand} is {negated}{test}]",
+    q.Cast: "cast({operand} as {target})",
+    q.Lambda: "{{{parameters} -> {body}}}",
+    q.Call: "{name}({arguments})",
+    q.Bracket: "{operand}[{index}]",
+    q.Dot: "{operand}.{field}",
     q.Null: "null",
 }
 
@@ -59,26 +59,26 @@ _FORMS: dict[type[q.Node], str] = {
 def grouped(node: Any) -> str:
     """The tree with every operator in brackets."""
     kind = type(node)
-    if kind is list:
+    if kind in (list, tuple):
         return ", ".join(map(grouped, node))
     if not isinstance(node, q.Node):
         return {True: "not ", False: ""}.get(node, node) if kind is bool else str(node)
-    args = node.args
-    if kind in _SIGNS:
-        return f"[{grouped(args['this'])} {_SIGNS[kind]} {grouped(args['expression'])}]"
-    if kind in _PREFIXES:
-        return f"[{_PREFIXES[kind]}{grouped(args['this'])}]"
+    if isinstance(node, q.Binary):
+        return f"[{grouped(node.left)} {_SIGNS[kind]} {grouped(node.right)}]"
+    if isinstance(node, q.Unary):
+        return f"[{_PREFIXES[kind]}{grouped(node.operand)}]"
     if kind in _FORMS:
-        return _FORMS[kind].format(**{key: grouped(value) for key, value in args.items()})
+        return _FORMS[kind].format(**{f.name: grouped(getattr(node, f.name)) for f in fields(node)})
     if isinstance(node, q.Literal):
-        return repr(args["this"]) if args["is_string"] else str(args["this"])
-    return args["this"] if kind is q.TypeName else ".".join(name_parts(node))
+        return repr(node.text) if node.is_string else node.text
+    return node.text if isinstance(node, q.TypeName) else ".".join(name_parts(node))
 
 
-def item(text: str, **conf: Any) -> q.Node:
+def item(text: str, **conf: Any) -> Any:
     """The expression `text`, as the only item of a SELECT."""
-    found: q.Node = parse(f"SELECT {text}", Conf(**conf)).expressions[0]
-    return found
+    select = parse(f"SELECT {text}", Conf(**conf))
+    assert isinstance(select, q.Select)
+    return select.items[0]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_sparks_grammar_has_no_place_for_is_a_syntax_error(text: str) -> No
 )
 def test_numbers_keep_their_text(text: str, kind: str) -> None:
     node = item(text)
-    assert (node.args["this"], node.args["kind"], node.args["is_string"]) == (text, kind, False)
+    assert (node.text, node.kind, node.is_string) == (text, kind, False)
 
 
 @pytest.mark.parametrize(
@@ -182,11 +182,11 @@ def test_numbers_keep_their_text(text: str, kind: str) -> None:
 )
 def test_strings_are_unescaped_as_spark_does(text: str, value: str) -> None:
     node = item(text)
-    assert (node.args["this"], node.args["is_string"]) == (value, True)
+    assert (node.text, node.is_string) == (value, True)
 
 
 def test_settings_that_change_what_quotes_mean() -> None:
-    assert item(r"'a\tb'", escaped_string_literals=True).args["this"] == r"a\tb"
+    assert item(r"'a\tb'", escaped_string_literals=True).text == r"a\tb"
     assert isinstance(item('"a"', double_quoted_identifiers=True), q.Column)
     assert isinstance(item('"a"', double_quoted_identifiers=True, ansi=False), q.Literal)
 
@@ -201,7 +201,7 @@ def test_typed_literals_are_not_casts() -> None:
     ]:
         node = item(text)
         assert isinstance(node, q.TypedLiteral)
-        assert (node.args["kind"], node.args["this"]) == (kind, value)
+        assert (node.kind, node.text) == (kind, value)
 
 
 @pytest.mark.parametrize(
@@ -216,20 +216,22 @@ def test_typed_literals_are_not_casts() -> None:
 def test_intervals_keep_their_values_and_units(text: str, parts: list[tuple[str, str, bool]], to: str | None) -> None:
     node = item(text)
     assert isinstance(node, q.IntervalLiteral)
-    found = [(p.args["this"].args["this"], p.args["unit"], p.args["negative"]) for p in node.expressions]
-    assert (found, node.args["to"]) == (parts, to)
+    found = [(p.value.text, p.unit, p.negative) for p in node.parts]
+    assert (found, node.to) == (parts, to)
 
 
 def test_every_call_keeps_its_name_and_arguments() -> None:
     node = item("My_Db.`f n`(DISTINCT a, b => 1, x -> y) FILTER (WHERE c > 1) RESPECT NULLS OVER w")
     assert isinstance(node, q.Call)
-    assert node.args["this"] == "My_Db.f n"
-    assert node.args["parts"] == ("My_Db", "f n")
-    assert node.args["distinct"] is True
-    assert [type(a) for a in node.expressions] == [q.Column, q.Kwarg, q.Lambda]
-    assert grouped(node.args["filter"]) == "[c > 1]"
-    assert node.args["nulls"] == "RESPECT"
-    assert node.args["over"].args["alias"].name == "w"
+    assert node.name == "My_Db.f n"
+    assert node.parts == ("My_Db", "f n")
+    assert node.distinct is True
+    assert [type(a) for a in node.arguments] == [q.Column, q.Kwarg, q.Lambda]
+    assert grouped(node.filter) == "[c > 1]"
+    assert node.nulls == "RESPECT"
+    assert node.over is not None
+    assert node.over.reference is not None
+    assert node.over.reference.text == "w"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,8 @@ def test_every_call_keeps_its_name_and_arguments() -> None:
 def test_no_function_becomes_another(name: str) -> None:
     node = item(f"{name}(a, b, c)")
     assert type(node) is q.Call
-    assert (node.args["this"], len(node.expressions), set(node.args)) == (name, 3, {"this", "expressions"})
+    assert (node.name, len(node.arguments)) == (name, 3)
+    assert not any((node.parts, node.distinct, node.filter, node.nulls, node.within_group, node.over))
 
 
 @pytest.mark.parametrize(
@@ -259,10 +262,11 @@ def test_no_function_becomes_another(name: str) -> None:
 def test_calls_with_a_syntax_of_their_own(
     text: str, name: str, form: str, arguments: str, extra: dict[str, str | None]
 ) -> None:
-    args = item(text).args
-    assert (args["this"], args["form"]) == (name, form)
-    assert " ".join(grouped(a) for a in args["expressions"]) == arguments
-    assert {key: args[key] for key in extra} == extra
+    call = item(text)
+    assert isinstance(call, q.SpecialCall)
+    assert (call.name, call.form) == (name, form)
+    assert " ".join(grouped(a) for a in call.arguments) == arguments
+    assert {key: getattr(call, key) for key in extra} == extra
 
 
 @pytest.mark.parametrize(
@@ -270,19 +274,19 @@ def test_calls_with_a_syntax_of_their_own(
     ["trim(a)", "substring(a, 1, 2)", "position(a, b)", "date_add(a, 1)", "dateadd(day, 1)", "first(a)", "extract(a)"],
 )
 def test_the_same_names_are_ordinary_calls_otherwise(text: str) -> None:
-    assert "form" not in item(text).args
+    assert type(item(text)) is q.Call
 
 
 def test_struct_and_rows_may_name_their_members() -> None:
-    for text in ("struct(a AS x, b)", "(a AS x, b)"):
-        assert [type(member) for member in item(text).expressions] == [q.Alias, q.Column]
+    for members in (item("struct(a AS x, b)").arguments, item("(a AS x, b)").members):
+        assert [type(member) for member in members] == [q.Alias, q.Column]
 
 
 def test_a_lambdas_parameter_is_an_ordinary_column() -> None:
     node = item("transform(xs, (x, i) -> x.a + i)")
-    body = node.expressions[1].this
+    body = node.arguments[1].body
     assert [name_parts(c) for c in body.find_all(q.Column)] == [("x", "a"), ("i",)]
-    assert repr(item("x.a")) == repr(body.this)
+    assert repr(item("x.a")) == repr(body.left)
 
 
 def test_names_keep_every_part() -> None:
@@ -290,42 +294,42 @@ def test_names_keep_every_part() -> None:
     assert name_parts(item("a.b.c.d.e.f")) == ("a", "b", "c", "d", "e", "f")
     assert name_parts(item("(a).b")) == ("a", "b")
     assert name_parts(item("f(a).b")) == ()
-    assert name_parts(item("f(a).IDENTIFIER('b')").args["expression"]) == ("b",)
+    assert name_parts(item("f(a).IDENTIFIER('b')").field) == ("b",)
     assert isinstance(item("IDENTIFIER(:p)"), q.IdentifierClause)
 
 
 def test_stars() -> None:
     star = item("a.b.* EXCEPT (c, d.e) FROM t")
-    assert [part.name for part in star.args["qualifier"]] == ["a", "b"]
-    assert [name_parts(column) for column in star.args["except_"]] == [("c",), ("d", "e")]
+    assert [part.text for part in star.qualifier] == ["a", "b"]
+    assert [name_parts(column) for column in star.except_] == [("c",), ("d", "e")]
     assert type(item("* FROM t")) is q.Star
-    assert type(item("count(*)").expressions[0]) is q.Star
+    assert type(item("count(*)").arguments[0]) is q.Star
 
 
 def test_casts_carry_the_type() -> None:
     node = item("TRY_CAST(a AS struct<x: int NOT NULL, y: map<string, decimal(10,2)>>)")
     assert type(node) is q.TryCast
-    assert node.args["to"].args["data_type"].simple == "struct<x:int,y:map<string,decimal(10,2)>>"
-    assert item("a::timestamp", timestamp_type="TIMESTAMP_NTZ").args["to"].args["data_type"].simple == "timestamp_ntz"
+    assert node.target.data_type.simple == "struct<x:int,y:map<string,decimal(10,2)>>"
+    assert item("a::timestamp", timestamp_type="TIMESTAMP_NTZ").target.data_type.simple == "timestamp_ntz"
 
 
 def test_quantified_like_and_variant_paths() -> None:
     like = item("a NOT ILIKE SOME ('x', b)")
     assert isinstance(like, q.QuantifiedLike)
-    assert [like.args[key] for key in ("kind", "quantifier", "negated")] == ["ILIKE", "ANY", True]
-    path = item("v:a.b[0]['c']::int").this
+    assert (like.kind, like.quantifier, like.negated) == ("ILIKE", "ANY", True)
+    path = item("v:a.b[0]['c']::int").operand
     assert isinstance(path, q.VariantPath)
-    assert path.args["path"] == "a.b[0]['c']"
+    assert path.path == "a.b[0]['c']"
 
 
 def test_keywords_are_names_too() -> None:
     select = parse("SELECT select, from FROM order AS group WHERE limit = where.having ORDER BY asc DESC LIMIT 1")
-    assert [name_parts(c) for c in select.expressions] == [("select",), ("from",)]
-    assert name_parts(select.args["from_"].this) == ("order",)
-    assert [name_parts(c) for c in select.args["where"].find_all(q.Column)] == [("limit",), ("where", "having")]
+    assert [name_parts(c) for c in select.items] == [("select",), ("from",)]
+    assert name_parts(select.from_.relation) == ("order",)
+    assert [name_parts(c) for c in select.where.find_all(q.Column)] == [("limit",), ("where", "having")]
     alias = parse("SELECT 1 limit, 2 offset FROM t values WHERE 1 = 1")
-    assert [a.args["alias"].name for a in alias.expressions] == ["limit", "offset"]
-    assert alias.args["from_"].this.args["alias"].name == "values"
+    assert [a.alias.text for a in alias.items] == ["limit", "offset"]
+    assert alias.from_.relation.alias.name.text == "values"
 
 
 @pytest.mark.parametrize(
@@ -397,9 +401,8 @@ def test_every_node_stands_within_its_parent() -> None:
     for node in tree.walk():
         start, stop = node.span
         assert 0 <= start <= stop <= len(SPANNED), node
-        if node.parent is not None:
-            outer = node.parent.span
-            assert outer[0] <= start <= stop <= outer[1], (node, node.parent)
+        for child in node.children:
+            assert start <= child.span[0] <= child.span[1] <= stop, (child, node)
 
 
 def test_a_syntax_error_names_its_place() -> None:

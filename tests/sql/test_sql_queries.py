@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 import pytest
 
 from planproof.conf import Conf
@@ -12,23 +15,37 @@ from planproof.sql import nodes as q
 
 def shape(node: q.Node) -> str:
     """A tree of relations, in short."""
-    alias = f" {node.args['alias'].name}" if node.args.get("alias") else ""
     if isinstance(node, q.Joined):
-        flags = "".join(f" {flag}" for flag in ("natural", "lateral", "comma") if node.args.get(flag))
-        on = " on" if node.args.get("on") is not None else ""
-        using = " using " + ",".join(i.name for i in node.args["using"]) if node.args.get("using") else ""
-        left = shape(node.this) if node.this is not None else "-"
-        return f"({left} {node.args['kind']}{flags} {shape(node.expression)}{on}{using})"
+        flags = "".join(f" {flag}" for flag in ("natural", "lateral", "comma") if getattr(node, flag))
+        on = " on" if node.on is not None else ""
+        using = " using " + ",".join(i.text for i in node.using) if node.using else ""
+        left = shape(node.left) if node.left is not None else "-"
+        return f"({left} {node.kind}{flags} {shape(node.right)}{on}{using})"
+    assert isinstance(node, (q.Table, q.Grouped, q.TableFunction, q.LateralView, q.Subquery, q.Values, q.Unnest))
+    alias = f" {node.alias.name.text}" if node.alias is not None else ""
     if isinstance(node, q.Table):
         return ".".join(name_parts(node)) + alias
     if isinstance(node, q.Grouped):
-        return f"<{shape(node.this)}>{alias}"
+        return f"<{shape(node.relation)}>{alias}"
     if isinstance(node, q.TableFunction):
-        return f"{node.this.name}(){alias}"
+        return f"{node.call.name}(){alias}"
     if isinstance(node, q.LateralView):
-        left = shape(node.this) if node.this is not None else "-"
-        return f"({left} view{' outer' if node.args['outer'] else ''} {node.args['call'].name}(){alias})"
+        left = shape(node.relation) if node.relation is not None else "-"
+        return f"({left} view{' outer' if node.outer else ''} {node.call.name}(){alias})"
     return type(node).__name__.lower() + alias
+
+
+def select_of(text: str) -> q.Select:
+    select = parse(text)
+    assert isinstance(select, q.Select)
+    return select
+
+
+def relation(text: str) -> Any:
+    """What stands in FROM of a query."""
+    source = select_of(text).from_
+    assert source is not None
+    return source.relation
 
 
 @pytest.mark.parametrize(
@@ -64,68 +81,77 @@ def shape(node: q.Node) -> str:
     ],
 )
 def test_relations_lean_left(text: str, expected: str) -> None:
-    assert shape(parse(f"SELECT * FROM {text} WHERE 1 = 1").args["from_"].this) == expected
+    assert shape(relation(f"SELECT * FROM {text} WHERE 1 = 1")) == expected
 
 
 def test_aliases_with_columns() -> None:
-    alias = parse("SELECT * FROM f(1) AS t(a, `b c`)").args["from_"].this.args["alias"]
-    assert [alias.name, *(c.name for c in alias.args["columns"])] == ["t", "a", "b c"]
+    alias = relation("SELECT * FROM f(1) AS t(a, `b c`)").alias
+    assert [alias.name.text, *(c.text for c in alias.columns)] == ["t", "a", "b c"]
 
 
 def test_a_lateral_view_without_from() -> None:
-    view = parse("SELECT x LATERAL VIEW explode(array(1)) t AS x").args["from_"].this
+    view = relation("SELECT x LATERAL VIEW explode(array(1)) t AS x")
     assert shape(view) == "(- view explode() t)"
 
 
 def test_table_arguments() -> None:
-    call = (
-        parse("SELECT * FROM f(TABLE(t) PARTITION BY a ORDER BY (b, c DESC), k => TABLE(SELECT 1))")
-        .args["from_"]
-        .this.this
-    )
-    first, second = call.expressions
+    function = relation("SELECT * FROM f(TABLE(t) PARTITION BY a ORDER BY (b, c DESC), k => TABLE(SELECT 1))")
+    first, second = function.call.arguments
     assert isinstance(first, q.TableArgument)
-    assert (name_parts(first.this), len(first.args["partition_by"]), len(first.args["order"])) == (("t",), 1, 2)
-    assert isinstance(second.expression, q.TableArgument)
-    assert isinstance(second.expression.this, q.Select)
+    assert (name_parts(first.relation), len(first.partition_by), len(first.order)) == (("t",), 1, 2)
+    assert isinstance(second.value, q.TableArgument)
+    assert isinstance(second.value.relation, q.Select)
 
 
 def test_identifier_clause_of_a_variable() -> None:
-    table = parse("SELECT * FROM IDENTIFIER(v || '.t') AS x").args["from_"].this
-    assert isinstance(table.this, q.IdentifierClause)
-    assert (table.args["alias"].name, name_parts(table)) == ("x", ())
+    table = relation("SELECT * FROM IDENTIFIER(v || '.t') AS x")
+    assert isinstance(table.computed, q.IdentifierClause)
+    assert (table.alias.name.text, name_parts(table)) == ("x", ())
 
 
 def test_pivot_and_unpivot() -> None:
-    pivot = parse("SELECT * FROM t PIVOT (sum(a) s, max(b) FOR (c, d) IN ((1, 2) AS x, (3, 4))) p").args["from_"].this
+    pivot = relation("SELECT * FROM t PIVOT (sum(a) s, max(b) FOR (c, d) IN ((1, 2) AS x, (3, 4))) p")
     assert isinstance(pivot, q.Pivoted)
-    assert [len(pivot.args[key]) for key in ("aggregates", "columns", "values")] == [2, 2, 2]
-    assert pivot.args["values"][0].args["alias"].name == "x"
-    assert pivot.args["alias"].name == "p"
-    one = parse("SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR n IN (a AS x, t.b))").args["from_"].this
+    assert [len(part) for part in (pivot.aggregates, pivot.columns, pivot.values)] == [2, 2, 2]
+    assert isinstance(pivot.values[0], q.Alias)
+    assert pivot.values[0].alias.text == "x"
+    assert pivot.alias is not None
+    assert pivot.alias.text == "p"
+    one = relation("SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR n IN (a AS x, t.b))")
     assert isinstance(one, q.Unpivoted)
-    assert (one.args["include_nulls"], one.args["multi"], one.args["name"].name) == (True, False, "n")
-    first, second = one.args["columns"]
-    assert (name_parts(first.expressions[0]), first.args["alias"].name) == (("a",), "x")
-    assert (name_parts(second.expressions[0]), second.args.get("alias")) == (("t", "b"), None)
-    many = parse("SELECT * FROM t UNPIVOT ((v, w) FOR n IN ((a, b) AS x, (c, d)))").args["from_"].this
-    assert [len(s.expressions) for s in many.args["columns"]] == [2, 2]
+    assert (one.include_nulls, one.multi, one.name.text) == (True, False, "n")
+    first, second = one.columns
+    assert first.alias is not None
+    assert (name_parts(first.columns[0]), first.alias.text) == (("a",), "x")
+    assert (name_parts(second.columns[0]), second.alias) == (("t", "b"), None)
+    many = relation("SELECT * FROM t UNPIVOT ((v, w) FOR n IN ((a, b) AS x, (c, d)))")
+    assert [len(s.columns) for s in many.columns] == [2, 2]
+
+
+def limit_of(query: q.Query) -> str:
+    assert query.limit is not None
+    count = query.limit.count
+    return count.word if isinstance(count, q.Var) else count.text if isinstance(count, q.Literal) else ""
 
 
 def test_clauses_of_a_select() -> None:
-    select = parse(
+    select = select_of(
         "SELECT /*+ BROADCAST(t), MERGE */ DISTINCT a FROM t WHERE b GROUP BY a HAVING c "
         "WINDOW w AS (ORDER BY d ROWS 1 PRECEDING) QUALIFY e ORDER BY a DESC NULLS LAST, b LIMIT ALL OFFSET 2"
     )
-    present = {key for key, value in select.args.items() if value}
+    present = {f.name for f in fields(select) if f.init and getattr(select, f.name)}
     tail = "group having windows qualify order limit offset"
-    assert sorted(present) == sorted(f"expressions hint distinct from_ where {tail}".split())
-    assert [h.name for h in select.args["hint"].expressions] == ["BROADCAST", "MERGE"]
-    first, second = select.args["order"].expressions
-    assert [(o.args["desc"], o.args["nulls_first"]) for o in (first, second)] == [(True, False), (False, None)]
-    spec = select.args["windows"][0].args["spec"]
-    assert (spec.args["kind"], spec.args["start"].this, spec.args["start_side"]) == ("ROWS", "1", "PRECEDING")
-    assert select.args["limit"].expression.name == "ALL"
+    assert sorted(present) == sorted(f"items hint distinct from_ where {tail}".split())
+    assert select.hint is not None
+    assert [h.name for h in select.hint.calls] == ["BROADCAST", "MERGE"]
+    assert select.order is not None
+    keys = [(o.desc, o.nulls_first) for o in select.order.keys if isinstance(o, q.Ordered)]
+    assert keys == [(True, False), (False, None)]
+    frame = select.windows[0].window.frame
+    assert frame is not None
+    assert isinstance(frame.start, q.Literal)
+    assert (frame.kind, frame.start.text, frame.start_side) == ("ROWS", "1", "PRECEDING")
+    assert limit_of(select) == "ALL"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +164,7 @@ def test_clauses_of_a_select() -> None:
 )
 def test_clauses_that_arrange_rows(text: str, kinds: list[str]) -> None:
     select = parse(f"SELECT a, b FROM t {text}")
-    assert [key for key in ("order", "cluster", "distribute", "sort") if select.args.get(key)] == kinds
+    assert [key for key in ("order", "cluster", "distribute", "sort") if getattr(select, key) is not None] == kinds
 
 
 @pytest.mark.parametrize(
@@ -160,58 +186,61 @@ def test_one_way_of_arranging_rows(text: str) -> None:
     ],
 )
 def test_grouping(text: str, kinds: list[str]) -> None:
-    group = parse(f"SELECT 1 FROM t GROUP BY {text}").args["group"]
-    assert [type(e).__name__ for e in group.expressions] == kinds
-    assert group.args.get("with_kind") == {"W": "ROLLUP", "G": "GROUPING SETS"}.get(text[5:6])
+    group = select_of(f"SELECT 1 FROM t GROUP BY {text}").group
+    assert group is not None
+    assert [type(e).__name__ for e in group.keys] == kinds
+    assert group.with_kind == {"W": "ROLLUP", "G": "GROUPING SETS"}.get(text[5:6])
 
 
 def test_group_by_all_is_marked_but_kept() -> None:
-    group = parse("SELECT 1 FROM t GROUP BY ALL").args["group"]
-    assert (group.args["all"], name_parts(group.expressions[0])) == (True, ("ALL",))
-    assert not parse("SELECT 1 FROM t GROUP BY `all`").args["group"].args["all"]
+    group, quoted = (select_of(f"SELECT 1 FROM t GROUP BY {name}").group for name in ("ALL", "`all`"))
+    assert group is not None
+    assert (group.is_all, name_parts(group.keys[0])) == (True, ("ALL",))
+    assert quoted is not None
+    assert not quoted.is_all
 
 
 def test_set_operations_group_as_in_spark() -> None:
     tree = parse("SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 3 MINUS SELECT 4 ORDER BY 1")
     assert isinstance(tree, q.Except)
-    assert tree.args["distinct"] is True
-    assert isinstance(tree.this, q.Union)
-    assert isinstance(tree.this.expression, q.Intersect)
-    assert tree.this.expression.args["distinct"] is False
-    assert tree.args["order"] is not None
+    assert tree.distinct is True
+    assert isinstance(tree.left, q.Union)
+    assert isinstance(tree.left.right, q.Intersect)
+    assert tree.left.right.distinct is False
+    assert tree.order is not None
 
 
 def test_order_and_limit_stand_where_they_are_written() -> None:
     tree = parse("(SELECT 1 LIMIT 1) LIMIT 2")
     assert isinstance(tree, q.Subquery)
-    assert (tree.args["limit"].expression.this, tree.this.args["limit"].expression.this) == ("2", "1")
+    assert (limit_of(tree), limit_of(tree.query)) == ("2", "1")
 
 
 def test_ctes() -> None:
     tree = parse("WITH RECURSIVE r(n) MAX RECURSION LEVEL 9 AS (SELECT 1), s (SELECT 2) SELECT * FROM r, s")
-    with_ = tree.args["with_"]
-    assert with_.args["recursive"] is True
-    first, second = with_.expressions
-    assert (first.args["alias"].name, [c.name for c in first.args["alias"].args["columns"]]) == ("r", ["n"])
-    assert first.args["max_recursion"].this == "9"
-    assert (second.args["alias"].name, type(second.this)) == ("s", q.Select)
+    assert tree.with_ is not None
+    assert tree.with_.recursive is True
+    first, second = tree.with_.ctes
+    assert (first.alias.name.text, [c.text for c in first.alias.columns]) == ("r", ["n"])
+    assert first.max_recursion is not None
+    assert first.max_recursion.text == "9"
+    assert (second.alias.name.text, type(second.query)) == ("s", q.Select)
 
 
 def test_other_queries() -> None:
     assert isinstance(parse("TABLE a.b"), q.TableQuery)
     assert isinstance(parse("VALUES 1, 2 AS t(a)"), q.Values)
-    first = parse("FROM t SELECT a WHERE b")
-    assert (first.args["from_first"], shape(first.args["from_"].this)) == (True, "t")
+    assert (select_of("FROM t SELECT a WHERE b").from_first, shape(relation("FROM t SELECT a WHERE b"))) == (True, "t")
     several = parse("FROM t SELECT a SELECT b")
     assert isinstance(several, q.Union)
-    assert several.args["distinct"] is False
-    bare = parse("FROM t")
-    assert (bare.args["from_only"], type(bare.expressions[0])) == (True, q.Star)
+    assert several.distinct is False
+    bare = select_of("FROM t")
+    assert (bare.from_only, type(bare.items[0])) == (True, q.Star)
     transform = parse(
         "SELECT TRANSFORM(a, b) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' USING 'cat' AS (x INT, y STRING) FROM t"
     )
     assert isinstance(transform, q.Transform)
-    assert [c.args["kind"].args["data_type"].simple for c in transform.args["columns"]] == ["int", "string"]
+    assert [c.type.data_type.simple for c in transform.columns or () if c.type is not None] == ["int", "string"]
     assert isinstance(parse("SELECT transform(a, x -> x) FROM t"), q.Select)
 
 
@@ -224,17 +253,17 @@ def test_pipes_are_kept_as_they_are() -> None:
     )
     kinds, node = [], tree
     while isinstance(node, q.Pipe):
-        kinds.append(node.args["kind"])
-        node = node.this
-    expected = "WHERE EXTEND SET DROP AS JOIN SELECT AGGREGATE UNION TABLESAMPLE PIVOT UNPIVOT ORGANIZE"
+        kinds.append(type(node).__name__.removeprefix("Pipe"))
+        node = node.before
+    expected = "Where Extend Set Drop As Join Select Aggregate SetOperation Sample Pivot Unpivot Organize"
     assert list(reversed(kinds)) == expected.split()
     assert isinstance(node, q.Select)
-    assert tree.args["limit"].expression.this == "3"
+    assert limit_of(tree) == "3"
 
 
 def test_a_single_bar_can_be_a_pipe() -> None:
     assert isinstance(parse("FROM t | WHERE a | LIMIT 1"), q.Pipe)
-    assert isinstance(parse("SELECT a | b FROM t").expressions[0], q.BitwiseOr)
+    assert isinstance(select_of("SELECT a | b FROM t").items[0], q.BitwiseOr)
 
 
 def test_a_group_by_gives_aliases_in_pipes_only() -> None:
@@ -256,7 +285,7 @@ def test_parentheses_around_queries_and_expressions(text: str) -> None:
     tree = parse(text)
     assert tree.span == (0, len(text))
     for subquery in tree.find_all(q.Subquery):
-        assert isinstance(subquery.this, q.Query)
+        assert isinstance(subquery.query, q.Query)
 
 
 @pytest.mark.parametrize("text", ["SELECT * FROM STREAM t", "SELECT * FROM a ASOF JOIN b", "SELECT * FROM t@v1"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -27,22 +28,26 @@ from planproof.sql import nodes as q
 def test_settings_are_read_from_the_raw_text(text: str, key: str | None, value: str | None) -> None:
     node = parse_statement(text)
     assert isinstance(node, c.SetConf)
-    assert (node.args["this"], node.args["value"]) == (key, value)
+    assert (node.key, node.value) == (key, value)
+
+
+def read(text: str) -> Any:
+    return parse_statement(text)
 
 
 def test_other_sets() -> None:
-    assert parse_statement("SET TIME ZONE 'UTC'").this.this == "UTC"
-    assert parse_statement("SET TIME ZONE LOCAL").this.name == "LOCAL"
-    assert parse_statement("SET TIME ZONE INTERVAL '08:30' HOUR TO MINUTE").this.args["to"] == "MINUTE"
-    variables = parse_statement("SET VAR a = 1, s.b = DEFAULT")
-    assert [name_parts(e.this) for e in variables.expressions] == [("a",), ("s", "b")]
-    row = parse_statement("SET VARIABLE (a, b) = (SELECT 1, 2)")
-    assert (len(row.args["names"]), type(row.args["query"])) == (2, q.Select)
-    assert parse_statement("RESET spark.x").this == "spark.x"
+    assert read("SET TIME ZONE 'UTC'").zone.text == "UTC"
+    assert read("SET TIME ZONE LOCAL").zone.word == "LOCAL"
+    assert read("SET TIME ZONE INTERVAL '08:30' HOUR TO MINUTE").zone.to == "MINUTE"
+    variables = read("SET VAR a = 1, s.b = DEFAULT")
+    assert [name_parts(e.left) for e in variables.assignments] == [("a",), ("s", "b")]
+    row = read("SET VARIABLE (a, b) = (SELECT 1, 2)")
+    assert (len(row.names), type(row.query)) == (2, q.Select)
+    assert read("RESET spark.x").key == "spark.x"
 
 
 def flags(node: q.Node) -> set[str]:
-    return {key for key, value in node.args.items() if value is True}
+    return {f.name for f in fields(node) if getattr(node, f.name) is True}
 
 
 def test_create_view() -> None:
@@ -51,18 +56,18 @@ def test_create_view() -> None:
     )
     node = parse_statement(text)
     assert isinstance(node, c.CreateView)
-    assert name_parts(node.this) == ("a", "v")
-    assert [i.name for i in node.args["columns"]] == ["x", "y"]
+    assert name_parts(node.name) == ("a", "v")
+    assert [i.text for i in node.columns] == ["x", "y"]
     assert flags(node) == {"replace", "temporary", "global_"}
-    assert text[slice(*node.args["query"].span)] == "SELECT 1, 2"
-    bound = parse_statement("create view if not exists v with schema type evolution as values 1")
-    assert (bound.args["schema_binding"], flags(bound)) == ("TYPE EVOLUTION", {"exists"})
-    using = parse_statement("CREATE TEMPORARY VIEW v (a INT) USING parquet OPTIONS (path '/x')")
-    assert (using.args["provider"], using.args["columns"][0].name) == ("parquet", "a")
+    assert text[slice(*node.query.span)] == "SELECT 1, 2"
+    bound = read("create view if not exists v with schema type evolution as values 1")
+    assert (bound.schema_binding, flags(bound)) == ("TYPE EVOLUTION", {"exists"})
+    using = read("CREATE TEMPORARY VIEW v (a INT) USING parquet OPTIONS (path '/x')")
+    assert (using.provider, using.columns[0].name.text) == ("parquet", "a")
 
 
-def columns(node: q.Node) -> list[tuple[Any, ...]]:
-    return [(d.name, d.args["kind"].args["data_type"].simple, d.args["not_null"]) for d in node.args["columns"]]
+def columns(node: c.CreateTable) -> list[tuple[Any, ...]]:
+    return [(d.name.text, d.type and d.type.data_type.simple, d.not_null) for d in node.columns]
 
 
 def test_create_table() -> None:
@@ -80,12 +85,14 @@ def test_create_table() -> None:
         ("d", "decimal(5,2)", True),
         ("e", "int", False),
     ]
-    assert node.args["columns"][1].args["default"].name == "array"
-    assert node.args["provider"] == "parquet"
-    assert [type(p) for p in node.args["partitioned_by"]] == [q.Column, q.Call]
-    assert set(node.args["clauses"]) == {"CLUSTERED", "LOCATION", "COMMENT", "TBLPROPERTIES"}
-    assert node.args["clauses"]["LOCATION"] == "LOCATION '/tmp/x'"
-    assert "query" not in node.args
+    default = node.columns[1].default
+    assert isinstance(default, q.Call)
+    assert default.name == "array"
+    assert node.provider == "parquet"
+    assert [type(p) for p in node.partitioned_by] == [q.Column, q.Call]
+    assert set(node.clauses) == {"CLUSTERED", "LOCATION", "COMMENT", "TBLPROPERTIES"}
+    assert node.clauses["LOCATION"] == "LOCATION '/tmp/x'"
+    assert node.query is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +108,8 @@ def test_create_table() -> None:
 def test_create_table_as(text: str) -> None:
     node = parse_statement(text)
     assert isinstance(node, c.CreateTable)
-    start, stop = node.args["query"].span
+    assert node.query is not None
+    start, stop = node.query.span
     assert text[start:stop].strip("(").split()[0].upper() in ("SELECT", "WITH", "VALUES")
     assert stop == len(text)
 
@@ -112,45 +120,47 @@ def test_create_function() -> None:
         "NOT DETERMINISTIC CONTAINS SQL COMMENT 'd' RETURN x + length(y)"
     )
     assert isinstance(node, c.CreateFunction)
-    assert [p.name for p in node.args["parameters"]] == ["x", "y"]
-    assert node.args["returns"].args["data_type"].simple == "double"
-    assert isinstance(node.args["body"], q.Add)
-    table = parse_statement("CREATE FUNCTION g() RETURNS TABLE (a INT) RETURN SELECT 1")
-    assert (table.args["returns_table"][0].name, type(table.args["body"])) == ("a", q.Select)
-    assert parse_statement("CREATE FUNCTION h AS 'a.B' USING JAR 'x'").args["class_name"] == "a.B"
+    assert [p.name.text for p in node.parameters] == ["x", "y"]
+    assert node.returns is not None
+    assert node.returns.data_type.simple == "double"
+    assert isinstance(node.body, q.Add)
+    table = read("CREATE FUNCTION g() RETURNS TABLE (a INT) RETURN SELECT 1")
+    assert (table.returns_table[0].name.text, type(table.body)) == ("a", q.Select)
+    assert read("CREATE FUNCTION h AS 'a.B' USING JAR 'x'").class_name == "a.B"
 
 
 def test_variables_names_and_drops() -> None:
-    node = parse_statement("DECLARE OR REPLACE VARIABLE a, b INT DEFAULT 1 + 1")
-    assert ([name_parts(n) for n in node.args["names"]], flags(node)) == ([("a",), ("b",)], {"replace"})
-    assert parse_statement("DECLARE all = 1").args["default"].this == "1"
-    assert parse_statement("DECLARE s STRING").args["kind"].args["data_type"].simple == "string"
-    assert name_parts(parse_statement("USE SCHEMA a.b").this) == ("a", "b")
-    drop = parse_statement("DROP TEMPORARY FUNCTION IF EXISTS f")
-    assert (drop.args["kind"], flags(drop)) == ("FUNCTION", {"exists", "temporary"})
-    assert parse_statement("drop table t purge").args["kind"] == "TABLE"
-    assert name_parts(parse_statement("CREATE DATABASE IF NOT EXISTS d COMMENT 'x'").this) == ("d",)
+    node = read("DECLARE OR REPLACE VARIABLE a, b INT DEFAULT 1 + 1")
+    assert ([name_parts(n) for n in node.names], flags(node)) == ([("a",), ("b",)], {"replace"})
+    assert read("DECLARE all = 1").default.text == "1"
+    assert read("DECLARE s STRING").type.data_type.simple == "string"
+    assert name_parts(read("USE SCHEMA a.b").name) == ("a", "b")
+    drop = read("DROP TEMPORARY FUNCTION IF EXISTS f")
+    assert (drop.kind, flags(drop)) == ("FUNCTION", {"exists", "temporary"})
+    assert read("drop table t purge").kind == "TABLE"
+    assert name_parts(read("CREATE DATABASE IF NOT EXISTS d COMMENT 'x'").name) == ("d",)
 
 
 def test_insert() -> None:
     node = parse_statement("WITH c AS (SELECT 1) INSERT OVERWRITE TABLE t PARTITION (p = 1, q) (a, b) SELECT * FROM c")
     assert isinstance(node, c.Insert)
-    assert (node.args["overwrite"], node.args["partition"]) == (True, "(p = 1, q)")
-    assert [i.name for i in node.args["columns"]] == ["a", "b"]
-    assert node.args["with_"].expressions[0].args["alias"].name == "c"
-    assert parse_statement("INSERT INTO t VALUES (1)").args["overwrite"] is False
-    assert parse_statement("INSERT INTO t BY NAME SELECT 1 a").args["by_name"] is True
+    assert (node.overwrite, node.partition) == (True, "(p = 1, q)")
+    assert [i.text for i in node.columns] == ["a", "b"]
+    assert node.with_ is not None
+    assert node.with_.ctes[0].alias.name.text == "c"
+    assert read("INSERT INTO t VALUES (1)").overwrite is False
+    assert read("INSERT INTO t BY NAME SELECT 1 a").by_name is True
 
 
 def test_the_rest() -> None:
-    run = parse_statement("EXECUTE IMMEDIATE 'SELECT ?' INTO a, b USING 1, x AS y")
-    assert (run.this.this, len(run.args["into"]), len(run.expressions)) == ("SELECT ?", 2, 2)
-    assert parse_statement("ALTER VIEW v AS SELECT 1").args["query"] is not None
-    assert parse_statement("ALTER VIEW v WITH SCHEMA EVOLUTION").args["schema_binding"] == "EVOLUTION"
+    run = read("EXECUTE IMMEDIATE 'SELECT ?' INTO a, b USING 1, x AS y")
+    assert (run.text.text, len(run.into), len(run.arguments)) == ("SELECT ?", 2, 2)
+    assert read("ALTER VIEW v AS SELECT 1").query is not None
+    assert read("ALTER VIEW v WITH SCHEMA EVOLUTION").schema_binding == "EVOLUTION"
     for text in ("CACHE TABLE t", "ALTER TABLE t ADD COLUMN a INT", "show tables in s"):
         node = parse_statement(f"{text};")
         assert isinstance(node, c.Command)
-        assert (node.this, node.args["text"]) == (" ".join(text.split()[:2]).upper(), text)
+        assert (node.words, node.text) == (" ".join(text.split()[:2]).upper(), text)
     assert isinstance(parse_statement("(SELECT 1) UNION SELECT 2"), q.Union)
 
 

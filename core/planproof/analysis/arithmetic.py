@@ -75,14 +75,18 @@ def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
     None where the call is no plain one of two arguments, so that the ordinary way refuses it.
     """
     function = ctx.env.registry.find(name)
-    plain = all(not isinstance(n, (q.Star, q.Kwarg, q.Lambda)) for n in node.expressions)
-    if function is None or len(node.expressions) != 2 or not plain or any(node.args.get(k) for k in _MODIFIERS):
+    plain = all(not isinstance(n, (q.Star, q.Kwarg, q.Lambda)) for n in node.arguments)
+    if function is None or len(node.arguments) != 2 or not plain or _is_modified(node):
         return None
-    left, right = (bind(n, ctx) for n in node.expressions)
+    left, right = (bind(n, ctx) for n in node.arguments)
     if not (_temporal(left.type) or _temporal(right.type)) or function.tries not in _RESOLVERS:
         return evolve(call(name, [left, right], ctx, node, name), span=node.span)
     inner = binary(function.tries, left, right, ctx, node)
     return Call(function, (left, right), inner.type, True, name, span=node.span)
+
+
+def _is_modified(node: q.Call) -> bool:
+    return any((node.distinct, node.filter, node.nulls, node.within_group, node.over))
 
 
 def _temporal(t: DataType) -> bool:
@@ -220,5 +224,4 @@ def _family(t: DataType) -> str:
 _DAYS = '("INT" or "SMALLINT" or "TINYINT")'
 _DAY_SECOND = Interval("day", "second")
 _INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
-_MODIFIERS = ("distinct", "filter", "nulls", "within_group", "over")
 _RESOLVERS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

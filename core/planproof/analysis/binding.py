@@ -25,6 +25,17 @@ def binders(table: Mapping[type, Binder]) -> None:
     _BINDERS.update(table)
 
 
+class GeneratorMismatch(AnalysisError):
+    """The arguments of a generator's call do not fit.
+
+    Inside an expression Spark refuses the generator for its place, before it looks at types: `bind` tells that then.
+    """
+
+    def __init__(self, error: AnalysisError, call: q.Call) -> None:
+        super().__init__(error.condition, error.message, error.origin)
+        self.call = call
+
+
 def bind(node: q.Node, ctx: Context) -> Expr:
     """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`.
 
@@ -36,6 +47,12 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     try:
         return binder(node, ctx)
     except (AnalysisError, Unknown) as error:
+        if isinstance(error, GeneratorMismatch) and error.call is not node and not isinstance(node, q.Paren):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
+                "A generator cannot stand inside an expression.",
+                error.call,
+            ) from None
         if error.origin is not None:
             raise
         raise error.at(ctx.env.error_origin(node)) from None
@@ -46,7 +63,7 @@ def bind(node: q.Node, ctx: Context) -> Expr:
 def bind_item(node: q.Node, ctx: Context) -> Expr:
     """An expression that may carry an alias: in `struct(a AS x)`, in a row constructor, in SELECT."""
     if isinstance(node, q.Alias):
-        return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
+        return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
     return bind(node, ctx)
 
 

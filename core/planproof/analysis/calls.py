@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.analysis import routines, windows
 from planproof.analysis.arithmetic import tried
-from planproof.analysis.binding import bind, bind_item, call
+from planproof.analysis.binding import GeneratorMismatch, bind, bind_item, call
 from planproof.analysis.checks import holds_aggregate
 from planproof.analysis.constants import function_name
 from planproof.analysis.context import Context, Environment
@@ -33,7 +33,7 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     """A call as the query wrote it, with all that may follow its parentheses."""
     name = _name(node, ctx)
     key = name.lower()
-    special = _SPECIAL.get(node.args.get("form") or "") or _SPECIAL.get(key)
+    special = (_SPECIAL.get(node.form) if isinstance(node, q.SpecialCall) else None) or _SPECIAL.get(key)
     if special is not None:
         found = special(node, ctx, key)
         if found is not None:
@@ -49,7 +49,7 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
             "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
         )
     bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
-    over = node.args.get("over")
+    over = node.over
     if over is None and function.category is Category.WINDOW:
         raise ctx.env.rejected(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
@@ -100,10 +100,13 @@ def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error of the first function that nobody knows: Spark looks up functions before anything else."""
     if env.catalog.source is not None:
         return None
-    for node in tree.find_all(q.Call):
-        name = node.args["this"]
-        if not isinstance(name, str) or isinstance(node.parent, (q.TableFunction, q.LateralView)):
+    tables: set[q.Node] = set()
+    for node in tree.walk():
+        if isinstance(node, (q.TableFunction, q.LateralView)):
+            tables.add(node.call)
+        if not isinstance(node, q.Call) or node in tables or not isinstance(node.name, str):
             continue
+        name = node.name
         lowered = name.lower().removeprefix("system.").removeprefix("builtin.")
         registry = env.registry
         known = lowered in registry.known or lowered in _SPECIAL or registry.find(lowered) is not None
@@ -145,23 +148,17 @@ def _applied(function: Function, name: str, node: q.Call, ctx: Context) -> Call:
     except Mismatch as mismatch:
         if mismatch.is_of_types:
             refuse_modifiers(function, node, ctx)
-            sort_keys(node.args.get("within_group") or [], ctx)
-            _refuse_inner(function, node, ctx)
-        raise ctx.env.mismatch(mismatch, node) from None
+            sort_keys(node.within_group, ctx)
+        error = ctx.env.mismatch(mismatch, node)
+        if mismatch.is_of_types and function.category is Category.GENERATOR:
+            error = GeneratorMismatch(error, node)
+        raise error from None
     return modified(found, node, ctx)
 
 
-def _refuse_inner(function: Function, node: q.Call, ctx: Context) -> None:
-    """Spark refuses a generator within an expression before it looks at the generator's types."""
-    if function.category is Category.GENERATOR and isinstance(node.parent, (q.Binary, q.Cast, q.Call)):
-        raise ctx.env.rejected(
-            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside an expression.", node
-        )
-
-
-def _refuse_nested(function: Function, args: Sequence[Expr], node: q.Node, ctx: Context) -> None:
+def _refuse_nested(function: Function, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
     """An aggregate function does not take another one; over a window (which is bound later) it does."""
-    if node.args.get("over") is None and any(holds_aggregate(a) for a in args):
+    if node.over is None and any(holds_aggregate(a) for a in args):
         inner = next(
             e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
         )
@@ -182,23 +179,23 @@ def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
     arguments: list[Any] = []
     named: dict[str, q.Node] = {}
-    for argument in node.args["expressions"]:
+    for argument in node.arguments:
         if is_star(argument, ctx):
             arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             if function.name == "struct":
-                value = bind(argument.args["expression"], ctx)
+                value = bind(argument.value, ctx)
                 arguments.append(call("namedargumentexpression", [value], ctx, argument))
                 continue
             _refuse_names(function, node, ctx)
-            name = _parameter(argument.args["this"].args["this"], ctx)
+            name = _parameter(argument.name.text, ctx)
             if name in named:
                 raise ctx.env.rejected(
                     "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
                     f"`{function.name}` gets its parameter `{name}` twice.",
                     node,
                 )
-            named[name] = argument.args["expression"]
+            named[name] = argument.value
         elif named:
             raise ctx.env.rejected(
                 "UNEXPECTED_POSITIONAL_ARGUMENT",
@@ -224,9 +221,10 @@ def _starred(star: q.Node, ctx: Context) -> list[Expr]:
 
 def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     """`count(*)` counts rows: Spark makes it `count(1)`."""
-    counted = function.name == "count" and len(node.args["expressions"]) == 1
-    alone = counted and not node.args.get("distinct")
-    if counted and node.args["expressions"][0].args.get("qualifier"):
+    if function.name != "count" or len(node.arguments) != 1:
+        return []
+    star = node.arguments[0]
+    if isinstance(star, q.Star) and star.qualifier:
         if ctx.conf.count_of_table_star:
             return []
         raise ctx.env.rejected(
@@ -234,7 +232,7 @@ def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
             "count(table.*) is not allowed. Use count(*) or name the columns.",
             node,
         )
-    return [Literal(1, INT, "1")] if alone else []
+    return [] if node.distinct else [Literal(1, INT, "1")]
 
 
 def _refuse_names(function: Function, node: q.Node, ctx: Context) -> None:
@@ -338,7 +336,7 @@ def _bound_lambda(function: Function, node: q.Node, at: int, bound: list[Expr], 
         # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
         hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
         return Lambda(hidden, bind(node, ctx))
-    names = [p.args["this"] for p in node.expressions]
+    names = [p.text for p in node.parameters]
     keys = [ctx.key(n) for n in names]
     if len(set(keys)) != len(keys):
         raise ctx.env.rejected(
@@ -356,30 +354,32 @@ def _bound_lambda(function: Function, node: q.Node, at: int, bound: list[Expr], 
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
     inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
-    return Lambda(variables, bind(node.args["this"], inner), node.span)
+    return Lambda(variables, bind(node.body, inner), node.span)
 
 
-def _trim(node: q.Call, ctx: Context, name: str) -> Expr:
-    side = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "both_trim"}.get(node.args.get("side") or "BOTH", "trim")
-    text, *pattern = (bind(n, ctx) for n in node.args["expressions"])
-    function = "trim" if side == "both_trim" else side
-    return evolve(
-        call(function, [*pattern, text], ctx, node, f"TRIM_{node.args.get('side') or 'BOTH'}"), span=node.span
-    )
+def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if not isinstance(node, q.SpecialCall) or node.form != "trim":
+        return None
+    side = node.side or "BOTH"
+    text, *pattern = (bind(n, ctx) for n in node.arguments)
+    function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
+    return evolve(call(function, [*pattern, text], ctx, node, f"TRIM_{side}"), span=node.span)
 
 
-def _extract(node: q.Call, ctx: Context, name: str) -> Expr:
-    part, source = node.args["expressions"]
-    text = part.args["this"]
-
-    field = Literal(text, STRING, text)
+def _extract(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if not isinstance(node, q.SpecialCall) or node.form != "extract":
+        return None
+    part, source = node.arguments
+    assert isinstance(part, q.Identifier)
+    field = Literal(part.text, STRING, part.text)
     return evolve(call("extract", [field, bind(source, ctx)], ctx, node), span=node.span)
 
 
-def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr:
-    unit = node.args["written"]
-    args = [Literal(unit, STRING, unit), *(bind(n, ctx) for n in node.args["expressions"])]
-    return evolve(call(node.args["form"], args, ctx, node), span=node.span)
+def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if not isinstance(node, q.SpecialCall) or not node.unit:
+        return None
+    args = [Literal(node.written, STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
+    return evolve(call(node.form, args, ctx, node), span=node.span)
 
 
 def _tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -400,16 +400,16 @@ def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr 
     """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
 
     def bound(node: q.Call, ctx: Context, name: str) -> Expr | None:
-        if node.args.get("form") != form:
+        if not isinstance(node, q.SpecialCall) or node.form != form:
             return None
-        return evolve(call(function, [bind(n, ctx) for n in node.args["expressions"]], ctx, node), span=node.span)
+        return evolve(call(function, [bind(n, ctx) for n in node.arguments], ctx, node), span=node.span)
 
     return bound
 
 
 def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
     """Over an Aggregate, where Spark keeps its input's names apart (`TempResolvedColumn`), they name no field."""
-    nodes = node.args["expressions"]
+    nodes = node.arguments
     if ctx.shown is None:
         return None
     if any(is_star(n, ctx) for n in nodes):
@@ -436,10 +436,10 @@ def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:
 _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "position": _written("position", "locate"),
     "substring": _written("substring", "substring"),
-    "trim": lambda node, ctx, name: _trim(node, ctx, name) if node.args.get("form") == "trim" else None,
-    "extract": lambda node, ctx, name: _extract(node, ctx, name) if node.args.get("form") == "extract" else None,
-    "timestampadd": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
-    "timestampdiff": lambda node, ctx, name: _unit_call(node, ctx, name) if node.args.get("unit") else None,
+    "trim": _trim,
+    "extract": _extract,
+    "timestampadd": _unit_call,
+    "timestampdiff": _unit_call,
     **dict.fromkeys(named(lambda function: bool(function.tries)), _tried),
     "arrays_zip": _arrays_zip,
     "window": _time_window,

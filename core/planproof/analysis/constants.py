@@ -112,8 +112,8 @@ def literal_sql(literal: Literal) -> str:
 
 def function_name(node: q.Call, ctx: Context) -> str:
     """The name of the function that is called, which `IDENTIFIER(expr)` may spell."""
-    name = node.args["this"]
-    return name if isinstance(name, str) else text_of(name.args["this"], ctx, "IDENTIFIER() as a function's name")
+    name = node.name
+    return name if isinstance(name, str) else text_of(name.operand, ctx, "IDENTIFIER() as a function's name")
 
 
 def text_of(node: q.Node, ctx: Context, what: str) -> str:

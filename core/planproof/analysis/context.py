@@ -20,8 +20,7 @@ from planproof.plan.nodes import Plan
 from planproof.records import evolve, record
 from planproof.sql import nodes as q
 
-_PREDICATES = (q.In, q.Between, q.Like, q.ILike, q.RegexpLike, q.Is, q.QuantifiedLike)
-QueryBinder = Callable[[q.Node, "Environment", "Scope | None"], Plan]
+QueryBinder = Callable[[q.Query, "Environment", "Scope | None"], Plan]
 
 
 @record(frozen=True, slots=True)
@@ -74,10 +73,10 @@ class Environment:
 
     def error_origin(self, node: q.Node) -> Origin | None:
         """Where Spark places an error of `node`: that of a predicate (`x IN (..)`) at the word behind its operand."""
-        if not isinstance(node, _PREDICATES):
+        if not isinstance(node, q.Predicate):
             return self.origin(node)
         start, stop = node.span
-        at = node.args["this"].span[1]
+        at = node.operand.span[1]
         while 0 <= at < stop and self.text[at] in " \t\r\n)":
             at += 1
         return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
@@ -149,7 +148,7 @@ class Context:
     scope: Scope
     lambdas: LambdaScope | None = None
     aliases: Aliases | None = None
-    windows: dict[str, q.Node] = field(default_factory=dict)
+    windows: dict[str, q.Window] = field(default_factory=dict)
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)

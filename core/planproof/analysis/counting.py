@@ -45,13 +45,13 @@ def counting_query(tree: q.Node, text: str, count: Count) -> Counting | None:
 
 def _in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> Counting | None:
     block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
-    source = block.args.get("from_") if block is not None else None
+    source = block.from_ if block is not None else None
     condition = _wide(path[-1], text, *count.wide) if count.wide else count.condition
     if block is None or source is None or not condition:
         return None
     start, stop = count.span
     condition = condition.replace("{x}", text[start:stop]) if not count.wide else condition
-    clauses = [source, *([block.args["where"]] if block.args.get("where") is not None else [])]
+    clauses = [source, *([block.where] if block.where is not None else [])]
     spans = [clause.span for clause in clauses]
     if any(start < 0 for start, _ in spans):
         return None
@@ -63,11 +63,11 @@ def reads_one(tree: q.Node, span: Span) -> bool:
     """Whether the query block of a place reads one relation by its name, which no WITH clause defines."""
     path = _path(tree, span) or []
     block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
-    source = block.args.get("from_") if block is not None else None
+    source = block.from_ if block is not None else None
     tables = [node for node in _below(source) if isinstance(node, q.Table)] if source is not None else []
     if len(tables) != 1 or any(isinstance(node, q.Query) for node in _below(source)):
         return False
-    return not any(node.args.get("with_") is not None for node in path)
+    return not any(isinstance(node, q.Query) and node.with_ is not None for node in path)
 
 
 def _below(node: q.Node | None) -> Iterator[q.Node]:
@@ -125,18 +125,18 @@ def _with(path: list[q.Node], text: str, wanted: Span) -> str | None:
     """The WITH clause over every CTE that is seen from a place, None where two have one name or one is recursive."""
     seen: dict[str, str] = {}
     for node in path:
-        with_ = node.args.get("with_")
+        with_ = node.with_ if isinstance(node, q.Query) else None
         if with_ is None:
             continue
-        if with_.args.get("recursive"):
+        if with_.recursive:
             return None
-        for cte in with_.expressions:
+        for cte in with_.ctes:
             start, stop = cte.span
             if stop > wanted[0] and start <= wanted[0]:
                 break
             if start > wanted[0]:
                 break
-            name = cte.args["alias"].args["this"].args["this"].lower()
+            name = cte.alias.name.text.lower()
             if name in seen:
                 return None
             seen[name] = text[start:stop]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from planproof.analysis import literals
+from planproof.analysis import literals, subqueries
 from planproof.analysis.arithmetic import binary, negate
 from planproof.analysis.binding import Binder, bind, bind_item, call, unresolved
 from planproof.analysis.calls import bind_call
-from planproof.analysis.checks import SUBQUERY, WINDOW, content, refuse_outer_below_joins
+from planproof.analysis.checks import SUBQUERY, WINDOW, content
 from planproof.analysis.constants import bare_call, text_of
 from planproof.analysis.context import Context
-from planproof.analysis.correlation import refuse_correlation, refuse_many_rows
 from planproof.analysis.evidence import guarded
 from planproof.analysis.quantified import quantified_like
 from planproof.analysis.scope import ambiguous, extract, fields_of, item, placed, resolve
@@ -23,15 +22,12 @@ from planproof.expr import (
     Call,
     Cast,
     Column,
-    Exists,
     Expr,
     GetField,
     GetFieldOfElements,
-    InSubquery,
     Lambda,
     LateralReference,
     Literal,
-    ScalarSubquery,
     SessionVariable,
     Variable,
     Window,
@@ -39,25 +35,23 @@ from planproof.expr import (
 )
 from planproof.functions.bind import cast, cast_unless_equal, refused_cast, refused_type
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.nodes import Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
 from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar
-from planproof.types.coercion import wider
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
-    return bind(node.args["this"], ctx)
+    return bind(node.operand, ctx)
 
 
 def _literal(node: q.Literal, ctx: Context) -> Expr:
-    found = literals.string(node) if node.args.get("is_string") else literals.number(node, ctx.conf)
+    found = literals.string(node) if node.is_string else literals.number(node, ctx.conf)
     return spanned(found, node)
 
 
 def _boolean(node: q.Boolean, ctx: Context) -> Expr:
-    return literals.TRUE if node.args["this"] else literals.FALSE
+    return literals.TRUE if node.value else literals.FALSE
 
 
 def _null(node: q.Null, ctx: Context) -> Expr:
@@ -156,16 +150,15 @@ def _dot(node: q.Dot, ctx: Context) -> Expr:
     parts = name_parts(node)
     if parts:
         return spanned(bind_name(parts, node, ctx), node)
-    child = bind(node.args["this"], ctx)
-    name = node.args["expression"].args["this"]
-    return spanned(extract(child, name, ctx.conf, ctx.env.registry), node)
+    child = bind(node.operand, ctx)
+    return spanned(extract(child, node.field.text, ctx.conf, ctx.env.registry), node)
 
 
 def _bracket(node: q.Bracket, ctx: Context) -> Expr:
-    child = bind(node.args["this"], ctx)
+    child = bind(node.operand, ctx)
     within = evolve(ctx, aliases_first=True) if ctx.aliases and ctx.lacks("columns before aliases in keys") else ctx
     try:
-        key = bind(node.expressions[0], within)
+        key = bind(node.index, within)
     except AnalysisError as error:
         if not isinstance(child.type, Map) or not error.condition.startswith("UNRESOLVED_COLUMN."):
             raise
@@ -185,8 +178,8 @@ def spanned(expr: Expr, node: q.Node) -> Expr:
 
 
 def _cast(node: q.Cast, ctx: Context) -> Expr:
-    child = bind(node.args["this"], ctx)
-    given = node.args["to"].args["data_type"]
+    child = bind(node.operand, ctx)
+    given = node.target.data_type
     target = _without_lengths(given, ctx)
     mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
     refused = refused_type(target, ctx.conf) or refused_cast(child.type, target, mode)
@@ -210,18 +203,22 @@ def _without_lengths(given: DataType, ctx: Context) -> DataType:
 
 def _binary(symbol: str) -> Binder:
     def binder(node: q.Binary, ctx: Context) -> Expr:
-        left, right = bind(node.args["this"], ctx), bind(node.args["expression"], ctx)
+        left, right = bind(node.left, ctx), bind(node.right, ctx)
         return spanned(binary(symbol, left, right, ctx, node), node)
 
     return binder
 
 
-def _named_call(name: str) -> Binder:
-    def binder(node: q.Node, ctx: Context) -> Expr:
-        operands = [bind(node.args["this"], ctx)]
-        if node.args.get("expression") is not None:
-            operands.append(bind(node.args["expression"], ctx))
-        return spanned(call(name, operands, ctx, node), node)
+def _unary_call(name: str) -> Binder:
+    def binder(node: q.Unary, ctx: Context) -> Expr:
+        return spanned(call(name, [bind(node.operand, ctx)], ctx, node), node)
+
+    return binder
+
+
+def _binary_call(name: str) -> Binder:
+    def binder(node: q.Binary, ctx: Context) -> Expr:
+        return spanned(call(name, [bind(node.left, ctx), bind(node.right, ctx)], ctx, node), node)
 
     return binder
 
@@ -232,11 +229,11 @@ def _negated_binary(symbol: str) -> Binder:
 
 
 def _neg(node: q.Neg, ctx: Context) -> Expr:
-    return spanned(negate(bind(node.args["this"], ctx), ctx, node), node)
+    return spanned(negate(bind(node.operand, ctx), ctx, node), node)
 
 
 def _between(node: q.Between, ctx: Context) -> Expr:
-    operands = [bind(node.args[key], ctx) for key in ("this", "low", "high")]
+    operands = [bind(part, ctx) for part in (node.operand, node.low, node.high)]
     value, *bounds = operands
     low, high = (binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
     if ctx.conf.before("4.0"):
@@ -245,8 +242,7 @@ def _between(node: q.Between, ctx: Context) -> Expr:
 
 
 def _is(node: q.Is, ctx: Context) -> Expr:
-    operand, test = bind(node.args["this"], ctx), node.args["expression"]
-    negated = bool(node.args.get("negate"))
+    operand, test, negated = bind(node.operand, ctx), node.test, node.negated
     if isinstance(test, q.Boolean):
         found = binary("<=>", operand, _boolean(test, ctx), ctx, node)
         return spanned(call("not", [found], ctx, node) if negated else found, node)
@@ -256,105 +252,34 @@ def _is(node: q.Is, ctx: Context) -> Expr:
 
 
 def _like(name: str) -> Binder:
-    def binder(node: q.Node, ctx: Context) -> Expr:
-        operands = [bind(node.args["this"], ctx), bind(node.args["expression"], ctx)]
-        escape = node.args.get("escape")
-        if escape is not None:
-            operands.append(bind(escape, ctx))
+    def binder(node: q.LikeBinary, ctx: Context) -> Expr:
+        operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
+        if isinstance(node, q.Like) and node.escape is not None:
+            operands.append(bind(node.escape, ctx))
         return spanned(call(name, operands, ctx, node), node)
 
     return binder
 
 
 def _in(node: q.In, ctx: Context) -> Expr:
-    value = node.args["this"]
-    query = node.args.get("query")
+    value, query = node.operand, node.query
     if query is None:
-        members = [m for n in node.expressions for m in _starred(n, ctx)]
+        members = [m for n in node.members for m in _starred(n, ctx)]
         return spanned(call("in", [bind(value, ctx), *members], ctx, node), node)
-    values = [bind(v, ctx) for v in (value.expressions if isinstance(value, q.Tuple) else [value])]
-    return _in_subquery(values, query, ctx, node)
-
-
-def _in_subquery(values: list[Expr], query: q.Node, ctx: Context, node: q.Node) -> Expr:
-    _refuse_in_lambda(ctx, node)
-    plan = _inner(query, ctx, node)
-    if len(plan.output) != len(values):
-        raise ctx.env.rejected(
-            "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
-            f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number "
-            f"of columns in the output of the subquery ({len(plan.output)}).",
-            node,
-        )
-    for value, column in zip(values, plan.output):
-        if (
-            value.type != column.type
-            and wider(value.type, column.type, ansi=ctx.conf.ansi, fraction=ctx.conf.keep_fraction) is None
-        ):
-            raise ctx.env.rejected(
-                "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
-                f'IN compares "{value.type.sql}" with "{column.type.sql}".',
-                node,
-            )
-    nullable = any(v.nullable for v in values) or any(c.nullable for c in plan.output)
-    return InSubquery(tuple(values), plan, nullable)
-
-
-def _exists(node: q.Exists, ctx: Context) -> Expr:
-    _refuse_in_lambda(ctx, node)
-    return Exists(_inner(node.args["this"], ctx, node))
-
-
-def _inner(query: q.Node, ctx: Context, node: q.Node) -> Plan:
-    """The plan of a subquery."""
-    plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
-    scalar = isinstance(node, q.Subquery)
-    if scalar and len(plan.output) == 1:
-        refuse_many_rows(plan, node, ctx.env)
-    refuse_outer_below_joins(plan, node, ctx.env)
-    refuse_correlation(plan, node, ctx.env, united=scalar)
-    return plan
-
-
-def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
-    if ctx.lambdas is not None:
-        _refuse_subquery(ctx, node)
-
-
-def _refuse_subquery(ctx: Context, node: q.Node) -> None:
-    if ctx.lacks("subqueries checked in lambdas"):
-        return
-    raise ctx.env.rejected(
-        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
-        "Subquery expressions are not supported within higher-order functions.",
-        node,
-    )
-
-
-def _subquery(node: q.Subquery, ctx: Context) -> Expr:
-    _refuse_in_lambda(ctx, node)
-    plan = _inner(node, ctx, node)
-    if len(plan.output) != 1:
-        raise ctx.env.rejected(
-            "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
-            f"Scalar subquery must return only one column, but got {len(plan.output)}.",
-            node,
-        )
-    return ScalarSubquery(plan, plan.output[0].type)
+    values = [bind(v, ctx) for v in (value.members if isinstance(value, q.Tuple) else [value])]
+    return subqueries.in_subquery(values, query, ctx, node)
 
 
 def _case(node: q.Case, ctx: Context) -> Expr:
-    operand = node.args.get("this")
-    value = bind(operand, ctx) if operand is not None else None
+    value = bind(node.operand, ctx) if node.operand is not None else None
     args: list[Expr] = []
-    for branch in node.args["ifs"]:
-        condition = bind(branch.args["this"], ctx)
+    for branch in node.branches:
+        condition = bind(branch.condition, ctx)
         if value is not None:
             condition = binary("=", value, condition, ctx, branch)
-        args += [condition, bind(branch.args["true"], ctx)]
-    default = node.args.get("default")
-    if default is not None:
-        args.append(bind(default, ctx))
+        args += [condition, bind(branch.value, ctx)]
+    if node.default is not None:
+        args.append(bind(node.default, ctx))
     return spanned(_with_guards(call("when", args, ctx, node), ctx), node)
 
 
@@ -368,7 +293,7 @@ def _call(node: q.Call, ctx: Context) -> Expr:
 def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     found = content(bound)
     if found & SUBQUERY:
-        _refuse_subquery(ctx, node)
+        subqueries.refuse_in_higher_order(ctx, node)
     if found & WINDOW and any(isinstance(a, Lambda) and _window_of_variable(a) for a in bound.args):
         raise ctx.env.rejected(
             "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
@@ -392,7 +317,7 @@ def _with_guards(bound: Expr, ctx: Context) -> Expr:
 
 
 def _tuple(node: q.Tuple, ctx: Context) -> Expr:
-    members = [bind_item(n, ctx) for n in node.expressions]
+    members = [bind_item(n, ctx) for n in node.members]
     return spanned(call("struct", members, ctx, node, "named_struct"), node)
 
 
@@ -409,8 +334,8 @@ def _lone_star(node: q.Star, ctx: Context) -> Expr:
 
 
 def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
-    name = node.args.get("this")
-    found = ctx.env.parameters.get(str(name).lower() if name else f"?{node.span[0]}")
+    name = node.name
+    found = ctx.env.parameters.get(name.lower() if name else f"?{node.span[0]}")
     if found is None:
         raise ctx.env.rejected(
             "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
@@ -420,7 +345,7 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
 
 def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
     """`IDENTIFIER(expr)` as a column: the name that the text spells."""
-    return bind_name(split_name(text_of(node.args["this"], ctx, "IDENTIFIER of a computed name")), node, ctx)
+    return bind_name(split_name(text_of(node.operand, ctx, "IDENTIFIER of a computed name")), node, ctx)
 
 
 _KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")
@@ -434,12 +359,12 @@ def _last_key(path: str) -> str | None:
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     """`v:a.b[0]`: what `variant_get` reads at that path."""
-    child = bind(node.args["this"], ctx)
+    child = bind(node.operand, ctx)
     if child.type != VARIANT:
         raise ctx.env.rejected(
             "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
         )
-    path = node.args["path"]
+    path = node.path
     text = f"${path}" if path.startswith("[") else f"$.{path}"
     found = spanned(call("variant_get", [child, Literal(text, STRING, text)], ctx, node), node)
     name = _last_key(path)
@@ -447,9 +372,8 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
 
 
 def _collate(node: q.Collate, ctx: Context) -> Expr:
-    written = node.args["expression"]
-    name = written.name if isinstance(written, q.Column) else ".".join(name_parts(written))
-    return call("collate", [bind(node.this, ctx), Literal(name, STRING, name)], ctx, node)
+    name = node.collation.parts[-1].text
+    return call("collate", [bind(node.operand, ctx), Literal(name, STRING, name)], ctx, node)
 
 
 BINDERS: dict[type, Binder] = {
@@ -467,10 +391,11 @@ BINDERS: dict[type, Binder] = {
     q.Cast: _cast,
     q.TryCast: _cast,
     q.Call: _call,
+    q.SpecialCall: _call,
     q.Neg: _neg,
-    q.Pos: _named_call("positive"),
-    q.BitwiseNot: _named_call("~"),
-    q.Not: _named_call("not"),
+    q.Pos: _unary_call("positive"),
+    q.BitwiseNot: _unary_call("~"),
+    q.Not: _unary_call("not"),
     q.And: _binary("and"),
     q.Or: _binary("or"),
     q.Add: _binary("+"),
@@ -479,13 +404,13 @@ BINDERS: dict[type, Binder] = {
     q.Div: _binary("/"),
     q.Mod: _binary("%"),
     q.IntDiv: _binary("div"),
-    q.DPipe: _named_call("concat"),
+    q.DPipe: _binary_call("concat"),
     q.BitwiseAnd: _binary("&"),
     q.BitwiseOr: _binary("|"),
     q.BitwiseXor: _binary("^"),
-    q.BitwiseLeftShift: _named_call("<<"),
-    q.BitwiseRightShift: _named_call(">>"),
-    q.UnsignedRightShift: _named_call(">>>"),
+    q.BitwiseLeftShift: _binary_call("<<"),
+    q.BitwiseRightShift: _binary_call(">>"),
+    q.UnsignedRightShift: _binary_call(">>>"),
     q.EQ: _binary("="),
     q.NEQ: _negated_binary("="),
     q.LT: _binary("<"),
@@ -502,8 +427,8 @@ BINDERS: dict[type, Binder] = {
     q.QuantifiedLike: quantified_like,
     q.IdentifierClause: _identifier,
     q.In: _in,
-    q.Exists: _exists,
-    q.Subquery: _subquery,
+    q.Exists: subqueries.exists,
+    q.Subquery: subqueries.scalar,
     q.Case: _case,
     q.Tuple: _tuple,
     q.Placeholder: _placeholder,

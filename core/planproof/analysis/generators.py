@@ -79,8 +79,8 @@ def _no_table(name: str, node: q.Node, ctx: Context, *, in_from: bool) -> Except
 
 def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """A generator of a generator is refused before its types are."""
-    for argument in node.args["expressions"]:
-        inner = argument.args["expression"] if isinstance(argument, q.Kwarg) else argument
+    for argument in node.arguments:
+        inner = argument.value if isinstance(argument, q.Kwarg) else argument
         if call_of(inner, ctx) is not None:
             raise ctx.env.rejected(
                 "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
@@ -89,8 +89,8 @@ def _refuse_nested(node: q.Call, ctx: Context) -> None:
 
 def call_of(node: q.Node, ctx: Context) -> q.Call | None:
     """The generator's call that a select item is, perhaps under a name."""
-    inner = node.args["this"] if isinstance(node, (q.Alias, q.Aliases)) else node
-    if not isinstance(inner, q.Call) or inner.args.get("over") is not None:
+    inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
+    if not isinstance(inner, q.Call) or inner.over is not None:
         return None
     function = ctx.env.registry.find(function_name(inner, ctx))
     return inner if function is not None and function.category is Category.GENERATOR else None
@@ -100,9 +100,9 @@ def in_select(node: q.Node, call: q.Call, ctx: Context) -> Generated:
     """The generator that a select item is, with the names that the item gives to its columns."""
     bound, outputs = generator(call, evolve(ctx, clause="GENERATOR"))
     if isinstance(node, q.Alias):
-        given = [node.args["alias"].args["this"]]
+        given = [node.alias.text]
     elif isinstance(node, q.Aliases):
-        given = [i.args["this"] for i in node.expressions]
+        given = [i.text for i in node.names]
     else:
         given = [name for name, _, _ in outputs]
     return Generated(bound, named_columns(bound, outputs, given, (), is_outer(bound), node, ctx))

@@ -25,7 +25,7 @@ Positions = tuple[int, ...]
 
 
 def group_expressions(
-    group: q.Node, items: Sequence[Expr], lateral: Collection[int], ctx: Context
+    group: q.Group, items: Sequence[Expr], lateral: Collection[int], ctx: Context
 ) -> tuple[tuple[Expr, ...], Sets | None]:
     """The grouping expressions, and for ROLLUP, CUBE and GROUPING SETS the sets of their positions.
 
@@ -33,12 +33,12 @@ def group_expressions(
     """
     named = aliases_of(items, ctx) if ctx.conf.group_by_aliases else Aliases()
     clause = _Clause(items, lateral, evolve(ctx, clause="GROUP BY", aliases=named), named)
-    if group.args.get("all") and len(group.expressions) <= 1 and not clause.names_all:
+    if group.is_all and len(group.keys) <= 1 and not clause.names_all:
         return clause.all(group), None
-    parts = [clause.sets_of(member) for member in group.expressions]
-    kind = group.args.get("with_kind")
+    parts = [clause.sets_of(member) for member in group.keys]
+    kind = group.with_kind
     if kind == "GROUPING SETS":
-        chosen = tuple(clause.positions(s) for s in group.args.get("sets") or ())
+        chosen = tuple(clause.positions(s) for s in group.sets)
         return tuple(clause.found), chosen
     if kind in ("ROLLUP", "CUBE"):
         singles = [s[0] for s in parts]
@@ -49,10 +49,9 @@ def group_expressions(
     return tuple(clause.found), combined
 
 
-def analytic(group: q.Node) -> bool:
+def analytic(group: q.Group) -> bool:
     """Whether the clause has several grouping sets, so that `grouping()` means something."""
-    kinds = (q.Rollup, q.Cube, q.GroupingSets)
-    return bool(group.args.get("with_kind")) or any(isinstance(m, kinds) for m in group.expressions)
+    return bool(group.with_kind) or any(isinstance(m, q.GroupingAnalytics) for m in group.keys)
 
 
 def _rollup(sets: list[Positions]) -> list[Positions]:
@@ -80,7 +79,7 @@ class _Clause:
         key = self.ctx.key("all")
         return key in self.named or bool(self.ctx.scope.matches(("all",))[0])
 
-    def all(self, group: q.Node) -> tuple[Expr, ...]:
+    def all(self, group: q.Group) -> tuple[Expr, ...]:
         """GROUP BY ALL: every item without an aggregate function."""
         if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
             raise self._refuse_lateral(group)
@@ -104,23 +103,24 @@ class _Clause:
     def sets_of(self, member: q.Node) -> list[Positions]:
         """The sets that one member of the clause stands for."""
         if isinstance(member, (q.Rollup, q.Cube)):
-            sets = [self.positions(e) for e in member.expressions]
+            sets = [self.positions(e) for e in member.sets]
             return _rollup(sets) if isinstance(member, q.Rollup) else _cube(sets)
         if isinstance(member, q.GroupingSets):
-            return [s for e in member.expressions for s in self._nested(e)]
+            return [s for e in member.sets for s in self._nested(e)]
         return [self.positions(member, whole=True)]
 
     def _nested(self, member: q.Node) -> list[Positions]:
-        if isinstance(member, (q.Rollup, q.Cube, q.GroupingSets)):
+        if isinstance(member, q.GroupingAnalytics):
             return self.sets_of(member)
         return [self.positions(member)]
 
     def positions(self, member: q.Node, whole: bool = False) -> Positions:
         """The positions of a set's members among the grouping expressions, which grow as new ones are met."""
+        members: Sequence[q.Node]
         if isinstance(member, q.Tuple) and not whole:
-            members = member.expressions
+            members = member.members
         elif isinstance(member, q.Paren):
-            members = [member.args["this"]]
+            members = [member.operand]
         else:
             members = [member]
         return tuple(self._position(self.expression(one)) for one in members)
@@ -132,9 +132,8 @@ class _Clause:
 
     def expression(self, node: q.Node) -> Expr:
         """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""
-        is_ordinal = isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE"
-        if is_ordinal and self.ctx.conf.group_by_ordinal:
-            return self._ordinal(int(node.args["this"]), node)
+        if isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE" and self.ctx.conf.group_by_ordinal:
+            return self._ordinal(int(node.text), node)
         bound = bind(node, self.ctx)
         if self.named.used:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):

@@ -41,9 +41,11 @@ class Grouped:
     over: Aggregated
 
 
-def aggregate(node: q.Node, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context) -> Grouped:
+def aggregate(
+    node: q.Block | q.PipeSelect, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context
+) -> Grouped:
     """The Aggregate of a block. `lateral` are the ids of items that refer to aliases on their left."""
-    group = node.args.get("group")
+    group = node.group
     if group is not None:
         _refuse_star(node, group, ctx)
     groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
@@ -63,17 +65,17 @@ def aggregate(node: q.Node, items: list[Expr], lateral: Collection[int], child: 
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     over = Aggregated(keys, items, [g for g in groups if not isinstance(g, Column)] if sets is not None else ())
-    having = node.args.get("having")
+    having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
-        plan = Filter(_having(having.args["this"], node, over, groups, sets, inner), plan)
+        plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
     return Grouped(plan, items, over)
 
 
-def _refuse_star(node: q.Node, group: q.Node, ctx: Context) -> None:
+def _refuse_star(node: q.Block | q.PipeSelect, group: q.Group, ctx: Context) -> None:
     """What a position counts, a star would shift."""
-    members = [m for m in group.expressions if isinstance(m, q.Literal) and m.args.get("kind") == "INTEGER_VALUE"]
-    if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.expressions):
+    members = [m for m in group.keys if isinstance(m, q.Literal) and m.kind == "INTEGER_VALUE"]
+    if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.items):
         raise ctx.env.rejected(
             "STAR_GROUP_BY_POS",
             "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
@@ -101,8 +103,8 @@ def _having(
     return of_having(settled, node, ctx.env)
 
 
-def _sources(node: q.Node, items: list[Expr]) -> list[q.Node]:
-    nodes = list(node.expressions)
+def _sources(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
+    nodes = list(node.items)
     return nodes if len(nodes) == len(items) else [node] * len(items)
 
 

@@ -26,22 +26,22 @@ def is_immediate(text: str) -> bool:
     return _IMMEDIATE.match(text) is not None
 
 
-def parsed(sql: str, env: Environment) -> tuple[Environment, q.Node]:
+def parsed(sql: str, env: Environment) -> tuple[Environment, q.Query]:
     """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
     if not is_immediate(sql):
         return env, parse(sql, env.conf)
     statement = parse_statement(sql, env.conf)
-    if statement.args.get("into"):
+    if isinstance(statement, c.ExecuteImmediate) and statement.into:
         raise env.unknown("EXECUTE IMMEDIATE .. INTO", statement)
     return executed(statement, env)
 
 
-def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Node]:
+def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
     """The query's tree, and the environment that holds its text and parameters."""
     if not isinstance(node, c.ExecuteImmediate):
         raise env.unknown(f"the statement {type(node).__name__}", node)
     ctx = Context(env, Scope(()))
-    text = text_of(node.args["this"], ctx, "EXECUTE IMMEDIATE of a computed text")
+    text = text_of(node.text, ctx, "EXECUTE IMMEDIATE of a computed text")
     given = _arguments(node, ctx)
     statement = _statement(text, env)
     if statement is None:
@@ -57,28 +57,27 @@ def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Node]:
 Arguments = list[tuple[str | None, Expr]]
 
 
-def _arguments(node: q.Node, ctx: Context) -> Arguments:
+def _arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
     """The values of USING with their names; a variable without an alias gives its own."""
     found: Arguments = []
-    for argument in node.args.get("expressions") or ():
-        aliased = isinstance(argument, q.Alias)
-        value = argument.args["this"] if aliased else argument
+    for argument in node.arguments:
+        alias = argument.alias.text if isinstance(argument, q.Alias) else None
+        value = argument.operand if isinstance(argument, q.Alias) else argument
         if isinstance(value, q.Subquery):
             raise ctx.env.rejected(
                 "UNSUPPORTED_EXPR_FOR_PARAMETER",
                 "A query parameter contains unsupported expression. Parameters can either be variables or literals.",
                 argument,
             )
-        name = argument.args["alias"].args["this"] if aliased else argument.name
-        named = aliased or isinstance(argument, q.Column)
-        if aliased and any(name.lower() == other for other, _ in found):
+        if alias is not None and any(alias.lower() == other for other, _ in found):
             raise ctx.env.rejected(
                 "EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES",
                 f"The USING clause of this EXECUTE IMMEDIATE command contained multiple arguments with same alias "
-                f"(`{name}`), which is invalid.",
+                f"(`{alias}`), which is invalid.",
                 argument,
             )
-        found.append((name.lower() if named else None, _written(bind(value, ctx), ctx)))
+        name = argument.parts[-1].text if isinstance(argument, q.Column) else alias
+        found.append((None if name is None else name.lower(), _written(bind(value, ctx), ctx)))
     return found
 
 
@@ -92,7 +91,7 @@ def _written(value: Expr, ctx: Context) -> Expr:
 def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
     """The values by the markers that stand for them: markers have names, or places, all of them."""
     markers = list(tree.find_all(q.Placeholder))
-    unnamed = sorted(m.span[0] for m in markers if not m.args.get("this"))
+    unnamed = sorted(m.span[0] for m in markers if not m.name)
     if unnamed and len(unnamed) < len(markers):
         raise env.rejected(
             "INVALID_QUERY_MIXED_QUERY_PARAMETERS",
@@ -115,7 +114,7 @@ def _spelled(value: Expr) -> str | None:
     return literal_sql(found) if isinstance(found, Literal) else None
 
 
-def _statement(text: str, env: Environment) -> q.Node | None:
+def _statement(text: str, env: Environment) -> q.Query | c.ExecuteImmediate | None:
     """A query, or another EXECUTE IMMEDIATE; None of what is neither. A command's schema is its own: `Unknown`."""
     try:
         return parse(text, env.conf)
@@ -125,6 +124,6 @@ def _statement(text: str, env: Environment) -> q.Node | None:
         statement = parse_statement(text, env.conf)
     except AnalysisError:
         return None
-    if isinstance(statement, c.ExecuteImmediate) and not statement.args.get("into"):
+    if isinstance(statement, c.ExecuteImmediate) and not statement.into:
         return statement
     raise Unknown(f"EXECUTE IMMEDIATE of the statement {type(statement).__name__}")

@@ -32,8 +32,8 @@ def _singular(unit: str) -> str:
     return lowered[:-1] if lowered.endswith("s") else lowered
 
 
-def _value(node: q.Node, negative: bool, origin: Origin | None = None) -> Number:
-    text = str(node.args["this"]).strip()
+def _value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
+    text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
             "_LEGACY_ERROR_TEMP_0026", f"Can only use numbers in an interval's values, but got {text!r}.", origin
@@ -44,11 +44,10 @@ def _value(node: q.Node, negative: bool, origin: Origin | None = None) -> Number
 
 def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     """`INTERVAL 1 DAY 2 HOURS` and `INTERVAL '1-2' YEAR TO MONTH`."""
-    parts = node.args["expressions"]
-    if node.args.get("to"):
-        part = parts[0]
-        return _from_to(part, _singular(part.args["unit"]), _singular(node.args["to"]), conf, origin)
-    units = [(_value(p.args["this"], bool(p.args.get("negative")), origin), _singular(p.args["unit"])) for p in parts]
+    if node.to:
+        part = node.parts[0]
+        return _from_to(part, _singular(part.unit), _singular(node.to), conf, origin)
+    units = [(_value(p.value, p.negative, origin), _singular(p.unit)) for p in node.parts]
     return of_units(units, conf, origin)
 
 
@@ -161,9 +160,9 @@ def calendar_text(months: int, days: int, micros: int) -> str:
     return " ".join(words) or "0 seconds"
 
 
-def _from_to(part: q.Node, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
-    text = str(part.args["this"].args["this"]).strip()
-    negative = bool(part.args.get("negative")) != text.startswith("-")
+def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    text = part.value.text.strip()
+    negative = part.negative != text.startswith("-")
     body = text.lstrip("+-")
     if conf.legacy_interval:
         raise Unknown("an interval with TO under spark.sql.legacy.interval.enabled", origin)

@@ -26,11 +26,11 @@ Side = tuple[Plan, Scope]
 
 def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
     """The join of two sides, and the scope over it."""
-    kind = node.args["kind"].lower()
-    using = [i.args["this"] for i in node.args.get("using") or ()]
-    if node.args.get("natural"):
+    kind = node.kind.lower()
+    using = [i.text for i in node.using]
+    if node.natural:
         using = _common([c.name for c in left[1].columns], [c.name for c in right[1].columns], left[1])
-    if using or node.args.get("natural"):
+    if using or node.natural:
         return _using(node, kind, using, left, right, env, outer)
     return _on(node, kind, left, right, env, outer)
 
@@ -51,7 +51,7 @@ def _named(name: str, columns: tuple[Column, ...], scope: Scope) -> list[Column]
 
 
 def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
-    on = node.args.get("on")
+    on = node.on
     hidden = left[1].hidden + right[1].hidden
     condition = None
     if on is not None:
@@ -106,7 +106,7 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
 
 def keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
     """Where the join's own words start, behind its left side."""
-    left, (start, stop) = node.args.get("this"), node.span
+    left, (start, stop) = node.left, node.span
     if left is None or start < 0:
         return None
     at = left.span[1]
@@ -145,7 +145,7 @@ def _using(
 ) -> Side:
     pairs = [(_key(n, left, "left", node, env), _key(n, right, "right", node, env)) for n in names]
     condition = _equalities(pairs, env, node)
-    natural = tuple(names) if node.args.get("natural") else None
+    natural = tuple(names) if node.natural else None
     joined = Join(left[0], right[0], CROSS if kind == INNER and condition is None else kind, condition, natural)
     by_id = {c.id: c for c in joined.output}
     left_keys = [by_id.get(a.id, a) for a, _ in pairs]

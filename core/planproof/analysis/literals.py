@@ -44,9 +44,9 @@ _SUFFIXES: dict[str, tuple[int, DataType, int]] = {
 }
 
 
-def number(node: q.Node, conf: Conf, origin: Origin | None = None) -> Literal:
+def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal:
     """A numeric token. An integer takes the first of int, bigint and decimal that holds it."""
-    text, kind = node.args["this"], node.args["kind"]
+    text, kind = node.text, node.kind
     if kind in _SUFFIXES:
         width, data_type, bits = _SUFFIXES[kind]
         return _bounded(text[:-width], data_type, bits, origin)
@@ -145,7 +145,7 @@ def _shortest_float(value: float) -> str:
 
 def typed(node: q.TypedLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`, `TIMESTAMP '..'`, `X'..'` and their kind."""
-    text, kind = node.args["this"], node.args["kind"]
+    text, kind = node.text, node.kind
     reader = _TYPED.get(kind)
     if reader is None:
         raise Unknown(f"the literal {kind} '{text}'", origin)
@@ -196,9 +196,8 @@ def interval(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) 
     return intervals.from_parts(node, conf, origin)
 
 
-def string(node: q.Node) -> Literal:
-    text = node.args["this"]
-    return Literal(text, STRING, text)
+def string(node: q.Literal) -> Literal:
+    return Literal(node.text, STRING, node.text)
 
 
 __all__ = ["FALSE", "NULL", "TRUE", "interval", "number", "string", "typed"]

@@ -35,7 +35,7 @@ def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ct
     """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
     if not {"order first", "order instead"} & set(function.modifiers):
         return arguments
-    within = node.args.get("within_group") or []
+    within = node.within_group
     written = len(function.inputs) - 1
     if "order first" in function.modifiers and len(arguments) != written:
         raise ctx.env.rejected(
@@ -43,7 +43,7 @@ def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ct
             f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
             node,
         )
-    if node.args.get("distinct"):
+    if node.distinct:
         raise _within_group("DISTINCT_UNSUPPORTED", function, node, ctx)
     if "order instead" in function.modifiers and arguments:
         if within:
@@ -54,7 +54,7 @@ def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ct
     if len(within) > 1:
         raise _within_group("WRONG_NUM_ORDERINGS", function, node, ctx)
     key = within[0]
-    return [key.args["this"] if isinstance(key, q.Ordered) else key, *arguments]
+    return [key.key, *arguments]
 
 
 def _within_group(reason: str, function: Function, node: q.Node, ctx: Context) -> Exception:
@@ -67,33 +67,38 @@ def modified(found: Call, node: q.Call, ctx: Context) -> Call:
     """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
     changes: dict[str, Any] = {}
     filtered = refuse_modifiers(found.function, node, ctx)
-    if filtered is not None and node.args.get("over") is not None and ctx.lacks("FILTER of windows"):
+    if filtered is not None and node.over is not None and ctx.lacks("FILTER of windows"):
         raise ctx.env.rejected(
             "_LEGACY_ERROR_TEMP_1030", "Window aggregate function with filter predicate is not supported yet.", node
         )
-    if node.args.get("distinct"):
+    if node.distinct:
         changes["distinct"] = True
-    if node.args.get("nulls"):
-        changes |= _nulls(found, node.args["nulls"], ctx)
+    if node.nulls is not None:
+        changes |= _nulls(found, node.nulls, ctx)
     if filtered is not None:
         changes["filter"] = filtered
-    if node.args.get("within_group"):
-        changes["order"] = tuple(sort_keys(node.args["within_group"], ctx))
+    if node.within_group:
+        changes["order"] = tuple(sort_keys(node.within_group, ctx))
     _refuse(found, changes, node, ctx)
     return evolve(found, **changes) if changes else found
 
 
 def refuse_modifiers(function: Function, node: q.Call, ctx: Context) -> Expr | None:
     """The bound FILTER condition. Raises `AnalysisError` for what follows the call and the function does not take."""
-    words = [w for w in ("distinct", "filter", "within_group") if node.args.get(w)]
-    words += ["ignore nulls"] if node.args.get("nulls") == "IGNORE" else []
-    if _unsupported(function, words) or (node.args.get("nulls") and not _of_groups(function)):
+    said = (
+        ("DISTINCT", node.distinct),
+        ("FILTER", node.filter),
+        ("WITHIN GROUP", node.within_group),
+        ("IGNORE NULLS", node.nulls == "IGNORE"),
+    )
+    words = [word for word, stands in said if stands]
+    if _unsupported(function, words) or (node.nulls and not _of_groups(function)):
         raise ctx.env.rejected(
             "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"The function `{function.name}` does not support {', '.join(w.replace('_', ' ').upper() for w in words)}.",
+            f"The function `{function.name}` does not support {', '.join(words)}.",
             node,
         )
-    return _filter(node.args["filter"], ctx) if node.args.get("filter") is not None else None
+    return _filter(node.filter, ctx) if node.filter is not None else None
 
 
 def _of_groups(function: Function) -> bool:
@@ -154,10 +159,10 @@ def _unsupported(function: Function, words: Sequence[str]) -> bool:
         return False
     if not _of_groups(function):
         return True
-    if function.category is Category.WINDOW and ("filter" in words or "distinct" in words):
+    if function.category is Category.WINDOW and ("FILTER" in words or "DISTINCT" in words):
         return True
     ordered = any(m.startswith("order") for m in function.modifiers)
-    return ("ignore nulls" in words and "nulls" not in function.modifiers) or ("within_group" in words and not ordered)
+    return ("IGNORE NULLS" in words and "nulls" not in function.modifiers) or ("WITHIN GROUP" in words and not ordered)
 
 
 _APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)

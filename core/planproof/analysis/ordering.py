@@ -6,6 +6,7 @@ Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnR
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from planproof.analysis.aggregated import unresolved_over
 from planproof.analysis.binding import bind, unresolved
@@ -40,12 +41,11 @@ from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
 from planproof.types import is_integral
 
-_CLAUSES = (("order", "ORDER BY"), ("sort", "SORT BY"), ("cluster", "CLUSTER BY"), ("distribute", "DISTRIBUTE BY"))
 _SORTS = ("ORDER BY", "SORT BY")
 
 
 def organized(
-    node: q.Node,
+    node: q.Query,
     plan: Plan,
     block: Block | None,
     env: Environment,
@@ -53,16 +53,18 @@ def organized(
     shown: Scope | None = None,
 ) -> Plan:
     """ORDER BY and its kin, then LIMIT and OFFSET. `shown` is what can be named over the plan, if not its output."""
-    args = node.args
-    for key, word in _CLAUSES:
-        clause = args.get(key)
+    clauses = (
+        ("ORDER BY", node.order),
+        ("SORT BY", node.sort),
+        ("CLUSTER BY", node.cluster),
+        ("DISTRIBUTE BY", node.distribute),
+    )
+    for word, clause in clauses:
         if clause is not None:
             plan = _Clause(word, clause, plan, block, env, outer, shown).bound()
-    for key in ("offset", "limit"):
-        clause = args.get(key)
-        if clause is not None:
-            plan = limited(key, clause.args["expression"], plan, env)
-    return plan
+    if node.offset is not None:
+        plan = limited("offset", node.offset.count, plan, env)
+    return plan if node.limit is None else limited("limit", node.limit.count, plan, env)
 
 
 def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
@@ -106,7 +108,7 @@ class _Clause:
     """One such clause: its keys mean the output first, then (of a SELECT) its input."""
 
     word: str
-    node: q.Node
+    node: q.Ordering
     plan: Plan
     block: Block | None
     env: Environment
@@ -123,9 +125,10 @@ class _Clause:
         self._below_windows()
         # An Aggregate that HAVING extended lies too deep; one that these keys extend themselves does not.
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
-        ordinals, nodes = [], []
-        for node in self.node.expressions:
-            inner = node.args["this"] if isinstance(node, q.Ordered) else node
+        ordinals: list[q.Literal] = []
+        nodes: list[q.Node] = []
+        for node in self.node.keys:
+            inner = node.key if isinstance(node, q.Ordered) else node
             if self._is_ordinal(inner):
                 ordinals.append(inner)
             elif not self._is_all(inner):
@@ -139,7 +142,7 @@ class _Clause:
     def _below_windows(self) -> None:
         """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
         try:
-            self.plan, ctx = below(self.node.expressions, self.node, self.plan, self._over_output())
+            self.plan, ctx = below(self.node.keys, self.node, self.plan, self._over_output())
         except AnalysisError as error:
             if self.block is None or self.block.over is not None:
                 raise
@@ -157,11 +160,11 @@ class _Clause:
         names = name_parts(node)
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
 
-    def _is_ordinal(self, node: q.Node) -> bool:
+    def _is_ordinal(self, node: q.Node) -> TypeGuard[q.Literal]:
         sorts = (*_SORTS, "CLUSTER BY") if self.env.conf.before("4.1") else _SORTS
         if not self.env.conf.order_by_ordinal or self.word not in sorts:
             return False
-        return isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE"
+        return isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE"
 
     def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
         """The output, and behind it the columns of the input that keys use."""
@@ -170,8 +173,8 @@ class _Clause:
             columns.update((e.id, e) for e in key.walk() if isinstance(e, Column) and e.id not in columns)
         return tuple(columns.values()) if len(columns) > len(self.output) else self.output
 
-    def _position(self, node: q.Node, output: tuple[Column, ...]) -> Sort:
-        at = int(node.args["this"])
+    def _position(self, node: q.Literal, output: tuple[Column, ...]) -> Sort:
+        at = int(node.text)
         if 1 <= at <= len(output):
             refuse_sort_key(output[at - 1], node, self.env)
             return Sort(output[at - 1], True, True)

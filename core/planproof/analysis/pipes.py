@@ -8,6 +8,7 @@ Source: `AstBuilder.visitOperatorPipeRightSide`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from planproof.analysis import joins, pivots
 from planproof.analysis.binding import bind, unresolved
@@ -20,8 +21,8 @@ from planproof.analysis.orderable import refuse_rows
 from planproof.analysis.ordering import organized
 from planproof.analysis.relations import bind_relation, named_as
 from planproof.analysis.scope import Scope, ambiguous
-from planproof.analysis.select import aggregated, bind_items, bind_select, named_item, refreshed
-from planproof.analysis.setops import widened
+from planproof.analysis.select import aggregated, bind_items, bind_select, named_item, refreshed, windows_of
+from planproof.analysis.setops import SET_KINDS, widened
 from planproof.analysis.stars import without
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof.expr.pretty import pretty
@@ -38,19 +39,15 @@ def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
 
 def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
     """The plan and what can be named over it; hidden columns stand behind the others in the plan's output."""
-    child, scope = _input(node.args["this"], env, outer)
-    binder = _BINDERS.get(node.args["kind"])
-    if binder is None:
-        raise env.unknown(f"the pipe operator {node.args['kind']}", node)
-    windows = {scope.key(w.args["this"].args["this"]): w for w in node.args.get("windows") or ()}
-    return binder(node, child, Context(env, scope, windows=windows), outer)
+    child, scope = _input(node.before, env, outer)
+    return _BINDERS[type(node)](node, child, Context(env, scope, windows=windows_of(node, scope)), outer)
 
 
-def _input(node: q.Node, env: Environment, outer: Scope | None) -> Side:
+def _input(node: q.Query, env: Environment, outer: Scope | None) -> Side:
     if isinstance(node, q.Pipe):
         return _piped(node, env, outer)
     hidden: tuple[Column, ...] = ()
-    if isinstance(node, q.Select) and not any(node.args.get(key) for key in _APART):
+    if isinstance(node, q.Select) and not any(_apart(node)):
         block = bind_select(node, env, outer)
         plan = block.plan
         if isinstance(plan, Project) and block.over is None:
@@ -63,7 +60,10 @@ def _input(node: q.Node, env: Environment, outer: Scope | None) -> Side:
     return plan, _over(tuple(c for c in plan.output if c.id not in kept), hidden, env, outer)
 
 
-_APART = ("with_", "order", "sort", "cluster", "distribute", "limit", "offset", "distinct", "qualify")
+def _apart(node: q.Select) -> tuple[object, ...]:
+    """What puts more over a SELECT than its items."""
+    arranged = (node.order, node.sort, node.cluster, node.distribute)
+    return (node.with_, *arranged, node.limit, node.offset, node.distinct, node.qualify)
 
 
 def _over(columns: tuple[Column, ...], hidden: tuple[Column, ...], env: Environment, outer: Scope | None) -> Scope:
@@ -93,26 +93,26 @@ def _anew(plan: Plan, ctx: Context) -> Side:
     return plan, _over(plan.output, (), ctx.env, ctx.scope.outer)
 
 
-def _select(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    group = node.args.get("group")
+def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    group = node.group
     if group is not None and analytic(group):
         ctx = evolve(ctx, grouping=())
-    items = bind_items(node.expressions, ctx)
+    items = bind_items(node.items, ctx)
     if ctx.lacks("aggregates in pipe SELECT"):
         _refuse_aggregates(items.exprs, "SELECT", node, ctx)
     if group is not None or items.content & AGGREGATE:
         side = _anew(aggregated(node, items, child, ctx)[0], ctx)
     else:
         side = _projected(items.exprs, items.below(child), ctx)
-    if not node.args.get("distinct"):
+    if not node.distinct:
         return side
     plan = _shown(side)
     refuse_rows(plan.output, node, ctx.env)
     return _anew(Distinct(plan), ctx)
 
 
-def _extend(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    items = bind_items(node.expressions, ctx)
+def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    items = bind_items(node.items, ctx)
     _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
     return _projected((*ctx.scope.columns, *items.exprs), items.below(child), ctx)
 
@@ -126,13 +126,13 @@ def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Co
         )
 
 
-def _set(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """Each assignment replaces a column in its place; later ones see earlier ones."""
     plan, scope = child, ctx.scope
-    for assignment in node.expressions:
+    for assignment in node.assignments:
         ctx = evolve(ctx, scope=scope)
-        target = _one_column(assignment.args["this"], ctx)
-        value = bind(assignment.args["expression"], ctx)
+        target = _one_column(assignment.left, ctx)
+        value = bind(assignment.right, ctx)
         items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in scope.columns]
         plan, scope = _projected(items, plan, ctx)
     return plan, scope
@@ -155,84 +155,81 @@ def _one_column(node: q.Node, ctx: Context) -> Column:
     return found[0]
 
 
-def _drop(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _drop(node: q.PipeDrop, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """What `* EXCEPT (..)` gives: whole columns go, and fields within struct columns."""
-    dropped = [name_parts(c) for c in node.expressions]
+    dropped = [name_parts(c) for c in node.columns]
     return _projected(without(list(ctx.scope.columns), dropped, node, ctx), child, ctx)
 
 
-def _as(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    return _anew(named_as(_shown((child, ctx.scope)), node.args["expression"], ctx.env, node), ctx)
+def _as(node: q.PipeAs, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    return _anew(named_as(_shown((child, ctx.scope)), node.alias, ctx.env, node), ctx)
 
 
-def _where(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    condition = node.args["expression"].args["this"]
+def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    condition = node.where.condition
     bound = boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", condition, ctx.env)
     refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     plan = Filter(bound, child)
     return plan, refreshed(ctx.scope, plan)
 
 
-def _aggregate(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """The grouping columns come first, then the aggregates."""
-    group = node.args.get("group")
+    group = node.group
     named: list[Expr] = []
     groups: tuple[Expr, ...] = ()
     if group is not None:
-        if analytic(group) or group.args.get("all"):
+        if analytic(group) or group.is_all:
             raise ctx.env.rejected(
                 "UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE",
                 "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL.",
                 node,
             )
-        named = [_group_item(m, ctx) for m in group.expressions]
+        named = [_group_item(m, ctx) for m in group.keys]
         groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
-    items = [named_item(i, ctx) for i in node.args.get("expressions") or ()]
+    items = [named_item(i, ctx) for i in node.items]
     for item in items:
         if not holds_aggregate(item):
             raise ctx.env.rejected(
                 "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
                 f"The expression {pretty(item)} of |> AGGREGATE contains no aggregate function.",
-                group.expressions[0] if group is not None and group.expressions else node,
+                group.keys[0] if group is not None else node,
             )
         check_grouped(item, groups, node, ctx, node)
     return _anew(Aggregate(groups, (*named, *items), child), ctx)
 
 
 def _group_item(node: q.Node, ctx: Context) -> Expr:
-    if isinstance(node, q.Literal) and node.args.get("kind") == "INTEGER_VALUE":
-        return group_expressions(q.Group(expressions=[node]), list(ctx.scope.columns), (), ctx)[0][0]
+    if isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE":
+        return group_expressions(q.Group([node]), list(ctx.scope.columns), (), ctx)[0][0]
     return named_item(node, ctx)
 
 
-def _combine(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _combine(node: q.PipeSetOperation, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     left = _shown((child, ctx.scope))
-    right = ctx.env.bind_query(node.args["expression"], ctx.env, outer)
-    keeps = not node.args.get("distinct", True)
-    return _anew(widened(node.args["kind"].lower(), left, right, keeps, ctx.env, node), ctx)
+    right = ctx.env.bind_query(node.other, ctx.env, outer)
+    return _anew(widened(SET_KINDS[node.kind], left, right, not node.distinct, ctx.env, node), ctx)
 
 
-def _join(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    joined = node.args["expression"]
-    lateral = bool(joined.args.get("lateral"))
-    right = bind_relation(joined.args["expression"], ctx.env, ctx.scope if lateral else outer)
+def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    joined = node.joined
+    right = bind_relation(joined.right, ctx.env, ctx.scope if joined.lateral else outer)
     plan, scope = joins.join(joined, (child, ctx.scope), right, ctx.env, outer)
     joins.refuse_aggregates(plan, joined, ctx.env)
     return plan, refreshed(scope, plan)
 
 
-def _pivot(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _pivot(node: q.PipePivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     plan = _shown((child, ctx.scope))
-    return _aliased(pivots.pivot(node.args["expression"], plan, ctx.scope, ctx.env), node, ctx)
+    return _aliased(pivots.pivot(node.pivoted, plan, ctx.scope, ctx.env), node.pivoted.alias, node, ctx)
 
 
-def _unpivot(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _unpivot(node: q.PipeUnpivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     plan = _shown((child, ctx.scope))
-    return _aliased(pivots.unpivot(node.args["expression"], plan, ctx.scope, ctx.env), node, ctx)
+    return _aliased(pivots.unpivot(node.unpivoted, plan, ctx.scope, ctx.env), node.unpivoted.alias, node, ctx)
 
 
-def _aliased(plan: Plan, node: q.Pipe, ctx: Context) -> Side:
-    alias = node.args["expression"].args.get("alias")
+def _aliased(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Context) -> Side:
     return _anew(plan if alias is None else named_as(plan, alias, ctx.env, node), ctx)
 
 
@@ -244,20 +241,18 @@ def _organize(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> S
     return organized(node, child, None, ctx.env, outer, ctx.scope), ctx.scope
 
 
-_BINDERS: dict[str, Callable[[q.Pipe, Plan, Context, Scope | None], Side]] = {
-    "SELECT": _select,
-    "EXTEND": _extend,
-    "SET": _set,
-    "DROP": _drop,
-    "AS": _as,
-    "WHERE": _where,
-    "AGGREGATE": _aggregate,
-    "UNION": _combine,
-    "EXCEPT": _combine,
-    "INTERSECT": _combine,
-    "JOIN": _join,
-    "PIVOT": _pivot,
-    "UNPIVOT": _unpivot,
-    "TABLESAMPLE": _sample,
-    "ORGANIZE": _organize,
+_BINDERS: dict[type[q.Pipe], Callable[[Any, Plan, Context, Scope | None], Side]] = {
+    q.PipeSelect: _select,
+    q.PipeExtend: _extend,
+    q.PipeSet: _set,
+    q.PipeDrop: _drop,
+    q.PipeAs: _as,
+    q.PipeWhere: _where,
+    q.PipeAggregate: _aggregate,
+    q.PipeSetOperation: _combine,
+    q.PipeJoin: _join,
+    q.PipePivot: _pivot,
+    q.PipeUnpivot: _unpivot,
+    q.PipeSample: _sample,
+    q.PipeOrganize: _organize,
 }

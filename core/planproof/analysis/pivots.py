@@ -21,8 +21,8 @@ from planproof.types.nodes import INTEGRAL
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """Groups by what neither the aggregates nor FOR names; one column per value, or per value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
-    aggregates = [_aggregate(a, ctx) for a in node.args["aggregates"]]
-    keys = [bind(c, ctx) for c in node.args["columns"]]
+    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
+    keys = [bind(c, ctx) for c in node.columns]
     for key in keys:
         if isinstance(key.type, Map):
             raise env.rejected(
@@ -35,7 +35,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     # Where it can, Spark aggregates per value first and then picks: null where a group has no such row, a count too.
     picked = all(_first_of_its_value(a) for _, a in aggregates)
     made: list[Column] = []
-    values = [_value(v, keys, ctx) for v in node.args["values"]]
+    values = [_value(v, keys, ctx) for v in node.values]
     for name, _ in values:
         for own, aggregate in aggregates:
             shown = name if len(aggregates) == 1 else f"{name}_{own}"
@@ -49,7 +49,7 @@ _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
 def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
-    inner = node.args["this"] if isinstance(node, q.Alias) else node
+    inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if not holds_aggregate(bound):
         raise ctx.env.rejected(
@@ -57,7 +57,7 @@ def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
-    return (node.args["alias"].args["this"] if isinstance(node, q.Alias) else output_name(bound)), bound
+    return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
 
 
 def _first_of_its_value(aggregate: Expr) -> bool:
@@ -67,7 +67,7 @@ def _first_of_its_value(aggregate: Expr) -> bool:
 
 def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
     """A value, and its alias or the value as a string."""
-    inner = node.args["this"] if isinstance(node, q.Alias) else node
+    inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
     if any(isinstance(e, Column) for e in value.walk()):
         raise ctx.env.rejected(
@@ -88,7 +88,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
                 node,
             )
     if isinstance(node, q.Alias):
-        return str(node.args["alias"].args["this"]), value
+        return node.alias.text, value
     texts = [_text(m, ctx, node) for m in members]
     return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
 
@@ -124,10 +124,10 @@ def _text(value: Expr, ctx: Context, node: q.Node) -> str:
 def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
     ctx = Context(env, scope, clause="UNPIVOT")
-    sets = [[bind(c, ctx) for c in entry.expressions] for entry in node.args["columns"]]
+    sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
     chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
     kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
-    names = [i.args["this"] for i in node.args["values"]]
+    names = [i.text for i in node.values]
     if any(len(members) != len(names) for members in sets):
         raise env.rejected(
             "UNPIVOT_VALUE_SIZE_MISMATCH",
@@ -148,10 +148,9 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
             )
         targets.append(target)
     branches: list[Plan] = []
-    for entry, members in zip(node.args["columns"], sets):
-        label = entry.args.get("alias")
-        text = label.args["this"] if label is not None else "_".join(pretty(m) for m in members)
-        items = [*kept, Alias(Literal(text, STRING, text), node.args["name"].args["this"], fresh_id())]
+    for entry, members in zip(node.columns, sets):
+        text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
+        items = [*kept, Alias(Literal(text, STRING, text), node.name.text, fresh_id())]
         items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]

@@ -16,14 +16,14 @@ from planproof.sql.names import bare, name_parts
 class _Named:
     """A CTE's query, and the CTEs that it sees itself; no query of a recursive one, which is not looked into."""
 
-    query: q.Node | None
+    query: q.Query | None
     ctes: Mapping[str, _Named]
 
 
 Ctes = Mapping[str, _Named]
 
 
-def output_origins(tree: q.Node, env: Environment, width: int) -> tuple[Origin | None, ...]:
+def output_origins(tree: q.Query, env: Environment, width: int) -> tuple[Origin | None, ...]:
     """The place of each output column: its select item's, in the first query of a set operation.
 
     A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. None where that cannot be told: a
@@ -35,43 +35,42 @@ def output_origins(tree: q.Node, env: Environment, width: int) -> tuple[Origin |
     return tuple(None if s is None or s[0] < 0 else place(env.text, *s) for s in found)
 
 
-def _spans(query: q.Node, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+def _spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
     """The span of each column's item; None of a query that has no items. `ctes` are the named queries in sight."""
     ctes = _in_sight(query, ctes)
     while isinstance(query, (q.Subquery, q.SetOperation)):
-        query = query.args["this"]
+        query = query.query if isinstance(query, q.Subquery) else query.left
         ctes = _in_sight(query, ctes)
     if not isinstance(query, q.Select):
         return None
     found: list[Span | None] = []
-    for item in query.expressions:
+    for item in query.items:
         width = widths.get(id(item), 1)
-        if isinstance(bare(item), q.Star):
-            found += _starred(bare(item), query, width, widths, ctes)
+        star = bare(item)
+        if isinstance(star, q.Star):
+            found += _starred(star, query, width, widths, ctes)
         else:
             found += [item.span] * width
     return found
 
 
-def _in_sight(query: q.Node, ctes: Ctes) -> Ctes:
-    with_ = query.args.get("with_")
-    if with_ is None:
+def _in_sight(query: q.Query, ctes: Ctes) -> Ctes:
+    if query.with_ is None:
         return ctes
-    for cte in with_.expressions:
-        name = cte.args["alias"].args["this"].args["this"].lower()
-        ctes = {**ctes, name: _Named(None if with_.args.get("recursive") else cte.args["this"], ctes)}
+    for cte in query.with_.ctes:
+        name = cte.alias.name.text.lower()
+        ctes = {**ctes, name: _Named(None if query.with_.recursive else cte.query, ctes)}
     return ctes
 
 
-def _starred(star: q.Node, query: q.Node, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
+def _starred(star: q.Star, query: q.Select, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
     """The spans behind a star over one relation that the text defines."""
-    from_ = query.args.get("from_")
-    source = from_.args["this"] if from_ is not None else None
+    source = query.from_.relation if query.from_ is not None else None
     found = None
-    if star.args.get("except_") or source is None:
+    if star.except_ or source is None:
         return [None] * width
     if isinstance(source, q.Subquery):
-        found = _spans(source.args["this"], widths, ctes)
+        found = _spans(source.query, widths, ctes)
     elif isinstance(source, q.Table) and len(name_parts(source)) == 1:
         cte = ctes.get(name_parts(source)[0].lower())
         found = _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None

@@ -27,10 +27,10 @@ _FUNCTIONS = {
 
 
 def quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
-    operand = bind(node.args["this"], ctx)
-    patterns = [bind(p, ctx) for p in node.expressions]
-    negated, any_of = bool(node.args.get("negated")), node.args["quantifier"] == "ANY"
-    insensitive = node.args["kind"] == "ILIKE"
+    operand = bind(node.operand, ctx)
+    patterns = [bind(p, ctx) for p in node.patterns]
+    negated, any_of = node.negated, node.quantifier == "ANY"
+    insensitive = node.kind == "ILIKE"
     if all(isinstance(p, Literal) and is_string(p.type) and p.value is not None for p in patterns):
         name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
         if insensitive:

@@ -18,7 +18,7 @@ from planproof.analysis.relations import bind_relation
 from planproof.analysis.routines import opened
 from planproof.analysis.scope import Scope
 from planproof.analysis.select import Block, bind_select
-from planproof.analysis.setops import widened
+from planproof.analysis.setops import SET_KINDS, widened
 from planproof.expr import Column, fresh_id
 from planproof.expr.nodes import Span
 from planproof.origin import AnalysisError
@@ -31,9 +31,9 @@ from planproof.types import STRING, Char, DataType, Varchar
 binders(expressions.BINDERS)
 
 
-def bind_query(node: q.Node, env: Environment, outer: Scope | None) -> Plan:
+def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     """The plan of a query in any of its forms; `outer` is the scope of the query around it."""
-    with_ = node.args.get("with_")
+    with_ = node.with_
     if with_ is None:
         return _bound(node, env, outer)
     found = _ctes(with_, env, outer)
@@ -41,18 +41,17 @@ def bind_query(node: q.Node, env: Environment, outer: Scope | None) -> Plan:
     try:
         plan = _bound(node, env.over_ctes(found), outer)
     except AnalysisError as error:
-        raise _first(rejections, node, error) from None
+        raise _first(rejections, node, with_, error) from None
     if rejections:
         raise next(iter(rejections.values()))
     return plan
 
 
-def _first(rejections: dict[str, AnalysisError], node: q.Node, error: AnalysisError) -> AnalysisError:
+def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError) -> AnalysisError:
     """The error that Spark tells: it checks the CTEs to which nothing leads first, and the others inside the query."""
     if len(rejections) < 2:
         return error
-    with_ = node.args["with_"]
-    bodies = {c.args["alias"].args["this"].args["this"].lower(): c.args["this"] for c in with_.expressions}
+    bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     reached: set[str] = set()
     ahead = [node]
     while ahead:
@@ -63,13 +62,15 @@ def _first(rejections: dict[str, AnalysisError], node: q.Node, error: AnalysisEr
     return next((r for name, r in rejections.items() if name not in reached), error)
 
 
-def _bound(node: q.Node, env: Environment, outer: Scope | None) -> Plan:
+def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
+    if isinstance(node, q.Pipe):
+        # What a pipe orders or limits belongs to its operator.
+        return bind_pipe(node, env, outer)
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the query {type(node).__name__}", node)
     plan, block = binder(node, env, outer)
-    # What a pipe orders or limits belongs to its operator.
-    return plan if isinstance(node, q.Pipe) else organized(node, plan, block, env, outer)
+    return organized(node, plan, block, env, outer)
 
 
 Found = tuple[Plan, "Block | None"]
@@ -83,24 +84,21 @@ def _select(node: q.Select, env: Environment, outer: Scope | None) -> Found:
 def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Found:
     """SELECT TRANSFORM: what the script writes is text, but for the types that AS declares."""
     child = bind_select(node, env, outer).plan
-    declared = node.args.get("columns")
-    if declared is None:
+    if node.columns is None:
         typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]
     else:
-        typed = [(d.args["this"].args["this"], _declared_type(d, env)) for d in declared]
+        typed = [(d.name.text, _declared_type(d, env)) for d in node.columns]
     output = tuple(Column(fresh_id(), name, data_type, True) for name, data_type in typed)
-    script = node.args["script"]
-    return Script(script if isinstance(script, str) else script.name, child, output), None
+    return Script(node.script, child, output), None
 
 
-def _declared_type(column: q.Node, env: Environment) -> DataType:
-    kind = column.args.get("kind")
-    found: DataType = kind.args["data_type"] if kind is not None else STRING
+def _declared_type(column: q.ColumnDef, env: Environment) -> DataType:
+    found = column.type.data_type if column.type is not None else STRING
     return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
 
 
 def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
-    return bind_query(node.args["this"], env, outer), None
+    return bind_query(node.query, env, outer), None
 
 
 def _values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
@@ -108,27 +106,20 @@ def _values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
 
 
 def _table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
-    return bind_relation(node.args["this"], env, outer)[0], None
+    return bind_relation(node.table, env, outer)[0], None
 
 
 def _set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
-    left = bind_query(node.args["this"], env, outer)
-    right = bind_query(node.args["expression"], env, outer)
-    kind = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}[type(node)]
-    keeps = not node.args.get("distinct", True)
-    plan = widened(kind, left, right, keeps, env, node)
-    return _placed(plan, (node.args["this"].span, node.args["expression"].span)), None
+    left = bind_query(node.left, env, outer)
+    right = bind_query(node.right, env, outer)
+    plan = widened(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
+    return _placed(plan, (node.left.span, node.right.span)), None
 
 
 def _placed(plan: Plan, spans: tuple[Span, Span]) -> Plan:
     if isinstance(plan, SetOperation):
         return evolve(plan, spans=spans)
     return evolve(plan, child=_placed(plan.child, spans)) if isinstance(plan, Distinct) else plan
-
-
-def _pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Found:
-    plan = bind_pipe(node, env, outer)
-    return plan, None
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
@@ -140,16 +131,14 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
     q.Intersect: _set_operation,
     q.TableQuery: _table,
     q.Transform: _transform,
-    q.Pipe: _pipe,
 }
 
 
 def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte]:
     found: dict[str, Cte] = {}
-    for cte in with_.expressions:
-        alias = cte.args["alias"]
-        name = alias.args["this"].args["this"]
-        names = [c.args["this"] for c in alias.args.get("columns") or ()]
+    for cte in with_.ctes:
+        name = cte.alias.name.text
+        names = [c.text for c in cte.alias.columns]
         if name.lower() in found:
             raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         if name.lower() in env.taken:
@@ -160,10 +149,10 @@ def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte
             )
         inner = env.within_cte(found)
         try:
-            if with_.args.get("recursive") and refers(cte.args["this"], name.lower()):
+            if with_.recursive and refers(cte.query, name.lower()):
                 plan = recursive_cte(cte, name, names, inner, outer, _ctes)
             else:
-                plan = renamed(bind_query(cte.args["this"], inner, outer), name, names, env, cte)
+                plan = renamed(bind_query(cte.query, inner, outer), name, names, env, cte)
             found[name.lower()] = Cte(name, opened(plan, env) if env.functions else plan)
         except AnalysisError as error:
             found[name.lower()] = Cte(name, OneRow(), rejection=error)

@@ -41,24 +41,24 @@ def recursive_cte(
     Inside the step any column may be null (before Spark 4.1 where the anchor's is); outside it is where the anchor's
     or the step's is.
     """
-    query = cte.args["this"]
-    while isinstance(query, q.Subquery) and query.args.get("alias") is None:
-        query = query.args["this"]
+    query = cte.query
+    while isinstance(query, q.Subquery) and query.alias is None:
+        query = query.query
     if not isinstance(query, q.Union):
         raise env.rejected(
             "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
         )
-    if query.args.get("distinct", True) and not env.lacks("recursion as it is"):
+    if query.distinct and not env.lacks("recursion as it is"):
         raise env.rejected(
             "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
         )
-    if query.args.get("with_") is not None:
-        env = env.with_ctes(inner_ctes(query.args["with_"], env, outer))
-    if any(query.args.get(key) is not None for key in ("order", "limit", "offset")):
+    if query.with_ is not None:
+        env = env.with_ctes(inner_ctes(query.with_, env, outer))
+    if any(clause is not None for clause in (query.order, query.limit, query.offset)):
         raise env.rejected("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
-    if refers(query.args["this"], name.lower()):
+    if refers(query.left, name.lower()):
         raise env.rejected("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
-    anchor = env.bind_query(query.args["this"], env, outer)
+    anchor = env.bind_query(query.left, env, outer)
     if names and len(names) != len(anchor.output):
         raise env.rejected(
             "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
@@ -70,7 +70,7 @@ def recursive_cte(
     )
     itself = Scan(name, output, recursive=True)
     inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
-    step = env.bind_query(query.args["expression"], inner, outer)
+    step = env.bind_query(query.right, inner, outer)
     _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
     types = [c.type for c in anchor.output]
@@ -99,10 +99,10 @@ def _check_types(anchor: Plan, step: Plan, cte: q.CTE, env: Environment) -> None
 
 def refers(query: q.Node, name: str) -> bool:
     """Whether a relation of that name (in lower case) stands in the query where no WITH inside it defines the name."""
-    with_ = query.args.get("with_")
-    for cte in with_.expressions if with_ is not None else ():
-        own = cte.args["alias"].args["this"].args["this"].lower() == name
-        if not (own and query.args["with_"].args.get("recursive")) and refers(cte.args["this"], name):
+    with_ = query.with_ if isinstance(query, q.Query) else None
+    for cte in with_.ctes if with_ is not None else ():
+        own = cte.alias.name.text.lower() == name
+        if not (own and with_ is not None and with_.recursive) and refers(cte.query, name):
             return True
         if own:
             return False

@@ -57,13 +57,12 @@ def _scope(
 def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     parts = name_parts(node) or _identified(node, env)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
-    if node.args.get("version") is not None:
+    if node.version is not None:
         _travelled(parts, cte is not None, node, env)
     if cte is not None and cte.rejection is not None:
         raise cte.rejection
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
-    plan = _sampled(plan, node, env)
-    return _aliased(plan, node, env, outer)
+    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
@@ -80,10 +79,9 @@ def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environm
 
 def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The name that `IDENTIFIER(expr)` spells."""
-    clause = node.args["this"]
-    if not isinstance(clause, q.IdentifierClause):
+    if node.computed is None:
         raise env.unknown("a relation without a plain name", node)
-    text = text_of(clause.args["this"], Context(env, _scope((), env, None)), "IDENTIFIER of a computed name")
+    text = text_of(node.computed.operand, Context(env, _scope((), env, None)), "IDENTIFIER of a computed name")
     return split_name(text)
 
 
@@ -163,23 +161,23 @@ def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
     return Scan(relation.name, output, padded=padded)
 
 
-def _sampled(plan: Plan, node: q.Node, env: Environment) -> Plan:
-    sample = node.args.get("sample")
+def _sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
     if sample is None:
         return plan
-    rows = sample.args.get("rows")
-    if isinstance(rows, q.Literal) and rows.name.startswith("-"):
+    rows = sample.rows
+    if isinstance(rows, q.Literal) and rows.text.startswith("-"):
         raise env.rejected(
             "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
-            f"The limit expression must be equal to or greater than 0, but got {rows.name}.",
+            f"The limit expression must be equal to or greater than 0, but got {rows.text}.",
             rows,
         )
     return Limit("sample", plan)
 
 
-def _aliased(plan: Plan, node: q.Node, env: Environment, outer: Scope | None) -> From:
-    """The plan under its alias, if it has one, with the alias' column names."""
-    alias = node.args.get("alias")
+def _aliased(
+    plan: Plan, alias: q.TableAlias | q.Identifier | None, node: q.Node, env: Environment, outer: Scope | None
+) -> From:
+    """The plan of `node` under its alias, if it has one, with the alias' column names."""
     if alias is None:
         return plan, _scope(plan.output, env, outer)
     named = named_as(plan, alias, env, node)
@@ -192,13 +190,12 @@ _MISCOUNTED: dict[type, str] = {
 }
 
 
-def named_as(plan: Plan, alias: q.Node, env: Environment, node: q.Node) -> Plan:
+def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, node: q.Node) -> Plan:
+    """The plan of `node` under a name, and its columns under the names that the alias gives them."""
     if isinstance(alias, q.Identifier):
-        name, names = alias.args["this"], []
+        name, names = alias.text, []
     else:
-        given = alias.args.get("this")
-        name = given.args["this"] if given is not None else None
-        names = [c.args["this"] for c in alias.args.get("columns") or ()]
+        name, names = alias.name.text, [c.text for c in alias.columns]
     output = plan.output
     if names and len(names) != len(output):
         raise env.rejected(
@@ -207,41 +204,38 @@ def named_as(plan: Plan, alias: q.Node, env: Environment, node: q.Node) -> Plan:
             f"expressions: {len(output)}.",
             node,
         )
-    qualifier = (name,) if name is not None else ()
-    renamed = tuple(
-        evolve(c, name=names[i] if names else c.name, qualifier=qualifier or c.qualifier) for i, c in enumerate(output)
-    )
-    return Named(qualifier, plan, renamed)
+    renamed = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(output))
+    return Named((name,), plan, renamed)
 
 
 def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
-    plan = env.bind_query(node.args["this"], env, outer)
-    if node.args.get("alias") is None:
+    plan = env.bind_query(node.query, env, outer)
+    if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
-    return _aliased(_sampled(plan, node, env), node, env, outer)
+    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 _NAMELESS = "__auto_generated_subquery_name"
 
 
 def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
-    plan, scope = bind_relation(node.args["this"], env, outer)
-    if node.args.get("alias") is None:
-        return _sampled(plan, node, env), scope
+    plan, scope = bind_relation(node.relation, env, outer)
+    if node.alias is None:
+        return _sampled(plan, node.sample, env), scope
     if plan.output != scope.columns:
         plan = Project(scope.columns, plan)
-    return _aliased(_sampled(plan, node, env), node, env, outer)
+    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:
-    return _aliased(inline_table(node, env, outer), node, env, outer)
+    return _aliased(inline_table(node, env, outer), node.alias, node, env, outer)
 
 
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, _scope((), env, outer), clause="VALUES")
-    rows = [_row(r, ctx) for r in node.expressions]
+    rows = [_row(r, ctx) for r in node.rows]
     _refuse_computed(rows, node, env)
     width = len(rows[0])
     if any(len(r) != width for r in rows):
@@ -283,7 +277,7 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
 
 def _row(node: q.Node, ctx: Context) -> list[Expr]:
     if isinstance(node, q.Tuple):
-        return [bind(n.args["this"] if isinstance(n, q.Alias) else n, ctx) for n in node.expressions]
+        return [bind(n.operand if isinstance(n, q.Alias) else n, ctx) for n in node.members]
     return [bind(node, ctx)]
 
 
@@ -305,8 +299,8 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
 
 
 def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
-    plan = table_function(node.args["this"], env, _scope((), env, outer))
-    return _aliased(plan, node, env, outer)
+    plan = table_function(node.call, env, _scope((), env, outer))
+    return _aliased(plan, node.alias, node, env, outer)
 
 
 def table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
@@ -322,40 +316,38 @@ def table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
 
 
 def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
-    child, scope = bind_from(node.args.get("this"), env, outer)
+    child, scope = bind_from(node.relation, env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
-    call, outputs = generator(node.args["call"], ctx)
-    outer_view = bool(node.args.get("outer")) or is_outer(call)
-    alias = node.args["alias"]
+    call, outputs = generator(node.call, ctx)
+    outer_view = node.outer or is_outer(call)
     # Spark writes this name small (`AstBuilder.withGenerate`).
-    qualifier = (alias.args["this"].args["this"].lower(),) if alias.args.get("this") is not None else ()
-    names = [c.args["this"] for c in alias.args.get("columns") or ()] or [n for n, _, _ in outputs]
+    qualifier = (node.alias.name.text.lower(),)
+    names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
     generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
     plan = Generate(call, outer_view, generated, child)
     return plan, _scope(plan.output, env, outer, scope.hidden)
 
 
 def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
-    left_node = node.args.get("this")
-    left, left_scope = bind_from(left_node, env, outer)
-    if node.args.get("lateral") and node.args["kind"] not in ("INNER", "CROSS", "LEFT"):
+    left, left_scope = bind_from(node.left, env, outer)
+    if node.lateral and node.kind not in ("INNER", "CROSS", "LEFT"):
         raise env.rejected_at(
             "INVALID_LATERAL_JOIN_TYPE",
-            f"The {node.args['kind']} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
+            f"The {node.kind} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
             "other side's rows.",
             joins.keyword(node, env),
             node,
         )
-    right_outer = left_scope if node.args.get("lateral") else outer
-    if node.args.get("lateral"):
+    right_outer = left_scope if node.lateral else outer
+    if node.lateral:
         left_scope.outer = outer
-    right, right_scope = bind_relation(node.args["expression"], env, right_outer)
-    if node.args.get("lateral"):
+    right, right_scope = bind_relation(node.right, env, right_outer)
+    if node.lateral:
         right_scope = _scope(right.output, env, outer, right_scope.hidden)
         _refuse_random(left, right, node, env)
         refuse_outer_below_joins(right, node, env)
         refuse_correlation(right, node, env, united=True)
-    if left_node is None:
+    if node.left is None:
         return right, right_scope
     return joins.join(node, (left, left_scope), (right, right_scope), env, outer)
 
@@ -377,13 +369,13 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
 
 
 def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
-    plan, scope = bind_relation(node.args["this"], env, outer)
-    return _aliased(pivot(node, plan, scope, env), node, env, outer)
+    plan, scope = bind_from(node.relation, env, outer)
+    return _aliased(pivot(node, plan, scope, env), node.alias, node, env, outer)
 
 
 def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
-    plan, scope = bind_relation(node.args["this"], env, outer)
-    return _aliased(unpivot(node, plan, scope, env), node, env, outer)
+    plan, scope = bind_from(node.relation, env, outer)
+    return _aliased(unpivot(node, plan, scope, env), node.alias, node, env, outer)
 
 
 def _not_known(what: str) -> Callable[[Any, Environment, Scope | None], From]:

@@ -23,6 +23,7 @@ from planproof.origin import AnalysisError
 from planproof.plan.nodes import Named, Plan, Values
 from planproof.records import evolve
 from planproof.sql import nodes as q
+from planproof.sql.commands import CreateFunction
 from planproof.sql.names import name_parts
 from planproof.types import DataType
 from planproof.types.kinds import ANY
@@ -45,12 +46,12 @@ class Routine:
     """A declared function: its name as Spark prints it, its CREATE FUNCTION node, and the text that this stands in."""
 
     name: str
-    node: q.Node
+    node: CreateFunction
     text: str
 
     @property
     def makes_table(self) -> bool:
-        return self.node.args.get("returns_table") is not None
+        return self.node.returns_table is not None
 
 
 def find(name: str, env: Environment) -> Routine | None:
@@ -71,7 +72,7 @@ def find(name: str, env: Environment) -> Routine | None:
 
 def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
-    if routine.makes_table or routine.node.args.get("body") is None:
+    if routine.makes_table or routine.node.body is None:
         unseen = ctx.lacks("table functions called as what they are")
         raise _misused(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
     operator = _WITHOUT_ROUTINES.get(ctx.clause)
@@ -87,9 +88,9 @@ def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
         )
     args, columns = _arguments(routine, node, ctx)
     body = _body(routine, columns, ctx)
-    returns = routine.node.args.get("returns")
+    returns = routine.node.returns
     # A type that was not declared was found when the function was: over parameters that may be null.
-    found = returns.args["data_type"] if returns is not None else _body(routine, _open(columns), ctx).type
+    found = returns.data_type if returns is not None else _body(routine, _open(columns), ctx).type
     body = _cast(body, found, node, ctx)
     function = _function(routine.name, body.type, body.nullable)
     known = body.evidence if body.nullable else None
@@ -99,7 +100,8 @@ def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
 def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
     env = evolve(ctx.env, text=routine.text, ctes={})
     scope = Scope(columns, (), None, ctx.conf.case_sensitive)
-    body = routine.node.args["body"]
+    body = routine.node.body
+    assert body is not None
     if not isinstance(body, q.Query):
         return bind(body, Context(env, scope))
     plan = env.bind_query(body, env, scope)
@@ -113,7 +115,7 @@ def table(routine: Routine, node: q.Call, ctx: Context) -> Values:
         raise _misused(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
     args, columns = _arguments(routine, node, ctx)
     plan = _rows(routine, columns, ctx)
-    declared = routine.node.args["returns_table"]
+    declared = routine.node.returns_table
     inferred = _rows(routine, _open(columns), ctx).output if not declared else ()
     typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
     if declared:
@@ -123,10 +125,7 @@ def table(routine: Routine, node: q.Call, ctx: Context) -> Values:
                 f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}.",
                 node,
             )
-        typed = [
-            (d.args["this"].args["this"], _cast(c, d.args["kind"].args["data_type"], node, ctx))
-            for d, c in zip(declared, plan.output)
-        ]
+        typed = [(d.name.text, _cast(c, _type_of(d), node, ctx)) for d, c in zip(declared, plan.output)]
     qualifier = (routine.name.split(".")[-1],)
     output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _known(e)) for name, e in typed)
     return Values(
@@ -136,7 +135,9 @@ def table(routine: Routine, node: q.Call, ctx: Context) -> Values:
 
 def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
     env = evolve(ctx.env, text=routine.text, ctes={})
-    return env.bind_query(routine.node.args["body"], env, Scope(columns, (), None, ctx.conf.case_sensitive))
+    body = routine.node.body
+    assert isinstance(body, q.Query)
+    return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
 
 
 def opened(plan: Plan, env: Environment) -> Plan:
@@ -176,34 +177,39 @@ def _misused(routine: Routine, condition: str, node: q.Node, ctx: Context) -> An
 
 def _arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
     """The given arguments, and the parameters as columns that hold them."""
-    parameters = routine.node.args.get("parameters") or ()
-    names = [p.args["this"].args["this"] for p in parameters]
+    parameters = routine.node.parameters
+    names = [p.name.text for p in parameters]
     given: dict[str, Expr] = {}
-    for at, argument in enumerate(node.args["expressions"]):
-        named = isinstance(argument, q.Kwarg)
-        if not named and at >= len(parameters):
+    for at, argument in enumerate(node.arguments):
+        if isinstance(argument, q.Kwarg):
+            given[ctx.key(argument.name.text)] = bind(argument.value, ctx)
+            continue
+        if at >= len(parameters):
             raise _wrong_count(routine, node, ctx)
-        name = argument.args["this"].args["this"] if named else names[at]
-        given[ctx.key(name)] = bind(argument.args["expression"] if named else argument, ctx)
+        given[ctx.key(names[at])] = bind(argument, ctx)
     columns = []
     for parameter, name in zip(parameters, names):
         value = given.get(ctx.key(name))
         if value is None:
-            default = parameter.args.get("default")
-            if default is None:
+            if parameter.default is None:
                 raise _wrong_count(routine, node, ctx)
-            value = bind(default, Context(evolve(ctx.env, text=routine.text), Scope(())))
-        value = _cast(value, parameter.args["kind"].args["data_type"], node, ctx)
+            value = bind(parameter.default, Context(evolve(ctx.env, text=routine.text), Scope(())))
+        value = _cast(value, _type_of(parameter), node, ctx)
         qualifier = (routine.name.split(".")[-1],)
         columns.append(Column(fresh_id(), name, value.type, value.nullable, qualifier, _known(value)))
     return tuple(given.values()), tuple(columns)
 
 
+def _type_of(column: q.ColumnDef) -> DataType:
+    assert column.type is not None
+    return column.type.data_type
+
+
 def _wrong_count(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
-    wanted = len(routine.node.args.get("parameters") or ())
+    wanted = len(routine.node.parameters)
     return ctx.env.rejected(
         "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-        f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.args['expressions'])}.",
+        f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}.",
         node,
     )
 
@@ -222,10 +228,10 @@ def _function(name: str, returns: DataType, nullable: bool) -> Function:
     return Function(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
 
 
-def declared(node: q.Node, text: str, env: Environment) -> dict[str, Routine]:
+def declared(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:
     """The environment's functions with the one that CREATE FUNCTION declares."""
-    parts = [p.lower() for p in name_parts(node.args["this"])]
-    if not node.args.get("temporary"):
+    parts = [p.lower() for p in name_parts(node.name)]
+    if not node.temporary:
         missing = 3 - len(parts)
         parts = [*(env.catalog.catalog, *env.catalog.namespace)[:missing], *parts] if missing > 0 else parts
     name = ".".join(parts)

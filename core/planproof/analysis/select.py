@@ -96,27 +96,26 @@ class Items:
         return (a for made in self.generated for a in made.call.args)
 
 
-def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
+def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     """The block's plan. Raises `AnalysisError` where Spark rejects it."""
-    from_ = node.args.get("from_")
+    from_ = node.from_
     if from_ is None:
         _refuse_trailing_comma(node, env)
-    source, scope = bind_from(from_.args["this"] if from_ is not None else None, env, outer)
+    source, scope = bind_from(from_.relation if from_ is not None else None, env, outer)
     child = source
-    ctx = Context(env, scope, windows=_windows(node, scope))
-    where = node.args.get("where")
-    if where is not None:
-        child, ctx = _filtered(where.args["this"], child, ctx, node)
+    ctx = Context(env, scope, windows=windows_of(node, scope))
+    if node.where is not None:
+        child, ctx = _filtered(node.where.condition, child, ctx, node)
     child, ctx = timewindows.with_time_windows(node, child, ctx)
-    group = node.args.get("group")
+    group = node.group
     if group is not None and groupby.analytic(group):
         ctx = evolve(ctx, grouping=())
-    items = bind_items(node.expressions, ctx)
+    items = bind_items(node.items, ctx)
     found = items.content
     over = None
-    having = node.args.get("having")
+    having = node.having
     if having is not None and group is None and env.conf.having_as_where:
-        below = Filter(of_having(bind(having.args["this"], ctx), having, env), child)
+        below = Filter(of_having(bind(having.condition, ctx), having, env), child)
         plan: Plan = Project(tuple(items.exprs), items.below(below))
     elif group is not None or having is not None or found & AGGREGATE:
         if outer is not None:
@@ -130,14 +129,14 @@ def bind_select(node: q.Node, env: Environment, outer: Scope | None) -> Block:
     plan = _refined(node, plan, items, ctx, found, over)
     if from_ is not None:
         refuse_aggregates(source, from_, env)
-    return Block(plan, ctx, tuple(items.exprs), over, bool(node.args.get("distinct")))
+    return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
 
 
-def _refuse_trailing_comma(node: q.Node, env: Environment) -> None:
+def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     """`SELECT a, FROM t` reads as a column called FROM under the name t."""
-    items = node.expressions
+    items = node.items
     last = items[-1] if len(items) > 1 else None
-    if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.args["this"])] == ["from"]:
+    if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.operand)] == ["from"]:
         raise env.rejected(
             "TRAILING_COMMA_IN_SELECT",
             "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
@@ -152,19 +151,19 @@ def _window_columns(items: Sequence[Expr]) -> list[Expr]:
     return [p for p in parts if isinstance(p, (Column, Outer))]
 
 
-def _refined(node: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
+def _refined(node: q.Block, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
     """QUALIFY, then DISTINCT."""
-    qualify = node.args.get("qualify")
-    if qualify is not None:
-        plan = _qualified(qualify.args["this"], plan, items, ctx, found, over)
-    if not node.args.get("distinct"):
+    if node.qualify is not None:
+        plan = _qualified(node.qualify.condition, plan, items, ctx, found, over)
+    if not node.distinct:
         return plan
     refuse_rows(plan.output, node, ctx.env)
     return Distinct(plan)
 
 
-def _windows(node: q.Node, scope: Scope) -> dict[str, q.Node]:
-    return {scope.key(w.args["this"].args["this"]): w for w in node.args.get("windows") or ()}
+def windows_of(node: q.Query, scope: Scope) -> dict[str, q.Window]:
+    """What WINDOW defines, by name."""
+    return {scope.key(w.name.text): w.window for w in node.windows}
 
 
 def _filtered(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
@@ -249,7 +248,7 @@ def named_item(node: q.Node, ctx: Context) -> Expr:
     if isinstance(node, q.Aliases):
         raise ctx.env.unknown("several names for one expression", node)
     if isinstance(node, q.Alias):
-        return Alias(bind(node.args["this"], ctx), node.args["alias"].args["this"], fresh_id())
+        return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
     bound = bind(node, ctx)
     if isinstance(bound, Alias):
         return evolve(bound, id=fresh_id())
@@ -265,7 +264,7 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
     if isinstance(inner, q.Cast) and isinstance(bound, Cast):
-        operand = inner.args["this"]
+        operand = inner.operand
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
         if isinstance(bound.child, (Alias, LateralReference)):
@@ -332,7 +331,7 @@ def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     return transform_up(expr, change)
 
 
-def aggregated(node: q.Node, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
+def aggregated(node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)

@@ -17,6 +17,9 @@ from planproof.sql import nodes as q
 from planproof.types import DataType, same_type
 from planproof.types.coercion import united, wider
 
+SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}
+"""What the plan calls the operations of the tree."""
+
 
 def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""

@@ -101,54 +101,50 @@ Known = Mapping[str, Columns]
 
 
 def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
-    key, value = node.args.get("this"), node.args.get("value")
-    if not key or value is None:
+    if not node.key or node.value is None:
         return env
-    return evolve(env, conf=env.conf.with_setting(key, value))
+    return evolve(env, conf=env.conf.with_setting(node.key, node.value))
 
 
 def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
-    key = node.args.get("this")
-    return evolve(env, conf=Conf.of(env.conf.spark) if key is None else env.conf.reset(key))
+    return evolve(env, conf=Conf.of(env.conf.spark) if node.key is None else env.conf.reset(node.key))
 
 
 def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
-    zone = node.args["this"]
-    if isinstance(zone, q.Literal):
-        return evolve(env, conf=env.conf.with_setting("spark.sql.session.timeZone", zone.args["this"]))
+    if isinstance(node.zone, q.Literal):
+        return evolve(env, conf=env.conf.with_setting("spark.sql.session.timeZone", node.zone.text))
     raise Unknown("SET TIME ZONE by an interval")
 
 
-def _named(node: q.Node, env: Environment) -> tuple[str, ...]:
+def _named(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The parts of a name, which `IDENTIFIER(expr)` may spell."""
-    clause = node.args.get("this") if isinstance(node, q.Table) else node
-    if not isinstance(clause, q.IdentifierClause):
+    if node.computed is None:
         return name_parts(node)
-    return split_name(text_of(clause.args["this"], Context(env, Scope(())), "IDENTIFIER of a computed name"))
+    return split_name(text_of(node.computed.operand, Context(env, Scope(())), "IDENTIFIER of a computed name"))
 
 
 def _use(node: c.Use, env: Environment, known: Known) -> Environment:
-    if not node.args.get("catalog"):
-        env.catalog.namespace = tuple(p.lower() for p in _named(node.args["this"], env))
+    if not node.catalog:
+        env.catalog.namespace = tuple(p.lower() for p in _named(node.name, env))
     return env
 
 
 def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environment:
-    kind, default = node.args.get("kind"), node.args.get("default")
     ctx = Context(env, Scope(()))
-    value = bind(default, ctx) if default is not None else Literal(None, VOID, "NULL")
-    target = kind.args["data_type"] if kind is not None else value.type
+    value = bind(node.default, ctx) if node.default is not None else Literal(None, VOID, "NULL")
+    target = node.type.data_type if node.type is not None else value.type
     variables = dict(env.variables)
-    for name in node.args["names"]:
+    for name in node.names:
         spelled = name_parts(name)[-1].lower()
         variables[spelled] = variable(spelled, value, target, ctx)
     return evolve(env, variables=variables)
 
 
 def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
-    for assignment in node.args.get("expressions") or ():
-        env = _assigned([assignment.args["this"]], env, partial(_one, assignment.args["expression"]))
-    return _assigned(node.args.get("names") or (), env, lambda env: row(bind_query(node.args["query"], env, None)))
+    for assignment in node.assignments:
+        env = _assigned([assignment.left], env, partial(_one, assignment.right))
+    query = node.query
+    return env if query is None else _assigned(node.names, env, lambda env: row(bind_query(query, env, None)))
 
 
 def _one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
@@ -162,7 +158,7 @@ def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Enviro
         inner, tree = executed(node, env)
         return row(bind_query(tree, inner, None))
 
-    return _assigned(node.args.get("into") or (), env, values)
+    return _assigned(node.into, env, values)
 
 
 Values = Callable[[Environment], "tuple[Expr, ...] | None"]
@@ -184,14 +180,13 @@ def _assigned(targets: Sequence[q.Node], env: Environment, values: Values) -> En
 
 
 def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
-    parts = _named(node.args["this"], env)
-    names = [i.args["this"] for i in node.args.get("columns") or ()]
-    shared = bool(node.args.get("global_"))
-    if shared:
+    parts = _named(node.name, env)
+    names = [i.text for i in node.columns]
+    if node.global_:
         parts = ("global_temp", *parts[-1:])
-    kind = "temporary view" if node.args.get("temporary") and not shared else "view"
+    kind = "temporary view" if node.temporary and not node.global_ else "view"
     try:
-        plan = bind_query(node.args["query"], env, None)
+        plan = bind_query(node.query, env, None)
     except (AnalysisError, Unknown):
         reported = known.get(parts[-1].lower())
         if reported is not None:
@@ -202,28 +197,24 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
     _register(parts, plan, names, kind, env)
     name = _view_name(parts, kind, env)
     columns = tuple((c.name, c.type) for c in plan.output)
-    view = View(name, node.args["query"], env.text, columns, env.catalog.namespace, _binding(node, kind))
+    view = View(name, node.query, env.text, columns, env.catalog.namespace, _binding(node, kind))
     return evolve(env, views={**env.views, name: view})
 
 
 def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
     """A temporary view of files: its columns are those that it declares, or those that are reported."""
-    shared = bool(node.args.get("global_"))
-    parts = _named(node.args["this"], env)
-    kind = "view" if shared else "temporary view"
-    declared = [
-        (d.args["this"].args["this"], str(d.args["kind"].args["data_type"].simple), True)
-        for d in node.args.get("columns") or ()
-    ]
+    parts = _named(node.name, env)
+    kind = "view" if node.global_ else "temporary view"
+    declared = [(d.name.text, d.type.data_type.simple, True) for d in node.columns if d.type is not None]
     columns = known.get(parts[-1].lower(), declared)
     if columns:
-        _add(_view_name(("global_temp", *parts[-1:]) if shared else parts, kind, env), columns, kind, env)
+        _add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
     return env
 
 
 def _binding(node: c.CreateView, kind: str) -> str:
     """How the view takes later changes below it; `spark.sql.legacy.viewSchemaCompensation` is on unless set."""
-    return str(node.args.get("schema_binding") or ("BINDING" if "temporary" in kind else "COMPENSATION"))
+    return node.schema_binding or ("BINDING" if "temporary" in kind else "COMPENSATION")
 
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
@@ -246,37 +237,33 @@ def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, e
 
 
 def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
-    parts = _named(node.args["this"], env)
+    parts = _named(node.name, env)
     if parts[-1].lower() in known:
         _add(_full_name(parts, env), known[parts[-1].lower()], "table", env)
         return env
-    query = node.args.get("query")
-    if query is not None:
-        plan = bind_query(query, env, None)
+    if node.query is not None:
+        plan = bind_query(node.query, env, None)
         columns = [(f.name, as_nullable(f.type), True) for f in plan.schema]
     else:
-        columns = [
-            (d.args["this"].args["this"], as_nullable(d.args["kind"].args["data_type"]), True)
-            for d in node.args.get("columns") or ()
-        ]
+        columns = [(d.name.text, as_nullable(d.type.data_type), True) for d in node.columns if d.type is not None]
     env.catalog.add(_full_name(parts, env), columns)
     return env
 
 
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
-    if node.args["kind"] in ("TABLE", "VIEW"):
-        parts = _named(node.args["this"], env)
+    if node.kind in ("TABLE", "VIEW"):
+        parts = _named(node.name, env)
         names = (joined(p.lower() for p in parts), _full_name(parts, env))
         for name in names:
             env.catalog.drop(name)
         return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
-    if node.args["kind"] == "FUNCTION":
-        name = ".".join(_named(node.args["this"], env)).lower()
+    if node.kind == "FUNCTION":
+        name = ".".join(_named(node.name, env)).lower()
         return evolve(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
-    if node.args["kind"] == "VARIABLE":
-        name = _named(node.args["this"], env)[-1].lower()
+    if node.kind == "VARIABLE":
+        name = _named(node.name, env)[-1].lower()
         return evolve(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
 

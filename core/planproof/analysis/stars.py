@@ -22,12 +22,9 @@ def expand(star: q.Node, ctx: Context) -> list[Expr]:
     pattern = _pattern(star) if ctx.conf.regex_column_names else None
     if pattern is not None:
         return _matching(star, pattern, ctx)
-    qualifier = star.args.get("qualifier")
-    found = _qualified([i.args["this"] for i in qualifier], star, ctx) if qualifier else list(ctx.scope.columns)
-    excluded = star.args.get("except_")
-    if excluded:
-        found = without(found, [name_parts(e) for e in excluded], star, ctx)
-    return found
+    assert isinstance(star, q.Star)
+    found = _qualified([i.text for i in star.qualifier], star, ctx) if star.qualifier else list[Expr](ctx.scope.columns)
+    return without(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
 
 
 def refuse_star(star: q.Node, ctx: Context) -> None:
@@ -38,7 +35,7 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
 
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
     """Refuses `* AS x`, which Spark parses: it sees to that before it looks at the items beside it."""
-    if isinstance(node, (q.Alias, q.Aliases)) and isinstance(bare(node.args["this"]), q.Star):
+    if isinstance(node, (q.Alias, q.Aliases)) and isinstance(bare(node.operand), q.Star):
         raise ctx.env.rejected(
             "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
         )
@@ -53,10 +50,9 @@ def is_star(node: q.Node, ctx: Context) -> bool:
 
 
 def _pattern(node: q.Node) -> str | None:
-    inner = node.args.get("this") if isinstance(node, q.Column) else None
-    if not isinstance(inner, q.Identifier) or not inner.args.get("quoted"):
+    if not isinstance(node, q.Column) or not node.parts[-1].quoted:
         return None
-    text: str = inner.args["this"]
+    text = node.parts[-1].text
     return text if re.search(r"[^\w ]", text) else None
 
 

@@ -18,13 +18,12 @@ from planproof.sql import nodes as q
 NAMES = ("window", "session_window")
 
 
-def with_time_windows(node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+def with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     """The block's input with the column of its time window, where the block has one.
 
     Spark puts the window below the block, so `window.start` names it in the items and in HAVING.
     """
-    group = node.args.get("group")
-    found = _made([*node.expressions, *([group] if group is not None else [])], node, ctx)
+    found = _made([*node.items, *([node.group] if node.group is not None else [])], node, ctx)
     if found is None:
         return child, ctx
     window, column = found
@@ -64,18 +63,11 @@ def _mentioned(text: str) -> bool:
 
 
 def _calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
-    for part in parts:
-        for found in part.find_all(q.Call):
-            name = found.args["this"]
-            if isinstance(name, str) and name.lower() in NAMES and not _inside(found, part):
-                yield found
-
-
-def _inside(found: q.Node, part: q.Node) -> bool:
-    """Whether the call belongs to a subquery of the block."""
-    at: q.Node | None = found
-    while at is not None and at is not part:
-        at = at.parent
-        if isinstance(at, q.Query):
-            return True
-    return False
+    """The calls in the parts that belong to no subquery of the block, in the order of the text."""
+    pending = [*parts][::-1]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, q.Call) and isinstance(node.name, str) and node.name.lower() in NAMES:
+            yield node
+        if not isinstance(node, q.Query):
+            pending += [*node.children][::-1]

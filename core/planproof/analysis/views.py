@@ -25,7 +25,7 @@ class View:
     """
 
     name: str
-    query: q.Node
+    query: q.Query
     text: str
     columns: tuple[tuple[str, DataType], ...]
     namespace: tuple[str, ...]

@@ -35,15 +35,15 @@ _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
     definition = _named(window, ctx, node)
-    keys = definition.args.get("partition_by") or ()
+    keys = definition.partition_by
     partition = tuple(bind(n, ctx) for n in keys)
     for key, place in zip(partition, keys):
         refuse_partition_key(key, place, ctx.env)
-    order = tuple(sort_keys(definition.args.get("order") or (), ctx))
-    if definition.args.get("cluster"):
+    order = tuple(sort_keys(definition.order, ctx))
+    if definition.cluster:
         order = tuple(Sort(p, True, True) for p in partition)
     _check(function, order, ctx, node)
-    spec = definition.args.get("spec")
+    spec = definition.frame
     if _takes_no_order(function) and (order or _moving(spec, ctx)):
         raise ctx.env.rejected(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
@@ -74,14 +74,14 @@ def _evidence(function: Call, frame: str, ctx: Context) -> str | None:
     return never_null_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
 
 
-def _named(spec: q.Node, ctx: Context, node: q.Node) -> q.Node:
-    alias = spec.args.get("alias")
-    if alias is None:
+def _named(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
+    name = spec.reference
+    if name is None:
         return spec
-    found = ctx.windows.get(ctx.key(alias.args["this"]))
+    found = ctx.windows.get(ctx.key(name.text))
     if found is None:
         raise ctx.env.rejected(
-            "MISSING_WINDOW_SPECIFICATION", f"Window specification `{alias.args['this']}` is not defined.", node
+            "MISSING_WINDOW_SPECIFICATION", f"Window specification `{name.text}` is not defined.", node
         )
     return _named(found, ctx, node)
 
@@ -114,13 +114,13 @@ def _takes_no_order(function: Call) -> bool:
     return function.function.name == "median" or "order first" in modifiers
 
 
-def _moving(spec: q.Node | None, ctx: Context) -> bool:
+def _moving(spec: q.WindowFrame | None, ctx: Context) -> bool:
     """Whether a frame was written that is not the whole partition."""
     return spec is not None and not _written(spec, ctx)[0].endswith(_WHOLE)
 
 
 def _check_frame(
-    function: Call, spec: q.Node, order: Sequence[Sort], required: str, ctx: Context, node: q.Node
+    function: Call, spec: q.WindowFrame, order: Sequence[Sort], required: str, ctx: Context, node: q.Node
 ) -> None:
     """A frame that was written must be the one that the function requires, and one that fits the order."""
     name, own = function.function.name, function.function.traits.frame
@@ -129,7 +129,7 @@ def _check_frame(
         raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1035", f"Cannot specify window frame for {name} function.", node)
     if own is not None and shown != required:
         raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
-    if spec.args["kind"] == "RANGE" and bounds:
+    if spec.kind == "RANGE" and bounds:
         _check_range(order, ctx, node)
         _check_distances(order[0].type, bounds, ctx, node)
     elif any(bound.type != INT for bound in bounds):
@@ -185,19 +185,18 @@ def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
     return given == key or can_cast(given, key, ansi=ctx.conf.ansi)
 
 
-def _is_unbounded_away(spec: q.Node) -> bool:
+def _is_unbounded_away(spec: q.WindowFrame) -> bool:
     """Whether the frame starts behind the last row, or ends before the first."""
-    start, end = spec.args["start"], spec.args.get("end")
-    sides = (spec.args.get("start_side"), spec.args.get("end_side"))
-    return _place(start, sides[0]) == math.inf or (end is not None and _place(end, sides[1]) == -math.inf)
+    if _place(spec.start, spec.start_side) == math.inf:
+        return True
+    return spec.end is not None and _place(spec.end, spec.end_side) == -math.inf
 
 
-def _upside_down(spec: q.Node) -> bool:
+def _upside_down(spec: q.WindowFrame) -> bool:
     """Whether both bounds are numbers, and the lower lies above the upper. `CURRENT ROW AND 1 PRECEDING` is a frame
     without rows, which Spark takes (`SpecifiedWindowFrame.checkInputDataTypes`)."""
-    end = spec.args.get("end")
-    low = _place(spec.args["start"], spec.args.get("start_side"))
-    high = None if end is None else _place(end, spec.args.get("end_side"))
+    low = _place(spec.start, spec.start_side)
+    high = None if spec.end is None else _place(spec.end, spec.end_side)
     return low is not None and high is not None and low > high
 
 
@@ -205,9 +204,9 @@ def _place(bound: q.Node | str, side: str | None) -> float | None:
     sign = -1 if side == "PRECEDING" else 1
     if isinstance(bound, str):
         return None if bound == "CURRENT ROW" else sign * math.inf
-    if isinstance(bound, q.Literal) and not bound.args.get("is_string"):
+    if isinstance(bound, q.Literal) and not bound.is_string:
         try:
-            return sign * float(bound.args["this"])
+            return sign * float(bound.text)
         except ValueError:
             return None
     return None
@@ -217,17 +216,18 @@ def sort_keys(nodes: Sequence[q.Node], ctx: Context) -> list[Sort]:
     """ORDER BY items: ascending puts nulls first unless said otherwise, descending last."""
     found = []
     for node in nodes:
-        ordered = isinstance(node, q.Ordered)
-        descending = bool(ordered and node.args.get("desc"))
-        nulls = node.args.get("nulls_first") if ordered else None
-        child = bind(node.args["this"] if ordered else node, ctx)
+        given = node if isinstance(node, q.Ordered) else q.Ordered(node)
+        child = bind(given.key, ctx)
         if ctx.clause != "DISTRIBUTE BY":
             refuse_sort_key(child, node, ctx.env)
-        found.append(Sort(child, not descending, bool(nulls) if nulls is not None else not descending))
+        nulls_first = not given.desc if given.nulls_first is None else given.nulls_first
+        found.append(Sort(child, not given.desc, nulls_first))
     return found
 
 
-def _frame(function: Call, spec: q.Node | None, order: Sequence[Sort], ctx: Context) -> tuple[str, tuple[Expr, ...]]:
+def _frame(
+    function: Call, spec: q.WindowFrame | None, order: Sequence[Sort], ctx: Context
+) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
     own = function.function.traits.frame
     if own is not None:
@@ -238,12 +238,11 @@ def _frame(function: Call, spec: q.Node | None, order: Sequence[Sort], ctx: Cont
     return _written(spec, ctx, order)
 
 
-def _written(spec: q.Node, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
-    key = order[0].type if spec.args["kind"] == "RANGE" and len(order) == 1 else None
-    low, first = _bound(spec.args["start"], spec.args.get("start_side"), ctx, key)
-    end = spec.args.get("end")
-    high, second = _bound(end, spec.args.get("end_side"), ctx, key) if end is not None else ("CURRENT ROW", ())
-    return f"{spec.args['kind']} BETWEEN {low} AND {high}", first + second
+def _written(spec: q.WindowFrame, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
+    key = order[0].type if spec.kind == "RANGE" and len(order) == 1 else None
+    low, first = _bound(spec.start, spec.start_side, ctx, key)
+    high, second = _bound(spec.end, spec.end_side, ctx, key) if spec.end is not None else ("CURRENT ROW", ())
+    return f"{spec.kind} BETWEEN {low} AND {high}", first + second
 
 
 def _offset_frame(function: Call) -> str:

@@ -84,11 +84,11 @@ class AliasGrammar(ExpressionGrammar):
             return node
         alias = self.captured_identifier()
         start = node.span[0]
-        return self.placed(q.Alias(this=node, alias=alias), start)
+        return self.placed(q.Alias(node, alias), start)
 
     def _aliases(self, node: q.Node) -> q.Node:
         start = node.span[0]
-        return self.placed(q.Aliases(this=node, expressions=self.identifier_list()), start)
+        return self.placed(q.Aliases(node, self.identifier_list()), start)
 
     def named_expressions(self) -> list[q.Node]:
         found = [self.named_expression()]
@@ -104,8 +104,8 @@ class AliasGrammar(ExpressionGrammar):
         elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
             return None
         name = self.identifier(ALIAS_WORDS)
-        columns = self.identifier_list() if self.kind == "(" else []
-        return self.placed(q.TableAlias(this=name, columns=columns), start)
+        columns = self.identifier_list() if self.kind == "(" else ()
+        return self.placed(q.TableAlias(name, columns), start)
 
     def bare_alias(self) -> q.Identifier | None:
         """`[AS] name`, as after PIVOT; None where none stands."""
@@ -115,14 +115,14 @@ class AliasGrammar(ExpressionGrammar):
             return None
         return self.captured_identifier()
 
-    def ordered(self) -> list[q.Node]:
+    def ordered(self) -> list[q.Ordered]:
         """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
-        found = [self._sort_item()]
+        found = [self.sort_item()]
         while self.skip(","):
-            found.append(self._sort_item())
+            found.append(self.sort_item())
         return found
 
-    def _sort_item(self) -> q.Node:
+    def sort_item(self) -> q.Ordered:
         start = self.start
         operand = self.expression()
         desc = self.kind == "DESC"
@@ -133,4 +133,4 @@ class AliasGrammar(ExpressionGrammar):
             self.advance()
             nulls_first = self.kind == "FIRST"
             self.advance()
-        return self.placed(q.Ordered(this=operand, desc=desc, nulls_first=nulls_first), start)
+        return self.placed(q.Ordered(operand, desc, nulls_first), start)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from planproof.sql import nodes as q
 from planproof.sql.keywords import WORDS
@@ -27,29 +26,26 @@ class CallGrammar(LiteralGrammar):
     def value(self, floor: int = 1) -> q.Node:
         raise NotImplementedError
 
-    def query(self) -> q.Node:
+    def query(self) -> q.Query:
         raise NotImplementedError
 
     def named_expression(self) -> q.Node:
         raise NotImplementedError
 
-    def ordered(self) -> list[q.Node]:
+    def ordered(self) -> list[q.Ordered]:
         raise NotImplementedError
 
-    def call(self, name: Any, start: int, parts: tuple[str, ...] | None = None) -> q.Node:
+    def call(self, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None = None) -> q.Call:
         """A call, from its opening parenthesis on."""
         self.advance()
-        node = q.Call(this=name)
-        args = node.args
-        if parts is not None:
-            args["parts"] = parts
-        if self.kind == ")":
-            args["expressions"] = []
-        else:
+        distinct = None
+        arguments: Sequence[q.Node] = ()
+        if self.kind != ")":
             if self.kind in ("DISTINCT", "ALL") and self.peek() not in ENDS and self.peek() != ".":
-                args["distinct"] = self.kind == "DISTINCT"
+                distinct = self.kind == "DISTINCT"
                 self.advance()
-            node.put("expressions", self.arguments())
+            arguments = self.arguments()
+        node = q.Call(name, arguments, parts, distinct)
         self.take(")")
         if self.kind in _TRAILERS:
             self._trailers(node)
@@ -67,7 +63,7 @@ class CallGrammar(LiteralGrammar):
         start = self.start
         name = self.identifier()
         self.advance()
-        return self.placed(q.Kwarg(this=name, expression=self.expression()), start)
+        return self.placed(q.Kwarg(name, self.expression()), start)
 
     def _trailers(self, node: q.Call) -> None:
         """What may follow a call's closing parenthesis, in Spark's order."""
@@ -77,67 +73,66 @@ class CallGrammar(LiteralGrammar):
             self.advance()
             self.advance()
             self.advance()
-            node.put("filter", self.expression())
+            node.filter = self.expression()
             self.take(")")
         if self.kind in ("IGNORE", "RESPECT") and self.peek() == "NULLS":
-            node.args["nulls"] = self.kind
+            node.nulls = self.kind
             self.advance()
             self.advance()
         if self.kind == "OVER" and (self.peek() == "(" or (self.peek() in WORDS and self.peek() != "FROM")):
             self.advance()
-            node.put("over", self.window_spec())
+            node.over = self.window_spec()
 
     def _within_group(self, node: q.Call) -> None:
         for word in ("WITHIN", "GROUP", "(", "ORDER", "BY"):
             self.take(word)
-        node.put("within_group", self.ordered())
+        node.within_group = self.ordered()
         self.take(")")
 
     def window_spec(self) -> q.Window:
         """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
         start = self.start
         if self.kind != "(":
-            return self.placed(q.Window(alias=self.identifier()), start)
+            return self.placed(q.Window(reference=self.identifier()), start)
         self.advance()
         if self.kind in WORDS and self.peek() == ")":
-            node = q.Window(alias=self.identifier())
+            node = q.Window(reference=self.identifier())
             self.advance()
             return self.placed(node, start)
-        parts: dict[str, Any] = {}
+        node = q.Window()
         if self.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and self.peek() == "BY":
-            cluster = self.kind == "CLUSTER"
+            node.cluster = self.kind == "CLUSTER"
             self.advance()
             self.advance()
-            parts["partition_by"] = [self.expression()]
+            keys = [self.expression()]
             while self.skip(","):
-                parts["partition_by"].append(self.expression())
-            if cluster:
-                parts["cluster"] = True
-        if not parts.get("cluster") and self.kind in ("ORDER", "SORT") and self.peek() == "BY":
+                keys.append(self.expression())
+            node.partition_by = keys
+        if not node.cluster and self.kind in ("ORDER", "SORT") and self.peek() == "BY":
             self.advance()
             self.advance()
-            parts["order"] = self.ordered()
+            node.order = self.ordered()
         if self.kind in ("ROWS", "RANGE"):
-            parts["spec"] = self._frame()
+            node.frame = self._frame()
         self.take(")")
-        return self.placed(q.Window(**parts), start)
+        return self.placed(node, start)
 
-    def _frame(self) -> q.WindowSpec:
+    def _frame(self) -> q.WindowFrame:
         start, kind = self.start, self.kind
         self.advance()
         between = self.skip("BETWEEN")
         low, low_side = self._bound()
-        parts = {"kind": kind, "start": low, "start_side": low_side}
+        node = q.WindowFrame(kind, low, low_side)
         if between:
             self.take("AND")
-            parts["end"], parts["end_side"] = self._bound()
-        return self.placed(q.WindowSpec(**parts), start)
+            node.end, node.end_side = self._bound()
+        return self.placed(node, start)
 
-    def _bound(self) -> tuple[Any, str | None]:
+    def _bound(self) -> tuple[q.Node | str, str | None]:
         """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
         if self.skip_all("CURRENT", "ROW"):
             return "CURRENT ROW", None
-        bound: Any = "UNBOUNDED"
+        bound: q.Node | str = "UNBOUNDED"
         if self.kind == "UNBOUNDED" and self.peek() in ("PRECEDING", "FOLLOWING"):
             self.advance()
         else:
@@ -150,9 +145,9 @@ class CallGrammar(LiteralGrammar):
 
     # Calls with a syntax of their own. Each gives None where the call at hand is an ordinary one after all.
 
-    def _form(self, start: int, name: str, form: str, **args: Any) -> q.Node:
+    def _form(self, start: int, name: str, form: str, arguments: list[q.Node]) -> q.SpecialCall:
         self.take(")")
-        return self.placed(q.Call(this=name, form=form, **args), start)
+        return self.placed(q.SpecialCall(name, arguments, form=form), start)
 
     def _enter(self) -> tuple[int, str]:
         start, name = self.start, self.token()
@@ -167,7 +162,7 @@ class CallGrammar(LiteralGrammar):
         self.take("AS")
         target = self.data_type()
         self.take(")")
-        return self.placed(kind(this=operand, to=target), start)
+        return self.placed(kind(operand, target), start)
 
     def _struct(self) -> q.Node | None:
         """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
@@ -181,7 +176,7 @@ class CallGrammar(LiteralGrammar):
                 self.back(at)
                 return None
             fields.append(self.named_expression())
-        return self._form(start, name, "struct", expressions=fields)
+        return self._form(start, name, "struct", fields)
 
     def _first(self) -> q.Node | None:
         """`first(x IGNORE NULLS)`; what may follow an ordinary call may not follow this one."""
@@ -191,15 +186,16 @@ class CallGrammar(LiteralGrammar):
         operand = self.argument()
         if not self.skip_all("IGNORE", "NULLS"):
             return None
-        return self._form(start, name, "ignore_nulls", expressions=[operand], nulls="IGNORE")
+        node = self._form(start, name, "ignore_nulls", [operand])
+        node.nulls = "IGNORE"
+        return node
 
     def _percentile(self) -> q.Node | None:
         """`percentile_cont(x) WITHIN GROUP (ORDER BY y)`, while that is a rule of its own; else an ordinary call."""
         if self.peek(2) in ENDS:
             return None
         start, name = self._enter()
-        node = q.Call(this=name)
-        node.put("expressions", [self.value()])
+        node = q.Call(name, [self.value()])
         if not (self.skip(")") and self.kind == "WITHIN" and self.peek() == "GROUP"):
             return None
         self._within_group(node)
@@ -213,7 +209,7 @@ class CallGrammar(LiteralGrammar):
         start, name = self._enter()
         field = self.identifier()
         self.advance()
-        return self._form(start, name, "extract", expressions=[field, self.value()])
+        return self._form(start, name, "extract", [field, self.value()])
 
     def _position(self) -> q.Node | None:
         start, name = self._enter()
@@ -222,7 +218,7 @@ class CallGrammar(LiteralGrammar):
         part = self.value()
         if not self.skip("IN"):
             return None
-        return self._form(start, name, "position", expressions=[part, self.value()])
+        return self._form(start, name, "position", [part, self.value()])
 
     def _substring(self) -> q.Node | None:
         start, name = self._enter()
@@ -234,7 +230,7 @@ class CallGrammar(LiteralGrammar):
         args.append(self.value())
         if self.skip("FOR") or self.skip(","):
             args.append(self.value())
-        return self._form(start, name, "substring", expressions=args)
+        return self._form(start, name, "substring", args)
 
     def _trim(self) -> q.Node | None:
         start, name = self._enter()
@@ -248,7 +244,9 @@ class CallGrammar(LiteralGrammar):
         if not self.skip("FROM"):
             return None
         args.insert(0, self.value())
-        return self._form(start, name, "trim", expressions=args, side=side)
+        node = self._form(start, name, "trim", args)
+        node.side = side
+        return node
 
     def _overlay(self) -> q.Node | None:
         start, name = self._enter()
@@ -262,7 +260,7 @@ class CallGrammar(LiteralGrammar):
         args.append(self.value())
         if self.skip("FOR"):
             args.append(self.value())
-        return self._form(start, name, "overlay", expressions=args)
+        return self._form(start, name, "overlay", args)
 
     def _unit_call(self) -> q.Node | None:
         """`dateadd(DAY, 1, x)`: a unit word and two values."""
@@ -289,7 +287,9 @@ class CallGrammar(LiteralGrammar):
                 at,
                 at + len(shown),
             )
-        return self._form(start, name, form, expressions=args, unit=unit, written=shown)
+        node = self._form(start, name, form, args)
+        node.unit, node.written = unit, shown
+        return node
 
 
 _TRAILERS = frozenset(("WITHIN", "FILTER", "IGNORE", "RESPECT", "OVER"))

@@ -2,94 +2,186 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
 from planproof.sql import nodes as q
+from planproof.sql.tree import node
 
 
+@node
 class SetConf(q.Node):
-    """`SET key = value`: `this` the key, `value` the text or None for `SET key` and `SET`, which change nothing."""
+    """`SET key = value`: the value is None for `SET key`, and both are for `SET`, which change nothing."""
+
+    key: str | None
+    value: str | None
 
 
+@node
 class ResetConf(q.Node):
-    """`RESET key`; `this` is None for `RESET`, which resets all."""
+    """`RESET key`; without a key `RESET`, which resets all."""
+
+    key: str | None
 
 
+@node
 class SetTimeZone(q.Node):
-    """`SET TIME ZONE ..`: `this` a string Literal, an IntervalLiteral, or Var("LOCAL")."""
+    """`SET TIME ZONE zone`: LOCAL is a Var."""
+
+    zone: q.Literal | q.IntervalLiteral | q.Var
 
 
+@node
 class SetVariable(q.Node):
-    """`SET VAR a = 1, b = 2`: `expressions` of EQ(Column, value); `SET VAR (a, b) = (..)`: `names`, `query`."""
+    """`SET VAR a = 1, b = 2`, each a Column and its value; `SET VAR (a, b) = (query)`, whose columns are `names`."""
+
+    assignments: Sequence[q.EQ] = ()
+    names: Sequence[q.Column] = ()
+    query: q.Query | None = None
 
 
+@node
 class DeclareVariable(q.Node):
-    """`DECLARE [OR REPLACE] a, b INT DEFAULT 1`: `names` are columns, `kind` a TypeName, `default` an expression.
+    """`DECLARE [OR REPLACE] a, b INT DEFAULT 1`."""
 
-    Flag: `replace`.
-    """
+    names: Sequence[q.Column | q.IdentifierClause]
+    type: q.TypeName | None = None
+    default: q.Node | None = None
+    replace: bool = False
 
 
+@node
 class Use(q.Node):
-    """`USE [DATABASE] name`, `SET CATALOG name`: `this` a Table; `catalog` for the latter."""
+    """`USE [DATABASE] name`; `catalog` for SET CATALOG name."""
+
+    name: q.Table
+    catalog: bool = False
 
 
+@node
 class CreateNamespace(q.Node):
-    """`CREATE SCHEMA [IF NOT EXISTS] this`: `exists`."""
+    """`CREATE SCHEMA [IF NOT EXISTS] name`."""
+
+    name: q.Table
+    exists: bool = False
 
 
+@node
 class CreateView(q.Node):
-    """`CREATE VIEW this (columns) AS query`: `columns` are identifiers, `schema_binding` what follows WITH SCHEMA.
+    """`CREATE VIEW name (columns) AS query`: `schema_binding` is what follows WITH SCHEMA."""
 
-    Flags: `replace`, `temporary`, `global_`, `exists`.
-    """
+    name: q.Table
+    query: q.Query
+    columns: Sequence[q.Identifier] = ()
+    schema_binding: str | None = None
+    replace: bool = False
+    temporary: bool = False
+    global_: bool = False
+    exists: bool = False
 
 
+@node
 class CreateViewUsing(q.Node):
-    """`CREATE TEMPORARY VIEW this (columns) USING provider OPTIONS (..)`: `columns` are ColumnDefs.
+    """`CREATE TEMPORARY VIEW name (columns) USING provider OPTIONS (..)`."""
 
-    Flags: `replace`, `global_`.
-    """
+    name: q.Table
+    provider: str
+    columns: Sequence[q.ColumnDef] = ()
+    replace: bool = False
+    global_: bool = False
 
 
+@node
 class CreateTable(q.Node):
-    """`CREATE | REPLACE TABLE this (columns) USING provider clauses AS query`.
+    """`CREATE | REPLACE TABLE name (columns) USING provider clauses AS query`.
 
-    `columns` are ColumnDefs with `this`, `kind` (TypeName), `not_null` and perhaps `default`; `partitioned_by`
-    holds columns, calls (transforms) or ColumnDefs; `clauses` maps a clause's first word to its text. Flags:
-    `replace`, `temporary`, `external`, `exists`.
+    `partitioned_by` holds columns, calls (transforms) or ColumnDefs; `clauses` maps a clause's first word to its text.
     """
 
+    name: q.Table
+    columns: Sequence[q.ColumnDef] = ()
+    provider: str | None = None
+    partitioned_by: Sequence[q.Node] = ()
+    clauses: Mapping[str, str] = field(default_factory=dict)
+    query: q.Query | None = None
+    replace: bool = False
+    temporary: bool = False
+    external: bool = False
+    exists: bool = False
 
+
+@node
 class CreateTableLike(q.Node):
-    """`CREATE TABLE [IF NOT EXISTS] this LIKE source`: `exists`."""
+    """`CREATE TABLE [IF NOT EXISTS] name LIKE source`."""
+
+    name: q.Table
+    source: q.Table
+    exists: bool = False
 
 
+@node
 class CreateFunction(q.Node):
-    """`CREATE FUNCTION this(parameters) RETURNS returns RETURN body`, or `.. AS 'class_name'`.
+    """`CREATE FUNCTION name(parameters) RETURNS returns RETURN body`, or `.. AS 'class_name'`.
 
-    `parameters` are ColumnDefs (`default` perhaps); `returns` is a TypeName, or missing; `returns_table` is a list
-    of ColumnDefs, empty for a bare TABLE, or missing; `body` is an expression or a query. Flags:
-    `replace`, `temporary`, `exists`.
+    `returns_table` are the columns of RETURNS TABLE, none of them for a bare TABLE, and None of a function that returns
+    a value. `body` is an expression or a query.
     """
 
+    name: q.Table
+    parameters: Sequence[q.ColumnDef] = ()
+    returns: q.TypeName | None = None
+    returns_table: Sequence[q.ColumnDef] | None = None
+    body: q.Node | None = None
+    class_name: str | None = None
+    replace: bool = False
+    temporary: bool = False
+    exists: bool = False
 
+
+@node
 class Drop(q.Node):
-    """`DROP kind this`: `kind` is TABLE, VIEW, FUNCTION, VARIABLE or SCHEMA; `exists`, `temporary`."""
+    """`DROP kind name`: TABLE, VIEW, FUNCTION, VARIABLE or SCHEMA."""
+
+    name: q.Table
+    kind: str
+    exists: bool = False
+    temporary: bool = False
 
 
+@node
 class Insert(q.Node):
-    """`INSERT INTO | OVERWRITE this (columns) query`: `partition` is the text of PARTITION (..), `with_` a With.
+    """`WITH .. INSERT INTO | OVERWRITE name (columns) query`: `partition` is the text of PARTITION (..)."""
 
-    Flags: `overwrite`, `by_name`.
-    """
+    name: q.Table
+    columns: Sequence[q.Identifier] = ()
+    query: q.Query | None = None
+    partition: str | None = None
+    overwrite: bool = False
+    by_name: bool = False
+    with_: q.With | None = None
 
 
+@node
 class ExecuteImmediate(q.Node):
-    """`EXECUTE IMMEDIATE this INTO into USING expressions`."""
+    """`EXECUTE IMMEDIATE text INTO into USING arguments`."""
+
+    text: q.Node
+    into: Sequence[q.Column] = ()
+    arguments: Sequence[q.Node] = ()
 
 
+@node
 class AlterView(q.Node):
-    """`ALTER VIEW this AS query`, or `ALTER VIEW this WITH SCHEMA schema_binding`."""
+    """`ALTER VIEW name AS query`, or `ALTER VIEW name WITH SCHEMA schema_binding`."""
+
+    name: q.Table
+    query: q.Query | None = None
+    schema_binding: str | None = None
 
 
+@node
 class Command(q.Node):
-    """Any other statement: `this` its first two words in upper case, `text` all of it. Its syntax is not checked."""
+    """Any other statement: its first two words in upper case, and all its text. Its syntax is not checked."""
+
+    words: str
+    text: str

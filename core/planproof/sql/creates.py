@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planproof.sql import nodes as q
 from planproof.sql.commands import (
     Command,
@@ -73,7 +71,7 @@ class CreateGrammar(QueryGrammar):
         if kind in _NAMESPACES:
             self.advance()
             exists = self.skip_all("IF", "NOT", "EXISTS")
-            node = CreateNamespace(this=self.relation_name(), exists=exists)
+            node = CreateNamespace(self.relation_name(), exists)
             while self.kind not in ("EOF", ";"):
                 self.advance()
             return node
@@ -90,12 +88,12 @@ class CreateGrammar(QueryGrammar):
         name = self.relation_name()
         if temporary and self._provider_follows():
             return self._create_view_using(name, replace, global_)
-        parts: dict[str, Any] = {"columns": self._comment_list()}
+        columns, binding = self._comment_list(), None
         while self.kind != "AS":
             if self.skip("COMMENT"):
                 self.string()
             elif self.skip_all("WITH", "SCHEMA"):
-                parts["schema_binding"] = self.schema_binding()
+                binding = self.schema_binding()
             elif self.skip_all("DEFAULT", "COLLATION"):
                 self.unknown("DEFAULT COLLATION")
             elif self.skip_all("PARTITIONED", "ON") or self.skip("TBLPROPERTIES"):
@@ -105,8 +103,7 @@ class CreateGrammar(QueryGrammar):
             else:
                 self.fail()
         self.advance()
-        parts.update(replace=replace, temporary=temporary, global_=global_, exists=exists)
-        return CreateView(this=name, query=self.query(), **parts)
+        return CreateView(name, self.query(), columns, binding, replace, temporary, global_, exists)
 
     def _provider_follows(self) -> bool:
         """Whether USING comes next, perhaps after a list of columns."""
@@ -114,13 +111,11 @@ class CreateGrammar(QueryGrammar):
         return self.kinds[at] == "USING"
 
     def _create_view_using(self, name: q.Table, replace: bool, global_: bool) -> q.Node:
-        columns = self.column_types() if self.kind == "(" else None
+        columns = self.column_types() if self.kind == "(" else ()
         self.take("USING")
         start = self.start
         self.multipart()
-        node = CreateViewUsing(this=name, provider=self.text[start : self.stop], replace=replace, global_=global_)
-        if columns is not None:
-            node.put("columns", columns)
+        node = CreateViewUsing(name, self.text[start : self.stop], columns, replace, global_)
         if self.skip("OPTIONS"):
             self.parenthesized_text()
         return node
@@ -138,10 +133,10 @@ class CreateGrammar(QueryGrammar):
         self.take(")")
         return found
 
-    def column_types(self) -> list[q.Node]:
+    def column_types(self) -> list[q.ColumnDef]:
         """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as ColumnDefs."""
         self.take("(")
-        found: list[q.Node] = []
+        found: list[q.ColumnDef] = []
         while True:
             if self._constraint_follows():
                 self._step_over_option()
@@ -163,22 +158,20 @@ class CreateGrammar(QueryGrammar):
     def column_definition(self) -> q.ColumnDef:
         start = self.start
         name = self.captured_identifier()
-        node = q.ColumnDef(this=name, kind=self.data_type())
-        not_null = False
+        node = q.ColumnDef(name, self.data_type())
         while self.kind not in (",", ")", "EOF"):
             if self.kind in ("NOT", "!") and self.peek() == "NULL":
                 self.advance()
                 self.advance()
-                not_null = True
+                node.not_null = True
             elif self.skip("DEFAULT"):
-                node.put("default", self.expression())
+                node.default = self.expression()
             elif self.skip("COMMENT"):
                 self.string()
             elif self.kind in _CONSTRAINTS or self.kind == "GENERATED":
                 self._step_over_option()
             else:
                 self.fail()
-        node.args["not_null"] = not_null
         return self.placed(node, start)
 
     def _step_over_option(self) -> None:
@@ -197,13 +190,13 @@ class CreateGrammar(QueryGrammar):
         name = self.relation_name()
         if self.kind == "LIKE":
             self.advance()
-            like = CreateTableLike(this=name, source=self.relation_name(), exists=exists)
+            like = CreateTableLike(name, self.relation_name(), exists)
             while self.kind not in ("EOF", ";"):
                 self.advance()
             return like
-        node = CreateTable(this=name, replace=replace, temporary=temporary, external=external, exists=exists)
+        node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
         if self.kind == "(" and not self.query_at(self.i):
-            node.put("columns", self.column_types())
+            node.columns = self.column_types()
         clauses: dict[str, str] = {}
         while True:
             word, start = self.kind, self.start
@@ -211,17 +204,17 @@ class CreateGrammar(QueryGrammar):
                 self.advance()
                 start = self.start
                 self.multipart()
-                node.args["provider"] = self.text[start : self.stop]
+                node.provider = self.text[start : self.stop]
             elif word == "PARTITIONED" and self.peek() == "BY":
-                node.put("partitioned_by", self._partitioned_by())
+                node.partitioned_by = self._partitioned_by()
             elif word in _TABLE_CLAUSES:
                 self._step_over_clause()
                 clauses[word] = self.text[start : self.stop]
             else:
                 break
-        node.args["clauses"] = clauses
+        node.clauses = clauses
         if self.skip("AS") or self.query_at(self.i):
-            node.put("query", self.query())
+            node.query = self.query()
         return node
 
     def _step_over_clause(self) -> None:
@@ -254,9 +247,9 @@ class CreateGrammar(QueryGrammar):
     def _create_function(self, replace: bool, temporary: bool) -> q.Node:
         self.advance()
         exists = self.skip_all("IF", "NOT", "EXISTS")
-        node = CreateFunction(this=self.relation_name(), replace=replace, temporary=temporary, exists=exists)
+        node = CreateFunction(self.relation_name(), replace=replace, temporary=temporary, exists=exists)
         if self.skip("AS"):
-            node.args["class_name"] = self.string()
+            node.class_name = self.string()
             while self.kind not in ("EOF", ";"):
                 self.advance()
             return node
@@ -265,24 +258,23 @@ class CreateGrammar(QueryGrammar):
         if self.peek() == ")":
             self.advance()
             self.advance()
-            node.put("parameters", [])
         else:
-            node.put("parameters", self.column_types())
+            node.parameters = self.column_types()
         if self.kind == "RETURNS" and self.peek() != "NULL":
             self.advance()
             self._returns(node)
         while self.kind in _CHARACTERISTICS or self.kind in ("COMMENT", "DEFAULT"):
             self._characteristic()
         self.take("RETURN")
-        node.put("body", self.query() if self.query_at(self.i) else self.expression())
+        node.body = self.query() if self.query_at(self.i) else self.expression()
         return node
 
     def _returns(self, node: CreateFunction) -> None:
         if self.kind != "TABLE":
-            node.put("returns", self.data_type())
+            node.returns = self.data_type()
             return
         self.advance()
-        node.put("returns_table", self.column_types() if self.kind == "(" else [])
+        node.returns_table = self.column_types() if self.kind == "(" else ()
 
     def _characteristic(self) -> None:
         if self.skip("COMMENT"):
@@ -316,20 +308,20 @@ class CreateGrammar(QueryGrammar):
         names = [self._variable()]
         while self.skip(","):
             names.append(self._variable())
-        node = DeclareVariable(names=names, replace=replace)
+        node = DeclareVariable(names, replace=replace)
         if self.kind == "CURSOR" or (self.kind in ("ASENSITIVE", "INSENSITIVE") and self.peek() == "CURSOR"):
             self.unknown("a cursor")
         if self.kind in WORDS and self.kind != "DEFAULT":
-            node.put("kind", self.data_type())
+            node.type = self.data_type()
         if self.skip("DEFAULT") or self.skip("="):
-            node.put("default", self.expression())
+            node.default = self.expression()
         return node
 
-    def _variable(self) -> q.Node:
+    def _variable(self) -> q.Column | q.IdentifierClause:
         if self.kind == "IDENTIFIER" and self.peek() == "(":
             found = self.identifier_clause()
-            return self._column(found) if isinstance(found, list) else found
-        return self._column(self.multipart())
+            return self.column(found) if isinstance(found, list) else found
+        return self.column(self.multipart())
 
 
 _FIXED = (

@@ -143,13 +143,13 @@ class Cursor:
         token = self.text[self.starts[self.i] : self.stops[self.i]]
         if kind == "BACKQUOTED":
             quote = token[0]
-            node = q.Identifier(this=token[1:-1].replace(quote * 2, quote), quoted=True)
+            node = q.Identifier(token[1:-1].replace(quote * 2, quote), True)
         else:
             if not token.isascii() and "letters beyond ASCII" in self.lacks:
                 self.fail()
             if not token.isascii() or "/" in token:
                 self.bad_identifier(token, self.start)
-            node = q.Identifier(this=token, quoted=False)
+            node = q.Identifier(token)
         node.span = (self.starts[self.i], self.stops[self.i])
         self.i += 1
         self.kind = self.kinds[self.i]
@@ -176,7 +176,7 @@ class Cursor:
         if inner.kind != "EOF":
             inner.fail()
         if len(parts) > 1:
-            shown = ".".join(f"`{part.args['this']}`" for part in parts)
+            shown = ".".join(f"`{part.text}`" for part in parts)
             raise AnalysisError(
                 "IDENTIFIER_TOO_MANY_NAME_PARTS",
                 f"{shown} is not a valid identifier as it has more than 1 name parts.",

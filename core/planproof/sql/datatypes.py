@@ -41,9 +41,9 @@ class TypeGrammar(Cursor):
             found = _read(text, self.conf.timestamp_type == "TIMESTAMP_NTZ")
         except TypeSyntaxError:
             if self._later:
-                return self.placed(q.TypeName(this=text, data_type=VOID), start)
+                return self.placed(q.TypeName(text, VOID), start)
             self.unknown(f"the type {text}", start)
-        return self.placed(q.TypeName(this=text, data_type=found), start)
+        return self.placed(q.TypeName(text, found), start)
 
     def _type_extent(self) -> None:
         kind = self.kind
@@ -186,7 +186,7 @@ class TypeGrammar(Cursor):
         self.check_collation(name)
 
     def check_collation(self, name: q.Identifier) -> None:
-        if "trimming collations" in self.lacks and name.args["this"].upper().endswith("_RTRIM"):
+        if "trimming collations" in self.lacks and name.text.upper().endswith("_RTRIM"):
             message = "The feature is not supported: TRIM specifier in the collation."
             self.later("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
 

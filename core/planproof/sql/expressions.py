@@ -8,7 +8,7 @@ from planproof.sql.keywords import PIPE_WORDS
 from planproof.sql.primary import PrimaryGrammar
 from planproof.sql.tokens import NUMBERS
 
-_BINARY: dict[str, tuple[int, type[q.Node]]] = {
+_BINARY: dict[str, tuple[int, type[q.Binary]]] = {
     "*": (7, q.Mul),
     "/": (7, q.Div),
     "%": (7, q.Mod),
@@ -33,9 +33,9 @@ _BINARY: dict[str, tuple[int, type[q.Node]]] = {
 }
 """Binding strength, highest first, as in `valueExpression`; operators of one strength group to the left."""
 
-_UNARY: dict[str, type[q.Node]] = {"-": q.Neg, "+": q.Pos, "~": q.BitwiseNot}
+_UNARY: dict[str, type[q.Unary]] = {"-": q.Neg, "+": q.Pos, "~": q.BitwiseNot}
 _PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
-_LIKES: dict[str, type[q.Node]] = {"LIKE": q.Like, "ILIKE": q.ILike}
+_LIKES: dict[str, type[q.Like]] = {"LIKE": q.Like, "ILIKE": q.ILike}
 
 
 class ExpressionGrammar(PrimaryGrammar):
@@ -64,12 +64,12 @@ class ExpressionGrammar(PrimaryGrammar):
         if kind in ("NOT", "!"):
             start = self.start
             self.advance()
-            return self.placed(q.Not(this=self._negation()), start)
+            return self.placed(q.Not(self._negation()), start)
         if kind == "EXISTS" and self.peek() == "(" and self.query_at(self.i + 2):
             start = self.start
             self.advance()
             self.advance()
-            node = q.Exists(this=self.query())
+            node = q.Exists(self.query())
             self.take(")")
             return self.placed(node, start)
         left = self.value()
@@ -87,7 +87,7 @@ class ExpressionGrammar(PrimaryGrammar):
         if unary is not None and not (kind == "-" and self.kinds[self.i + 1] in NUMBERS):
             start = self.start
             self.advance()
-            left: q.Node = self.placed(unary(this=self.value(8)), start)
+            left: q.Node = self.placed(unary(self.value(8)), start)
         else:
             left = self.primary()
         while True:
@@ -99,7 +99,7 @@ class ExpressionGrammar(PrimaryGrammar):
             self.i += 1
             self.kind = self.kinds[self.i]
             right = self.value(operator[0] + 1)
-            node = operator[1](this=left, expression=right)
+            node = operator[1](left, right)
             node.span = (left.span[0], self.stops[self.i - 1])
             left = node
 
@@ -113,24 +113,23 @@ class ExpressionGrammar(PrimaryGrammar):
         if kind == "BETWEEN":
             low = self.value()
             self.take("AND")
-            node: q.Node = q.Between(this=left, low=low, high=self.value())
+            node: q.Node = q.Between(left, low, self.value())
         elif kind == "IN":
             node = self._in(left)
         elif kind == "RLIKE":
-            node = q.RegexpLike(this=left, expression=self.value())
+            node = q.RegexpLike(left, self.value())
         elif self.kind in ("ANY", "SOME", "ALL") and self.peek() == "(":
             return self._quantified_like(left, kind, negated, start)
         else:
-            node = _LIKES[kind](this=left, expression=self.value())
-            if self.skip("ESCAPE"):
-                node.put("escape", self._escape_character())
+            pattern = self.value()
+            node = _LIKES[kind](left, pattern, self._escape_character() if self.skip("ESCAPE") else None)
         self.placed(node, start)
-        return self.placed(q.Not(this=node, inner=True), start) if negated else node
+        return self.placed(q.Not(node, inner=True), start) if negated else node
 
     def _escape_character(self) -> q.Literal:
         start = self.start
         text = self.string_literal()
-        if len(str(text.args["this"])) != 1:
+        if len(text.text) != 1:
             self.later("INVALID_ESC", "The escape string of LIKE is one character.", start, self.start)
         return text
 
@@ -156,19 +155,19 @@ class ExpressionGrammar(PrimaryGrammar):
             self.take("FROM")
             right = self.value()
             distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
-            return self.placed(distinct(this=left, expression=right), start)
-        tests: dict[str, q.Node] = {
+            return self.placed(distinct(left, right), start)
+        tests: dict[str, q.Null | q.Boolean | q.Var] = {
             "NULL": q.Null(),
-            "TRUE": q.Boolean(this=True),
-            "FALSE": q.Boolean(this=False),
-            "UNKNOWN": q.Var(this="UNKNOWN"),
+            "TRUE": q.Boolean(True),
+            "FALSE": q.Boolean(False),
+            "UNKNOWN": q.Var("UNKNOWN"),
         }
         test = tests.get(kind)
         if test is None:
             self.fail()
         self.advance()
         self.placed(test, at)
-        return self.placed(q.Is(this=left, expression=test, negate=negated), start)
+        return self.placed(q.Is(left, test, negated), start)
 
     def _in(self, left: q.Node) -> q.Node:
         start = self.start
@@ -182,9 +181,9 @@ class ExpressionGrammar(PrimaryGrammar):
                     self.start,
                     self.stops[self.i],
                 )
-            query = q.Subquery(this=self.query())
+            query = q.Subquery(self.query())
             self.take(")")
-            return q.In(this=left, query=self.placed(query, start))
+            return q.In(left, query=self.placed(query, start))
         if self.kind == ")":
             self.later(
                 "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
@@ -195,7 +194,7 @@ class ExpressionGrammar(PrimaryGrammar):
             )
         members = [] if self.kind == ")" else self.expressions()
         self.take(")")
-        return q.In(this=left, expressions=members)
+        return q.In(left, members)
 
     def _quantified_like(self, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:
         quantifier = "ALL" if self.kind == "ALL" else "ANY"
@@ -209,7 +208,7 @@ class ExpressionGrammar(PrimaryGrammar):
             )
         patterns = self.expressions()
         self.take(")")
-        node = q.QuantifiedLike(this=left, expressions=patterns, kind=kind, quantifier=quantifier, negated=negated)
+        node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)
         return self.placed(node, start)
 
     def expressions(self) -> list[q.Node]:
@@ -219,12 +218,12 @@ class ExpressionGrammar(PrimaryGrammar):
         return found
 
 
-def _balanced(kind: type[q.Node], operands: list[q.Node]) -> q.Node:
+def _balanced(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:
     """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds it so, and names columns by it."""
     if len(operands) == 1:
         return operands[0]
     middle = (len(operands) + 1) // 2
     left, right = _balanced(kind, operands[:middle]), _balanced(kind, operands[middle:])
-    node = kind(this=left, expression=right)
+    node = kind(left, right)
     node.span = (left.span[0], right.span[1])
     return node

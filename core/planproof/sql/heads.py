@@ -222,14 +222,14 @@ class _Head(TypeGrammar):
             self.fail()
 
     def parts(self) -> tuple[str, ...]:
-        found = [str(self.identifier().this)]
+        found = [self.identifier().text]
         while self.skip("."):
-            found.append(str(self.identifier().this))
+            found.append(self.identifier().text)
         return tuple(found)
 
     def names(self) -> tuple[str, ...]:
         """`(a, b)`: plain names only; a type or a transform is another shape."""
-        return tuple(str(name.this) for name in self.identifier_list())
+        return tuple(name.text for name in self.identifier_list())
 
     def partitions(self) -> tuple[str, tuple[str, ...]]:
         """`(a, days(b))`: columns, and transforms of one as Iceberg has them."""
@@ -237,7 +237,7 @@ class _Head(TypeGrammar):
         found: list[str] = []
         transformed = False
         while True:
-            start, name = self.start, str(self.identifier().this)
+            start, name = self.start, self.identifier().text
             transformed = transformed or self.kind == "("
             if self.skip("("):
                 while not self.skip(")"):
@@ -276,7 +276,7 @@ class _Head(TypeGrammar):
         self.take("(")
         found: list[tuple[str, str | None]] = []
         while True:
-            column = str(self.identifier().this)
+            column = self.identifier().text
             found.append((column, self.string() if self.skip("COMMENT") else None))
             if not self.skip(","):
                 self.take(")")
@@ -293,8 +293,8 @@ class _Head(TypeGrammar):
         grouped = self.skip("(")
         found: list[tuple[str, str]] = []
         while True:
-            column = str(self.identifier().this)
-            found.append((column, str(self.data_type().this)))
+            column = self.identifier().text
+            found.append((column, self.data_type().text))
             if not self.skip(","):
                 break
         if grouped:

@@ -41,11 +41,11 @@ class LiteralGrammar(TypeGrammar):
                 self.stops[self.i],
             )
         self.advance()
-        return self.placed(q.Literal(this=text, is_string=False, kind=kind), start)
+        return self.placed(q.Literal(text, False, kind), start)
 
     def string_literal(self) -> q.Literal:
         start = self.start
-        return self.placed(q.Literal(this=self.string(), is_string=True), start)
+        return self.placed(q.Literal(self.string(), True), start)
 
     def parameter(self) -> q.Placeholder:
         start = self.start
@@ -53,7 +53,7 @@ class LiteralGrammar(TypeGrammar):
             return self.placed(q.Placeholder(), start)
         self.take(":")
         name = self.identifier()
-        return self.placed(q.Placeholder(this=name.args["this"]), start)
+        return self.placed(q.Placeholder(name.text), start)
 
     def typed_literal(self) -> q.TypedLiteral:
         """`WORD 'text'`: one string token, unlike a bare string literal."""
@@ -77,7 +77,7 @@ class LiteralGrammar(TypeGrammar):
                 self.stops[self.i],
             )
         self.advance()
-        return self.placed(q.TypedLiteral(this=value, kind=kind), start)
+        return self.placed(q.TypedLiteral(value, kind), start)
 
     def interval_follows(self) -> bool:
         """Whether the word INTERVAL at hand begins an interval with units."""
@@ -96,7 +96,7 @@ class LiteralGrammar(TypeGrammar):
         while to is None and self._part_follows():
             parts.append(self._interval_part())
             to = self._to_unit(parts)
-        node = self.placed(q.IntervalLiteral(expressions=parts, to=to), start)
+        node = self.placed(q.IntervalLiteral(parts, to), start)
         if to is not None and (len(parts) > 1 or self._part_follows()):
             self.later(
                 "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",
@@ -107,7 +107,7 @@ class LiteralGrammar(TypeGrammar):
         return node
 
     def _to_unit(self, parts: list[q.IntervalPart]) -> str | None:
-        if self.kind == "TO" and self.peek() in _TO_UNITS and parts[-1].args["unit"] in _TO_UNITS:
+        if self.kind == "TO" and self.peek() in _TO_UNITS and parts[-1].unit in _TO_UNITS:
             self.advance()
             unit = self.kind
             self.advance()
@@ -130,7 +130,7 @@ class LiteralGrammar(TypeGrammar):
         if unit not in INTERVAL_UNITS:
             self.fail()
         self.advance()
-        return self.placed(q.IntervalPart(this=value, unit=unit, negative=negative), start)
+        return self.placed(q.IntervalPart(value, unit, negative), start)
 
     def constant(self) -> q.Node:
         """Spark's `constant`, where only a constant may stand."""
@@ -145,7 +145,7 @@ class LiteralGrammar(TypeGrammar):
             return self.interval()
         if kind in ("NULL", "TRUE", "FALSE") and self.peek() != "STRING_LITERAL":
             self.advance()
-            node: q.Node = q.Null() if kind == "NULL" else q.Boolean(this=kind == "TRUE")
+            node: q.Node = q.Null() if kind == "NULL" else q.Boolean(kind == "TRUE")
             return self.placed(node, start)
         if kind in WORDS and self.peek() == "STRING_LITERAL":
             return self.typed_literal()

@@ -8,7 +8,7 @@ from planproof.sql import nodes as q
 def bare(node: q.Node) -> q.Node:
     """The node without the parentheses around it."""
     while isinstance(node, q.Paren):
-        node = node.args["this"]
+        node = node.operand
     return node
 
 
@@ -18,14 +18,11 @@ def name_parts(node: q.Node) -> tuple[str, ...]:
     `(a).b` is the name a.b to Spark. An empty tuple where the node is no plain dotted name: a star, an
     `IDENTIFIER(expr)`, a field of an expression.
     """
+    if isinstance(node, (q.Column, q.Table)):
+        return tuple([part.text for part in node.parts])
     if isinstance(node, q.Identifier):
-        return (node.args["this"],)
+        return (node.text,)
     if isinstance(node, q.Dot):
-        before = name_parts(bare(node.args["this"]))
-        return (*before, *name_parts(node.args["expression"])) if before else ()
-    if not isinstance(node, (q.Column, q.Table)):
-        return ()
-    args = node.args
-    name = name_parts(args["this"])
-    outer = [args[key].args["this"] for key in ("catalog", "db", "table") if args.get(key) is not None]
-    return (*outer, *name) if name else ()
+        before = name_parts(bare(node.operand))
+        return (*before, node.field.text) if before else ()
+    return ()

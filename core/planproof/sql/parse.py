@@ -13,8 +13,9 @@ from planproof.sql.queries import QueryGrammar
 from planproof.sql.statements import StatementGrammar, setting
 
 Grammar = TypeVar("Grammar", bound=QueryGrammar)
+Read = TypeVar("Read", bound=q.Node)
 
-Tree = q.Node
+Tree = q.Query
 """What a text is read to."""
 
 _DEFAULT = Conf()
@@ -24,14 +25,14 @@ _ATTEMPTS = 12
 looks ahead as far as it takes to tell a clause from an alias of that name."""
 
 
-def parse(text: str, conf: Conf = _DEFAULT) -> q.Node:
+def parse(text: str, conf: Conf = _DEFAULT) -> q.Query:
     """The tree of one query, in the shapes that `planproof.sql` lists.
 
     Raises `AnalysisError` (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT, ...) where Spark's parser rejects the text, and
     `Unknown` for Spark syntax that the tree cannot say.
 
-    >>> parse("SELECT upper(x) FROM t").expressions[0].name
-    'upper'
+    >>> parse("SELECT a FROM t")
+    Select(items=[Column(parts=[Identifier(text='a')])], from_=From(relation=Table(parts=[Identifier(text='t')])))
     """
     return _whole(text, conf, QueryGrammar, QueryGrammar.query)
 
@@ -39,14 +40,14 @@ def parse(text: str, conf: Conf = _DEFAULT) -> q.Node:
 def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
     """The tree of one statement: a query, or a node of `planproof.sql.commands`. Raises as `parse` does.
 
-    >>> parse_statement("SET spark.sql.ansi.enabled = false").args
-    {'this': 'spark.sql.ansi.enabled', 'value': 'false'}
+    >>> parse_statement("SET spark.sql.ansi.enabled = false")
+    SetConf(key='spark.sql.ansi.enabled', value='false')
     """
     known = setting(text)
     return _whole(text, conf, StatementGrammar, StatementGrammar.statement) if known is None else known
 
 
-def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], q.Node]) -> q.Node:
+def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], Read]) -> Read:
     grammar = kind(text, conf)
     if "${" in text:
         _refuse_substitution(grammar)
@@ -84,7 +85,7 @@ def _refuse_substitution(grammar: QueryGrammar) -> None:
             raise Unknown("a ${...} variable", place(grammar.text, *found.span()))
 
 
-def _attempt(grammar: Grammar, read: Callable[[Grammar], q.Node]) -> q.Node:
+def _attempt(grammar: Grammar, read: Callable[[Grammar], Read]) -> Read:
     tree = read(grammar)
     while grammar.skip(";"):
         pass

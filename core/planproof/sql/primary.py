@@ -29,7 +29,6 @@ _AFTER_QUERY = frozenset(
         "|>",
     )
 )
-_COLUMN_KEYS = ("this", "table", "db", "catalog")
 
 
 class PrimaryGrammar(CallGrammar):
@@ -67,13 +66,13 @@ class PrimaryGrammar(CallGrammar):
             self.advance()
             index = self.value()
             self.take("]")
-            return self.placed(q.Bracket(this=node, expressions=[index]), start)
+            return self.placed(q.Bracket(node, index), start)
         if kind == ".":
             self.advance()
-            return self.placed(q.Dot(this=node, expression=self.identifier()), start)
+            return self.placed(q.Dot(node, self.identifier()), start)
         if kind == "::":
             self.advance()
-            return self.placed(q.Cast(this=node, to=self.data_type(), colons=True), start)
+            return self.placed(q.Cast(node, self.data_type(), colons=True), start)
         if kind == "COLLATE":
             if self.peek() not in WORDS or "COLLATE" in self.lacks:
                 return None
@@ -82,7 +81,7 @@ class PrimaryGrammar(CallGrammar):
             while self.skip("."):
                 name.append(self.captured_identifier())
             self.check_collation(name[-1])
-            return self.placed(q.Collate(this=node, expression=self._column(name)), start)
+            return self.placed(q.Collate(node, self.column(name)), start)
         if (self.peek() not in WORDS and self.peek() != "[") or "variant path" in self.lacks:
             return None
         return self._variant_path(node, start)
@@ -99,7 +98,7 @@ class PrimaryGrammar(CallGrammar):
                 self.identifier()
             else:
                 self._path_bracket(("STRING_LITERAL", "INTEGER_VALUE", *WORDS))
-        return self.placed(q.VariantPath(this=node, path=self.text[at : self.stop]), start)
+        return self.placed(q.VariantPath(node, self.text[at : self.stop]), start)
 
     def _path_bracket(self, allowed: tuple[str, ...]) -> None:
         self.take("[")
@@ -117,16 +116,15 @@ class PrimaryGrammar(CallGrammar):
         start = self.starts[self.i]
         if following == "(":
             name = self.identifier()
-            text = name.args["this"]
-            return self.call(text, start, (text,) if name.args["quoted"] else None)
+            return self.call(name.text, start, (name.text,) if name.quoted else None)
         if following == "STRING_LITERAL":
             return self.typed_literal()
         if following == "->":
             parameter = self.identifier()
             self.advance()
-            return self.placed(q.Lambda(this=self.expression(), expressions=[parameter]), start)
+            return self.placed(q.Lambda([parameter], self.expression()), start)
         if following != ".":
-            return self.placed(q.Column(this=self.identifier()), start)
+            return self.placed(q.Column([self.identifier()]), start)
         return self.dotted([self.identifier()], start)
 
     def dotted(self, parts: list[q.Identifier], start: int) -> q.Node:
@@ -143,25 +141,18 @@ class PrimaryGrammar(CallGrammar):
             # `t.IDENTIFIER('a')` calls the function t.identifier.
             parts.append(self.identifier(literals=False))
         if self.kind == "(":
-            names = tuple(part.args["this"] for part in parts)
-            plain = len(parts) == 1 and not parts[0].args["quoted"]
-            return self.call(".".join(names), start, None if plain else names)
-        return self.placed(self._column(parts), start)
+            name, given = called(parts)
+            return self.call(name, start, given)
+        return self.placed(q.Column(parts), start)
 
-    def _column(self, parts: list[q.Identifier]) -> q.Node:
-        """The first four parts are a Column; each further part is a Dot around it."""
-        node: q.Node = q.Column(**dict(zip(_COLUMN_KEYS, reversed(parts[:4]))))
-        begin = parts[0].span[0]
-        node.span = (begin, parts[:4][-1].span[1])
-        for part in parts[4:]:
-            node = q.Dot(this=node, expression=part)
-            node.span = (begin, part.span[1])
+    def column(self, parts: list[q.Identifier]) -> q.Column:
+        """The column of a dotted name, placed where its parts stand."""
+        node = q.Column(parts)
+        node.span = (parts[0].span[0], parts[-1].span[1])
         return node
 
-    def _star(self, start: int, qualifier: list[q.Identifier]) -> q.Node:
-        node = q.Star()
-        if qualifier:
-            node.put("qualifier", qualifier)
+    def _star(self, start: int, qualifier: list[q.Identifier]) -> q.Star:
+        node = q.Star(qualifier)
         if self.kind == "EXCEPT" and self.peek() == "(" and self._columns_are_excepted():
             self.advance()
             self.advance()
@@ -169,7 +160,7 @@ class PrimaryGrammar(CallGrammar):
             while self.skip(","):
                 names.append(self.multipart())
             self.take(")")
-            node.put("except_", [self._column(name) for name in names])
+            node.except_ = [self.column(name) for name in names]
         return self.placed(node, start)
 
     def _columns_are_excepted(self) -> bool:
@@ -215,14 +206,14 @@ class PrimaryGrammar(CallGrammar):
             self.advance()
             condition = self.expression()
             self.take("THEN")
-            branches.append(self.placed(q.If(this=condition, true=self.expression()), at))
+            branches.append(self.placed(q.When(condition, self.expression()), at))
         if not branches:
             self.fail()
         default = self.expression() if self.skip("ELSE") else None
         self.take("END")
-        return self.placed(q.Case(this=operand, ifs=branches, default=default), start)
+        return self.placed(q.Case(operand, branches, default), start)
 
-    def identifier_clause(self) -> q.Node | list[q.Identifier]:
+    def identifier_clause(self) -> q.IdentifierClause | list[q.Identifier]:
         """`IDENTIFIER(expr)`: the parts of the name where literals alone make it up, else an `IdentifierClause`."""
         start = self.start
         self.take("IDENTIFIER")
@@ -231,7 +222,7 @@ class PrimaryGrammar(CallGrammar):
         self.take(")")
         text = constant_text(argument)
         if text is None:
-            return self.placed(q.IdentifierClause(this=argument), start)
+            return self.placed(q.IdentifierClause(argument), start)
         inner = type(self)(text, self.conf)
         parts = inner.multipart()
         if inner.kind != "EOF":
@@ -245,8 +236,8 @@ class PrimaryGrammar(CallGrammar):
         found = self.identifier_clause()
         if isinstance(found, list) and self.kind != "(":
             # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
-            literal = q.Literal(this=".".join(_quoted(part) for part in found), is_string=True)
-            return self.placed(q.IdentifierClause(this=self.placed(literal, start)), start)
+            literal = q.Literal(".".join(backticked(part.text) for part in found), True)
+            return self.placed(q.IdentifierClause(self.placed(literal, start)), start)
         if isinstance(found, list):
             return self.dotted(found, start)
         return self.call(found, start) if self.kind == "(" else found
@@ -255,13 +246,13 @@ class PrimaryGrammar(CallGrammar):
         start = self.start
         if self.query_at(self.i + 1):
             self.advance()
-            subquery = q.Subquery(this=self.query())
+            subquery = q.Subquery(self.query())
             self.take(")")
             return self.placed(subquery, start)
         if self.kinds[self.i + 1] in WORDS and self.kinds[self.i + 2] == "," and self._parameters_follow():
             parameters = self.identifier_list()
             self.take("->")
-            return self.placed(q.Lambda(this=self.expression(), expressions=parameters), start)
+            return self.placed(q.Lambda(parameters, self.expression()), start)
         self.advance()
         first = self.named_expression()
         if self.kind == ",":
@@ -269,11 +260,11 @@ class PrimaryGrammar(CallGrammar):
             while self.skip(","):
                 members.append(self.named_expression())
             self.take(")")
-            return self.placed(q.Tuple(expressions=members), start)
+            return self.placed(q.Tuple(members), start)
         if isinstance(first, (q.Alias, q.Aliases)):
             self.fail()
         self.take(")")
-        return self.placed(q.Paren(this=first), start)
+        return self.placed(q.Paren(first), start)
 
     def _parameters_follow(self) -> bool:
         kinds, at = self.kinds, self.i + 2
@@ -313,17 +304,19 @@ _POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
 _SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
 
 
-def _quoted(part: q.Identifier) -> str:
-    return backticked(part.args["this"])
+def called(parts: list[q.Identifier]) -> tuple[str, tuple[str, ...] | None]:
+    """A function's name as it is written, and its parts where it is dotted or quoted."""
+    names = tuple(part.text for part in parts)
+    return ".".join(names), None if len(parts) == 1 and not parts[0].quoted else names
 
 
 def constant_text(node: q.Node) -> str | None:
     """The text that string literals and `||` of them make up; None for anything else."""
-    if isinstance(node, q.Literal) and node.args["is_string"]:
-        return str(node.args["this"])
+    if isinstance(node, q.Literal) and node.is_string:
+        return node.text
     if isinstance(node, q.Paren):
-        return constant_text(node.args["this"])
+        return constant_text(node.operand)
     if isinstance(node, q.DPipe):
-        left, right = constant_text(node.args["this"]), constant_text(node.args["expression"])
+        left, right = constant_text(node.left), constant_text(node.right)
         return None if left is None or right is None else left + right
     return None

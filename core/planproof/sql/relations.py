@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 from planproof.sql import nodes as q
 from planproof.sql.aliases import AliasGrammar
 from planproof.sql.calls import ENDS
 from planproof.sql.keywords import WORDS
+from planproof.sql.primary import called
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
 _JOIN_KINDS = _JOIN_WORDS - {"JOIN", "NATURAL", "ASOF"}
-_TABLE_KEYS = ("this", "db", "catalog")
+
+Part = TypeVar("Part")
 
 
 class RelationGrammar(AliasGrammar):
@@ -25,30 +28,33 @@ class RelationGrammar(AliasGrammar):
         tree = self._relation(None)
         while self.skip(","):
             tree = self._relation(tree)
-        tree = self.lateral_views(tree, start)
+        while self.lateral_view_follows():
+            tree = self.lateral_view(tree, start)
         while self.kind in ("PIVOT", "UNPIVOT") and self.clause_follows():
             tree = self._pivoting(tree)
-        return self.placed(q.From(this=tree), start)
+        return self.placed(q.From(tree), start)
 
-    def lateral_views(self, tree: Any, start: int) -> Any:
-        while self.kind == "LATERAL" and self.peek() == "VIEW":
+    def lateral_view_follows(self) -> bool:
+        return self.kind == "LATERAL" and self.peek() == "VIEW"
+
+    def lateral_view(self, tree: q.Node | None, start: int) -> q.LateralView:
+        """One LATERAL VIEW over a relation, or over nothing."""
+        self.advance()
+        self.advance()
+        outer = self.kind == "OUTER" and self.peek() in WORDS
+        if outer:
             self.advance()
-            self.advance()
-            outer = self.kind == "OUTER" and self.peek() in WORDS
-            if outer:
+        call = self._generator()
+        at = self.start
+        name = self.identifier()
+        columns = []
+        if (self.peek() not in ENDS and self.skip("AS")) or (self.kind in WORDS and not self._after_lateral_view()):
+            columns.append(self.identifier())
+            while self.kind == "," and self.peek() in WORDS:
                 self.advance()
-            call = self._generator()
-            at = self.start
-            name = self.identifier()
-            columns = []
-            if (self.peek() not in ENDS and self.skip("AS")) or (self.kind in WORDS and not self._after_lateral_view()):
                 columns.append(self.identifier())
-                while self.kind == "," and self.peek() in WORDS:
-                    self.advance()
-                    columns.append(self.identifier())
-            alias = self.placed(q.TableAlias(this=name, columns=columns), at)
-            tree = self.placed(q.LateralView(this=tree, call=call, outer=outer, alias=alias), start)
-        return tree
+        alias = self.placed(q.TableAlias(name, columns), at)
+        return self.placed(q.LateralView(tree, call, alias, outer), start)
 
     def _generator(self) -> q.Call:
         """The call of a LATERAL VIEW: Spark's rule has expressions in it and no named arguments, unlike other calls."""
@@ -56,7 +62,7 @@ class RelationGrammar(AliasGrammar):
         call = self.dotted([self.identifier()], start)
         if not isinstance(call, q.Call):
             self.fail()
-        for argument in call.args["expressions"]:
+        for argument in call.arguments:
             if isinstance(argument, q.Kwarg):
                 self.back(self.starts.index(argument.span[0]) + 1)
                 self.fail()
@@ -75,12 +81,12 @@ class RelationGrammar(AliasGrammar):
         if lateral:
             self._check_lateral(tree)
         if left is not None:
-            tree = self.placed(q.Joined(this=left, expression=tree, kind="INNER", comma=True, lateral=lateral), start)
+            tree = self.placed(q.Joined(left, tree, "INNER", comma=True, lateral=lateral), start)
         elif lateral:
-            tree = self.placed(q.Joined(this=None, expression=tree, kind="INNER", comma=True, lateral=True), start)
+            tree = self.placed(q.Joined(None, tree, "INNER", comma=True, lateral=True), start)
         while True:
             if self.kind in _JOIN_WORDS and self.join_follows():
-                tree = self.join(tree)
+                tree = self.join(tree, tree.span[0])
             elif self.kind in ("PIVOT", "UNPIVOT") and self.clause_follows():
                 tree = self._pivoting(tree)
             elif self.kind == "BIN" and self.peek() == "BY":
@@ -101,9 +107,8 @@ class RelationGrammar(AliasGrammar):
     def join_follows(self) -> bool:
         return self.kind != "ASOF" or self.peek() == "JOIN"
 
-    def join(self, left: q.Node) -> q.Joined:
-        """A join, from its first word on."""
-        start = left.span[0]
+    def join(self, left: q.Node | None, start: int) -> q.Joined:
+        """A join, from its first word on; `left` is None in a pipe."""
         natural = self.skip("NATURAL")
         kind = self._join_kind()
         if self.kind == "ASOF":
@@ -117,14 +122,14 @@ class RelationGrammar(AliasGrammar):
                 self.later(
                     "INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, self.stop
                 )
-        node = q.Joined(this=left, expression=right, kind=kind, natural=natural, lateral=lateral)
+        node = q.Joined(left, right, kind, natural=natural, lateral=lateral)
         if natural:
             pass
         elif self.skip("ON"):
-            node.put("on", self.expression())
+            node.on = self.expression()
         elif self.kind == "USING":
             self.advance()
-            node.put("using", self.identifier_list())
+            node.using = self.identifier_list()
             if lateral:
                 self.later(
                     "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
@@ -183,38 +188,27 @@ class RelationGrammar(AliasGrammar):
             return self._named_relation(found, start)
         if self.kind == "(":
             return self._table_function(found, start, None)
-        return self._table(q.Table(this=found), start)
+        return self._table(q.Table((), found), start)
 
     def _named_relation(self, parts: list[q.Identifier], start: int) -> q.Node:
         if self.kind == "(":
-            names = tuple(part.args["this"] for part in parts)
-            plain = len(parts) == 1 and not parts[0].args["quoted"]
-            return self._table_function(".".join(names), start, None if plain else names)
+            name, given = called(parts)
+            return self._table_function(name, start, given)
         if self.kind == "@":
             self.unknown("time travel by @")
         return self._table(self.table_name(parts), start)
 
     def table_name(self, parts: list[q.Identifier]) -> q.Table:
-        """A dotted name as a Table; parts beyond the third stand as Dots in `this`."""
-        outer, rest = parts[:2], parts[2:]
-        if len(parts) <= 3:
-            node = q.Table(**dict(zip(_TABLE_KEYS, reversed(parts))))
-        else:
-            name: q.Node = rest[0]
-            for part in rest[1:]:
-                name = q.Dot(this=name, expression=part)
-            node = q.Table(this=name, db=outer[1], catalog=outer[0])
-        return self.placed(node, parts[0].span[0])
+        """A dotted name as a Table."""
+        return self.placed(q.Table(parts), parts[0].span[0])
 
     def _table(self, node: q.Table, start: int) -> q.Table:
         """What may follow a table's name."""
         if self.kind == "CHANGES" and self.peek() == "FROM":
             self.unknown("CHANGES")
-        version = self._time_travel()
-        if version is not None:
-            node.put("version", version)
+        node.version = self._time_travel()
         if self.kind == "WITH" and self.peek() == "(" and "table options" not in self.lacks:
-            node.args["options"] = self.properties_text()
+            node.options = self.properties_text()
         self._sample_and_alias(node)
         return self.placed(node, start)
 
@@ -240,49 +234,48 @@ class RelationGrammar(AliasGrammar):
             at: q.Node = self.string_literal() if self.kind == "STRING_LITERAL" else self.number()
         else:
             at = self.value()
-        return self.placed(q.Version(this=kind, kind="AS OF", expression=at), start)
+        return self.placed(q.Version(kind, at), start)
 
-    def _sample_and_alias(self, node: q.Node) -> None:
+    def _sample_and_alias(self, node: q.Table | q.Subquery | q.Grouped) -> None:
         if self.kind == "TABLESAMPLE" and self.clause_follows():
-            node.put("sample", self.sample())
+            node.sample = self.sample()
         if self.kind == "WATERMARK" and self.clause_follows():
             self.unknown("WATERMARK")
-        alias = self.table_alias()
-        if alias is not None:
-            node.put("alias", alias)
+        node.alias = self.table_alias()
 
     def sample(self) -> q.TableSample:
         """TABLESAMPLE: it changes no schema, so only its size and seed are kept."""
         start = self.start
         self.take("TABLESAMPLE")
-        method = self.kind if self.kind in ("SYSTEM", "BERNOULLI") else None
-        if method:
+        node = q.TableSample(self.kind if self.kind in ("SYSTEM", "BERNOULLI") else None)
+        if node.method:
             self.advance()
         self.take("(")
-        parts: dict[str, Any] = {"method": method}
         if self.kind == "BUCKET":
             self.advance()
-            parts["bucket_numerator"] = self.number()
+            node.bucket_numerator = self.number()
             self.take("OUT")
             self.take("OF")
-            parts["bucket_denominator"] = self.number()
+            node.bucket_denominator = self.number()
             if self.skip("ON"):
-                parts["bucket_field"] = self.value()
+                node.bucket_field = self.value()
         elif self.kind != ")":
             size = self.expression()
-            key = {"PERCENT": "percent", "ROWS": "rows"}.get(self.kind, "size")
-            if key == "percent":
+            if self.kind == "PERCENT":
                 self._check_percentage(size, start)
-            if key != "size":
                 self.advance()
-            parts[key] = size
+                node.percent = size
+            elif self.skip("ROWS"):
+                node.rows = size
+            else:
+                node.size = size
         self.take(")")
         if self.kind == "REPEATABLE" and self.peek() == "(":
             self.advance()
             self.advance()
-            parts["seed"] = self.number()
+            node.seed = self.number()
             self.take(")")
-        return self.placed(q.TableSample(**parts), start)
+        return self.placed(node, start)
 
     def _check_percentage(self, size: q.Node, start: int) -> None:
         """A plain number, and at most the whole; Spark's parser looks, not its analyzer."""
@@ -298,9 +291,9 @@ class RelationGrammar(AliasGrammar):
         query = self.query_at(self.i + 1)
         self.advance()
         if query:
-            node: q.Node = q.Subquery(this=self.query())
+            node: q.Subquery | q.Grouped = q.Subquery(self.query())
         else:
-            node = q.Grouped(this=self._relation(None))
+            node = q.Grouped(self._relation(None))
         self.take(")")
         self._sample_and_alias(node)
         return self.placed(node, start)
@@ -309,42 +302,30 @@ class RelationGrammar(AliasGrammar):
         start = self.start
         self.take("VALUES")
         rows = self.expressions()
-        node = q.Values(expressions=rows)
-        alias = self.table_alias()
-        if alias is not None:
-            node.put("alias", alias)
-        return self.placed(node, start)
+        return self.placed(q.Values(rows, self.table_alias()), start)
 
-    def _unnest(self, start: int) -> q.Node:
+    def _unnest(self, start: int) -> q.Unnest:
         self.advance()
         self.advance()
-        node = q.Unnest(expressions=self.expressions())
+        arguments = self.expressions()
         self.take(")")
-        node.args["offset"] = self.skip_all("WITH", "ORDINALITY")
-        alias = self.table_alias()
-        if alias is not None:
-            node.put("alias", alias)
-        return self.placed(node, start)
+        ordinality = self.skip_all("WITH", "ORDINALITY")
+        return self.placed(q.Unnest(arguments, ordinality, self.table_alias()), start)
 
-    def _table_function(self, name: Any, start: int, parts: tuple[str, ...] | None) -> q.TableFunction:
+    def _table_function(
+        self, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None
+    ) -> q.TableFunction:
         self.advance()
-        call = q.Call(this=name)
-        if parts is not None:
-            call.args["parts"] = parts
         arguments = []
         if self.kind != ")":
             arguments.append(self._table_function_argument())
             while self.skip(","):
                 arguments.append(self._table_function_argument())
-        call.put("expressions", arguments)
         self.take(")")
-        node = q.TableFunction(this=self.placed(call, start))
+        call = self.placed(q.Call(name, arguments, parts), start)
         if (self.kind, self.peek()) in (("IDENTIFIED", "BY"), ("WATERMARK", "(")):
             self.unknown(self.kind)
-        alias = self.table_alias()
-        if alias is not None:
-            node.put("alias", alias)
-        return self.placed(node, start)
+        return self.placed(q.TableFunction(call, self.table_alias()), start)
 
     def _table_function_argument(self) -> q.Node:
         if self.kind == "TABLE" and (self.peek() == "(" or self.peek() in WORDS):
@@ -353,29 +334,30 @@ class RelationGrammar(AliasGrammar):
             start = self.start
             name = self.identifier()
             self.advance()
-            return self.placed(q.Kwarg(this=name, expression=self._table_argument()), start)
+            return self.placed(q.Kwarg(name, self._table_argument()), start)
         return self.argument()
 
     def _table_argument(self) -> q.TableArgument:
         start = self.start
         self.advance()
         if self.skip("("):
+            relation: q.Table | q.Query
             relation = self.query() if self.query_at(self.i) else self.table_name(self.multipart())
             self.take(")")
         else:
             relation = self.table_name(self.multipart())
-        node = q.TableArgument(this=relation)
+        node = q.TableArgument(relation)
         if "partitioned table argument" in self.lacks:
             return self.placed(node, start)
         if self.skip_all("WITH", "SINGLE", "PARTITION"):
-            node.args["single"] = True
+            node.single = True
         elif self.skip_all("PARTITION", "BY") or self.skip_all("DISTRIBUTE", "BY"):
-            node.put("partition_by", self._maybe_parenthesized(self.expression))
+            node.partition_by = self._maybe_parenthesized(self.expression)
         if self.skip_all("ORDER", "BY") or self.skip_all("SORT", "BY"):
-            node.put("order", self._maybe_parenthesized(self._sort_item))
+            node.order = self._maybe_parenthesized(self.sort_item)
         return self.placed(node, start)
 
-    def _maybe_parenthesized(self, read: Any) -> list[q.Node]:
+    def _maybe_parenthesized(self, read: Callable[[], Part]) -> list[Part]:
         grouped = self.kind == "(" and self.kinds[self._closing(self.i) + 1] in (",", ")", "ORDER", "SORT")
         if not grouped:
             return [read()]
@@ -386,11 +368,12 @@ class RelationGrammar(AliasGrammar):
         self.take(")")
         return found
 
-    def _pivoting(self, tree: q.Node) -> q.Node:
-        return self.pivot(tree) if self.kind == "PIVOT" else self.unpivot(tree)
-
-    def pivot(self, tree: q.Node) -> q.Pivoted:
+    def _pivoting(self, tree: q.Node) -> q.Pivoted | q.Unpivoted:
         start = tree.span[0]
+        return self.pivot(tree, start) if self.kind == "PIVOT" else self.unpivot(tree, start)
+
+    def pivot(self, tree: q.Node | None, start: int) -> q.Pivoted:
+        """A PIVOT, from that word on; `tree` is None in a pipe."""
         self.take("PIVOT")
         self.take("(")
         aggregates = self.named_expressions()
@@ -401,14 +384,10 @@ class RelationGrammar(AliasGrammar):
         values = self.named_expressions()
         self.take(")")
         self.take(")")
-        node = q.Pivoted(this=tree, aggregates=aggregates, columns=columns, values=values)
-        alias = self.bare_alias()
-        if alias is not None:
-            node.put("alias", alias)
-        return self.placed(node, start)
+        return self.placed(q.Pivoted(tree, aggregates, columns, values, self.bare_alias()), start)
 
-    def unpivot(self, tree: q.Node) -> q.Unpivoted:
-        start = tree.span[0]
+    def unpivot(self, tree: q.Node | None, start: int) -> q.Unpivoted:
+        """An UNPIVOT, from that word on; `tree` is None in a pipe."""
         self.take("UNPIVOT")
         include_nulls = self.skip_all("INCLUDE", "NULLS")
         if not include_nulls:
@@ -425,24 +404,19 @@ class RelationGrammar(AliasGrammar):
             columns.append(self._unpivot_set(multi))
         self.take(")")
         self.take(")")
-        node = q.Unpivoted(
-            this=tree, values=values, name=name, columns=columns, multi=multi, include_nulls=include_nulls
-        )
-        alias = self.bare_alias()
-        if alias is not None:
-            node.put("alias", alias)
+        node = q.Unpivoted(tree, values, name, columns, multi, include_nulls, self.bare_alias())
         return self.placed(node, start)
 
     def _unpivot_set(self, multi: bool) -> q.UnpivotSet:
         start = self.start
         if multi:
             self.take("(")
-        columns = [self._column(self.multipart())]
+        columns = [self.column(self.multipart())]
         while multi and self.skip(","):
-            columns.append(self._column(self.multipart()))
+            columns.append(self.column(self.multipart()))
         if multi:
             self.take(")")
         alias = None
         if self.skip("AS") or self.kind in WORDS:
             alias = self.captured_identifier()
-        return self.placed(q.UnpivotSet(expressions=columns, alias=alias), start)
+        return self.placed(q.UnpivotSet(columns, alias), start)

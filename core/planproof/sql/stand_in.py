@@ -33,7 +33,8 @@ def stand_in(
     readings = {table.span: table for table in _tables(tree, conf) if _full(table, namespace) == wanted}
     if readings:
         _refuse_full_names(tree, wanted, text)
-    edits = [_edit(table, replacement, text) for table in readings.values()]
+    bare = {query.table.span for query in tree.find_all(q.TableQuery)}
+    edits = [_edit(table, replacement, text, span in bare) for span, table in readings.items()]
     return splice(text, edits), len(edits)
 
 
@@ -46,10 +47,10 @@ def _tables(tree: q.Node, conf: Conf) -> Iterator[q.Table]:
             parts = name_parts(node)
             if len(parts) != 1 or _case(parts[0], conf) not in ctes:
                 yield node
-        clause = node.args.get("with_")
-        for cte in clause.expressions if clause is not None else ():
-            name = _case(cte.args["alias"].name, conf)
-            waiting.append((cte, ctes | {name} if clause is not None and clause.args.get("recursive") else ctes))
+        clause = node.with_ if isinstance(node, q.Query) else None
+        for cte in clause.ctes if clause is not None else ():
+            name = _case(cte.alias.name.text, conf)
+            waiting.append((cte, ctes | {name} if clause is not None and clause.recursive else ctes))
             ctes |= {name}
         waiting += [(child, ctes) for child in node.children if child is not clause]
 
@@ -72,23 +73,19 @@ def _full(table: q.Table, namespace: Sequence[str]) -> tuple[str, ...]:
 def _refuse_full_names(tree: q.Node, target: tuple[str, ...], text: str) -> None:
     """A column that is called by its table's full name is not found below what stands for the table."""
     for node in tree.find_all(q.Column, q.Dot, q.Star):
-        given = node.args.get("qualifier") or () if isinstance(node, q.Star) else ()
-        parts = tuple(i.this for i in given) if given else name_parts(node)
+        parts = tuple(i.text for i in node.qualifier) if isinstance(node, q.Star) else name_parts(node)
         lowered = tuple(part.lower() for part in parts)
         if any(lowered[at : at + 2] == target[-2:] for at in range(max(0, len(lowered) - 1))):
             raise Unknown("a column's table by its full name, for a relation in its place", place(text, *node.span))
 
 
-def _edit(table: q.Table, replacement: str, text: str) -> tuple[int, int, str]:
-    args = table.args
-    odd = next((key for key in ("version", "options") if args.get(key) is not None), None)
-    outermost = next(args[key] for key in ("catalog", "db", "this") if args.get(key) is not None)
-    start, stop = outermost.span[0], args["this"].span[1]
-    named = args.get("alias") is not None
-    if not named and args.get("sample") is not None:
+def _edit(table: q.Table, replacement: str, text: str, bare: bool) -> tuple[int, int, str]:
+    """The edit that puts the replacement in; `bare` of a relation that takes no alias: `TABLE t`."""
+    odd = "version" if table.version is not None else "options" if table.options is not None else None
+    start, stop = table.parts[0].span[0], table.parts[-1].span[1]
+    if table.alias is None and table.sample is not None:
         odd = "sample"
-    if odd is not None or not isinstance(args["this"], q.Identifier):
-        raise Unknown(f"a relation with {odd or 'a computed name'}, for another one in its place", place(text, start))
-    bare = isinstance(table.parent, q.TableQuery)
-    alias = "" if named or bare else f" AS {backticked(args['this'].this)}"
+    if odd is not None:
+        raise Unknown(f"a relation with {odd}, for another one in its place", place(text, start))
+    alias = "" if bare or table.alias is not None else f" AS {backticked(table.parts[-1].text)}"
     return start, stop, f"{replacement}{alias}"

@@ -40,7 +40,7 @@ def setting(text: str) -> q.Node | None:
     key, equals, value = rest.partition("=")
     name = key.strip().strip("`") or None
     set_to = value.strip().strip("`") if equals else None
-    node = ResetConf(this=name) if word == "RESET" else SetConf(this=name, value=set_to)
+    node: q.Node = ResetConf(name) if word == "RESET" else SetConf(name, set_to)
     node.span = (0, len(text))
     return node
 
@@ -76,7 +76,7 @@ class StatementGrammar(CreateGrammar):
             return self.query()
         node = self.statement()
         if isinstance(node, Insert):
-            node.put("with_", ctes)
+            node.with_ = ctes
         return node
 
     def _command(self) -> Command:
@@ -84,35 +84,35 @@ class StatementGrammar(CreateGrammar):
         while self.kind not in ("EOF", ";"):
             self.advance()
         words = " ".join(self.kinds[first : min(first + 2, self.i)])
-        return self.placed(Command(this=words, text=self.text[start : self.stop]), start)
+        return self.placed(Command(words, self.text[start : self.stop]), start)
 
     def _set_statement(self) -> q.Node:
         self.advance()
         if self.skip_all("TIME", "ZONE"):
-            return SetTimeZone(this=self._time_zone())
+            return SetTimeZone(self._time_zone())
         if self.kind == "CATALOG":
             self.advance()
             start = self.start
             if self.kind == "STRING_LITERAL":
-                name = self.placed(q.Table(this=q.Identifier(this=self.string(), quoted=True)), start)
+                name = self.placed(q.Table([q.Identifier(self.string(), True)]), start)
             else:
                 name = self.relation_name()
-            return Use(this=name, catalog=True)
+            return Use(name, catalog=True)
         if self.kind in ("ROLE", "PATH"):
             self.unknown(f"SET {self.kind}")
         self.advance()
         if self.kind == "(" or self.kind not in WORDS:
             return self._set_row()
-        found = [self._assignment()]
+        found = [self.assignment()]
         while self.skip(","):
-            found.append(self._assignment())
-        return SetVariable(expressions=found)
+            found.append(self.assignment())
+        return SetVariable(found)
 
     def _set_row(self) -> SetVariable:
         self.take("(")
-        names = [self._column(self.multipart())]
+        names = [self.column(self.multipart())]
         while self.skip(","):
-            names.append(self._column(self.multipart()))
+            names.append(self.column(self.multipart()))
         self.take(")")
         self.take("=")
         self.take("(")
@@ -120,20 +120,20 @@ class StatementGrammar(CreateGrammar):
         self.take(")")
         return SetVariable(names=names, query=query)
 
-    def _time_zone(self) -> q.Node:
+    def _time_zone(self) -> q.Literal | q.IntervalLiteral | q.Var:
         if self.kind == "STRING_LITERAL":
             return self.string_literal()
         if self.kind == "INTERVAL":
             return self.interval()
         start = self.start
         self.take("LOCAL")
-        return self.placed(q.Var(this="LOCAL"), start)
+        return self.placed(q.Var("LOCAL"), start)
 
     def _use(self) -> Use:
         self.advance()
         if self.kind in ("DATABASE", "SCHEMA", "NAMESPACE") and self.peek() in WORDS:
             self.advance()
-        return Use(this=self.relation_name())
+        return Use(self.relation_name())
 
     def _drop_statement(self) -> q.Node:
         at = self.i
@@ -147,7 +147,7 @@ class StatementGrammar(CreateGrammar):
             return self._command()
         self.advance()
         exists = self.skip_all("IF", "EXISTS")
-        node = Drop(this=self.relation_name(), kind=kind, exists=exists, temporary=temporary)
+        node = Drop(self.relation_name(), kind, exists, temporary)
         for word in ("PURGE", "RESTRICT", "CASCADE"):
             self.skip(word)
         return node
@@ -160,9 +160,9 @@ class StatementGrammar(CreateGrammar):
             return self._command()
         name = self.relation_name()
         if self.skip_all("WITH", "SCHEMA"):
-            return AlterView(this=name, schema_binding=self.schema_binding())
+            return AlterView(name, schema_binding=self.schema_binding())
         if self.skip("AS") or self.query_at(self.i):
-            return AlterView(this=name, query=self.query())
+            return AlterView(name, self.query())
         self.back(at)
         return self._command()
 
@@ -177,41 +177,41 @@ class StatementGrammar(CreateGrammar):
             self.unknown("INSERT OVERWRITE DIRECTORY")
         if self.kind == "TABLE" and self.peek() in WORDS:
             self.advance()
-        node = Insert(this=self.relation_name(), overwrite=overwrite)
+        node = Insert(self.relation_name(), overwrite=overwrite)
         if self.kind == "WITH" and self.peek() == "(":
             self.properties_text()
         if self.kind == "PARTITION" and self.peek() == "(":
             self.advance()
-            node.args["partition"] = self.parenthesized_text()
+            node.partition = self.parenthesized_text()
         self.skip_all("IF", "NOT", "EXISTS")
         if self.kind == "REPLACE" or (self.kind in WORDS and self.peek() == "REPLACE"):
             self.unknown("INSERT .. REPLACE")
         if self.skip_all("BY", "NAME"):
-            node.args["by_name"] = True
+            node.by_name = True
         elif self.kind == "(" and not self.query_at(self.i + 1):
-            node.put("columns", self.identifier_list())
-        node.put("query", self.query())
+            node.columns = self.identifier_list()
+        node.query = self.query()
         return node
 
     def _immediate_text(self) -> q.Node:
         if "EXECUTE IMMEDIATE of expressions" not in self.lacks:
             return self.expression()
-        return self.string_literal() if self.kind == "STRING_LITERAL" else self._column(self.multipart())
+        return self.string_literal() if self.kind == "STRING_LITERAL" else self.column(self.multipart())
 
     def _execute(self) -> ExecuteImmediate:
         self.advance()
         self.take("IMMEDIATE")
-        node = ExecuteImmediate(this=self._immediate_text())
+        node = ExecuteImmediate(self._immediate_text())
         if self.skip("INTO"):
-            into = [self._column(self.multipart())]
+            into = [self.column(self.multipart())]
             while self.skip(","):
-                into.append(self._column(self.multipart()))
-            node.put("into", into)
+                into.append(self.column(self.multipart()))
+            node.into = into
         if self.skip("USING"):
             grouped = self.kind == "(" and self.kinds[self._closing(self.i) + 1] in ("EOF", ";")
             if grouped:
                 self.advance()
-            node.put("expressions", self.named_expressions())
+            node.arguments = self.named_expressions()
             if grouped:
                 self.take(")")
         return node

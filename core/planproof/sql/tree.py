@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+__all__ = ["Node", "Span", "node"]
 
 Span = tuple[int, int]
 Kind = TypeVar("Kind", bound="Node")
 
 _NOWHERE: Span = (-1, -1)
 
+if TYPE_CHECKING:
+    from dataclasses import dataclass as node
+else:
 
+    def node(kind):
+        """A class of nodes: a dataclass with slots, whose nodes are equal only to themselves and may be changed."""
+        return dataclasses.dataclass(slots=True, eq=False, repr=False)(kind)
+
+
+@node
 class Node:
-    """One construct of a text: its arguments by name, the node that it is an argument of, and where it stands.
+    """One construct of a text: its parts in fields of their own names and types, and where it stands.
 
-    `args` hold nodes, lists of nodes and plain values; of what is absent they hold None, or nothing. `parent` is the
-    last one of several (the SELECTs behind one FROM), and None of the root. `span` is (start, stop) in characters of
-    the text, stop exclusive, and (-1, -1) of a node that the parser did not place.
+    A field holds a node, a sequence of nodes or a plain value. What the text does not have is None, an empty sequence
+    or False. `span` is (start, stop) in characters of the text, stop exclusive, and (-1, -1) of a node that the parser
+    did not place. A node does not know what stands around it: who needs that walks from there.
     """
 
-    __slots__ = ("args", "parent", "span")
-
-    def __init__(self, **args: Any) -> None:
-        self.args = args
-        self.parent: Node | None = None
-        self.span = _NOWHERE
-        for value in args.values():
-            if isinstance(value, Node):
-                value.parent = self
-            elif type(value) is list:
-                for member in value:
-                    if isinstance(member, Node):
-                        member.parent = self
+    span: Span = dataclasses.field(default=_NOWHERE, init=False)
 
     def __repr__(self) -> str:
-        given = (f"{key}={value!r}" for key, value in self.args.items() if value is not None)
+        given = (f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if _is_given(self, f))
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property
-    def this(self) -> Any:
-        return self.args.get("this")
-
-    @property
-    def expression(self) -> Any:
-        return self.args.get("expression")
-
-    @property
-    def expressions(self) -> list[Any]:
-        return self.args.get("expressions") or []
-
-    @property
-    def name(self) -> str:
-        """The text that `this` is, or that it is called by; an empty one where there is none."""
-        this = self.args.get("this")
-        return this.name if isinstance(this, Node) else this if isinstance(this, str) else ""
-
-    @property
     def children(self) -> Iterator[Node]:
-        """The nodes among the arguments, in the order in which the arguments were given."""
-        for value in self.args.values():
+        """The nodes in its fields, in the order in which the fields are declared."""
+        for value in _parts(type(self))(self):
             if isinstance(value, Node):
                 yield value
             elif type(value) is list:
@@ -81,9 +64,32 @@ class Node:
             if isinstance(node, kinds):
                 yield node
 
-    def put(self, key: str, value: Node | list[Any]) -> None:
-        """Sets an argument."""
-        self.args[key] = value
-        for node in value if isinstance(value, list) else (value,):
-            if isinstance(node, Node):
-                node.parent = self
+
+def _is_given(node: Node, field: dataclasses.Field[Any]) -> bool:
+    """Whether the field says more than that something is absent."""
+    value = getattr(node, field.name)
+    return field.init and value not in (None, False, (), [])
+
+
+_PLAIN = frozenset(("str", "str | None", "bool", "bool | None", "DataType", "tuple[str, ...] | None", "Span"))
+"""What a field is declared as that holds no node."""
+
+
+_READERS: dict[type, Callable[[Node], tuple[Any, ...]]] = {}
+
+
+def _parts(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
+    """What reads the fields of a class that can hold nodes; those that are given by keyword only come last."""
+    found = _READERS.get(kind)
+    if found is None:
+        fields = [f for f in dataclasses.fields(kind) if f.type not in _PLAIN]
+        names = [f.name for f in sorted(fields, key=lambda f: f.kw_only is True)]
+        found = _READERS[kind] = _reader(names)
+    return found
+
+
+def _reader(names: Sequence[str]) -> Callable[[Node], tuple[Any, ...]]:
+    if not names:
+        return lambda node: ()
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda node: (read(node),)
