@@ -1,3 +1,5 @@
+"""`python -m planproof`: the command line."""
+
 from planproof.cli import main
 
 main()

@@ -335,6 +335,7 @@ def make_environment(
     registry: Registry | None = None,
     parameters: Mapping[str, object] | None = None,
 ) -> Environment:
+    """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
     return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.spark), bind_query)
 
 

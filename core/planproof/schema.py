@@ -16,6 +16,8 @@ from planproof.types import DataType, as_nullable
 
 @dataclass(frozen=True, slots=True)
 class PhysicalField:
+    """A field of a sink, batch or file: name, type and flag, without a relation."""
+
     name: str
     type: DataType
     nullable: bool

@@ -26,6 +26,7 @@ def may_wait(run: Run) -> bool:
 
 
 def waiting(run: Run) -> bool:
+    """Whether a DELETE of the node is held back until its INSERT comes."""
     return any(statement.kind == "delete" for _, statement in run.held)
 
 

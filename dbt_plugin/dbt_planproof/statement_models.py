@@ -91,6 +91,7 @@ def _parquet_by_default(clauses: Any, setting: Setting) -> bool:
 
 
 def view_model(model: Model, statement: Statement) -> Model:
+    """The model with what a CREATE VIEW says of it: its columns and properties."""
     options = {
         **model.options,
         "columns": statement.clauses.get("columns"),

@@ -22,6 +22,7 @@ def report_form(report: RunReport, ti: Any, more: Mapping[str, Any] | None = Non
 
 
 def push(ti: Any, form: Mapping[str, Any]) -> None:
+    """Leaves the report's short form, and its link, in XCom."""
     ti.xcom_push(key=KEY, value=form)
     ti.xcom_push(key=PlanproofReportLink.key, value=form["url"])
 

@@ -1,1 +1,1 @@
-
+"""Arrow and Parquet: the only room that imports pyarrow."""

@@ -21,6 +21,7 @@ def as_declared(function: str, declared: str, *more: type[Exception]) -> Iterato
 
 
 def table(arrays: Sequence[Any], names: Sequence[str]) -> Any:
+    """A pyarrow Table of columns of equal length."""
     return pa.table(list(arrays), names=list(names))
 
 

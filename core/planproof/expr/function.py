@@ -29,10 +29,12 @@ def EITHER(args: Args, conf: Conf) -> bool:
 
 
 def NEVER(args: Args, conf: Conf) -> bool:
+    """The result is never null."""
     return False
 
 
 def ALWAYS(args: Args, conf: Conf) -> bool:
+    """The result may be null whatever the arguments are."""
     return True
 
 
@@ -42,6 +44,7 @@ def EVERY(args: Args, conf: Conf) -> bool:
 
 
 def FIRST(args: Args, conf: Conf) -> bool:
+    """The result may be null where the first argument may be."""
     return args[0].nullable
 
 

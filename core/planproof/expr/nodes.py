@@ -319,6 +319,8 @@ class ScalarSubquery(Subquery):
 
 @record(frozen=True, slots=True)
 class Exists(Subquery):
+    """`EXISTS (query)`: whether the plan gives a row. It is never null."""
+
     plan: Plan
     type: DataType = BOOLEAN
     nullable: bool = False

@@ -16,10 +16,12 @@ Places = Callable[[int], Sequence[int]]
 
 
 def nowhere(count: int) -> Sequence[int]:
+    """No argument is meant."""
     return ()
 
 
 def every(count: int) -> Sequence[int]:
+    """All arguments are meant."""
     return range(count)
 
 
@@ -29,6 +31,7 @@ def branches(count: int) -> Sequence[int]:
 
 
 def some(*places: int) -> Places:
+    """The arguments at these positions are meant, as far as a call has them."""
     return lambda count: [place for place in places if place < count]
 
 

@@ -148,4 +148,5 @@ class Plan:
 
 
 def field_of(column: Column) -> LogicalField:
+    """The field that a column gives to its node's schema."""
     return LogicalField(column.relation, column.name, column.type, column.nullable, column.evidence, column.doubt)

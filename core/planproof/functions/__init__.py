@@ -1,1 +1,1 @@
-
+"""Spark's functions: signatures and traits as literal tables, and how arguments are coerced."""

@@ -136,6 +136,7 @@ def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
 
 
 def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The operands of `+`, `-`, `*`, `/` and their kin, cast to the type in which Spark computes."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     return _bare_nulls(meet(ready, conf, _computable), DOUBLE, conf)
 
@@ -147,6 +148,7 @@ def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def bits(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The operands of `&`, `|` and `^`, cast to the wider of two whole-number types."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     return _bare_nulls(meet(ready, conf, is_integral), n.INT, conf)
 
@@ -173,6 +175,7 @@ def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Two operands of a comparison, cast to the type in which Spark compares them."""
     ready = promote_strings(args, conf, comparison=True)
     ready = meet_decimals(ready, conf)
     left, right = ready[0].type, ready[1].type
@@ -206,15 +209,18 @@ def _fit(precision: int, scale: int, conf: Conf) -> Decimal:
 
 
 def sum_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a sum or difference of decimals. Source: Spark's `Add.resultDecimalType`."""
     scale = max(a.scale, b.scale)
     return _fit(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale, conf)
 
 
 def product_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a product of decimals. Source: Spark's `Multiply.resultDecimalType`."""
     return _fit(a.precision + b.precision + 1, a.scale + b.scale, conf)
 
 
 def quotient_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a quotient of decimals. Source: Spark's `Divide.resultDecimalType`."""
     if conf.allow_precision_loss:
         scale = max(6, a.scale + b.precision + 1)
         return adjusted_decimal(a.precision - a.scale + b.scale + scale, scale)
@@ -228,5 +234,6 @@ def quotient_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
 
 
 def remainder_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a remainder of decimals. Source: Spark's `Remainder.resultDecimalType`."""
     scale = max(a.scale, b.scale)
     return _fit(min(a.precision - a.scale, b.precision - b.scale) + scale, scale, conf)

@@ -53,6 +53,7 @@ def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, 
 
 
 def cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
+    """Whether a cast may give null; `mode` is `ansi`, `legacy` or `try`. Source: Spark's `Cast.nullable`."""
     source = child.type
     if mode != "try":
         return child.nullable or force_nullable(source, target)
@@ -87,6 +88,7 @@ def cast_unless_same(child: Expr, target: DataType, conf: Conf) -> Expr:
 
 
 def cast_unless_equal(child: Expr, target: DataType, conf: Conf) -> Expr:
+    """The expression cast to the type, or itself where it has that type."""
     return child if child.type == target else cast(child, target, conf)
 
 

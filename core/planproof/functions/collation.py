@@ -91,6 +91,7 @@ def string_of(t: DataType) -> String | None:
 
 
 def name_of(t: String) -> str:
+    """The name of a string type's collation, the default one's too."""
     return t.collation or "UTF8_BINARY"
 
 

@@ -17,6 +17,7 @@ from planproof.plan.nodes import Generate, Named
 
 
 def column_lists(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP121: a column list gives a column the name of another column of the same query."""
     for node in definitions.nodes:
         if isinstance(node, Named):
             owner, before, after = ".".join(node.name), [c.name for c in node.child.output], node.output

@@ -12,6 +12,7 @@ from planproof.hazards.suspicion import Suspicion, told, warning
 
 
 def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP130: a cast to char or varchar, which Spark takes for string."""
     for column, expr in definitions.expressions:
         if isinstance(expr, Cast) and expr.ignored is not None:
             name, wanted = pretty(expr.child), expr.ignored.simple

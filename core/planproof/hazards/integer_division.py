@@ -13,6 +13,7 @@ from planproof.types import is_integral
 
 
 def integer_division(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP127: a cast to a whole number cuts off a division of integers."""
     for column, expr in definitions.casts(conf):
         if is_integral(expr.type):
             quotient = definitions.of(expr.child)

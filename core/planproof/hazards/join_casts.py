@@ -20,6 +20,7 @@ from planproof.types.coercion import wider
 
 
 def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP124: a join compares columns of different types, and Spark casts one of them."""
     for node in definitions.nodes:
         if isinstance(node, (Join, Filter)) and node.condition is not None:
             for call in equalities(node.condition):

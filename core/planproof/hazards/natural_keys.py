@@ -15,6 +15,7 @@ from planproof.plan.nodes import Join, Named, PassThrough, Plan, Project, Scan
 
 
 def natural_keys(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP123: a NATURAL join by no column, or by columns that the query does not name."""
     for node in definitions.nodes:
         if not isinstance(node, Join) or node.natural is None:
             continue

@@ -22,6 +22,7 @@ _Stored = tuple[Scan, Column]
 
 
 def padding(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP137: a char is compared with a string, and blanks count."""
     if conf.preserve_char_varchar:
         return  # Types keep their lengths then, and Spark compares CHAR with STRING by them.
     for node in definitions.nodes:

@@ -17,6 +17,7 @@ from planproof.report.model import Finding
 
 
 def set_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP125: a set operation casts a column to the other side's type."""
     for node in definitions.nodes:
         if isinstance(node, SetOperation):
             for at, side in enumerate(node.inputs):

@@ -16,6 +16,7 @@ from planproof.hazards.suspicion import Count, Suspicion, in_rows, warning
 
 
 def struct_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """PP122: a cast matches the fields of structs by position, and names change places."""
     for column, expr in definitions.expressions:
         if isinstance(expr, Cast):
             pairs = list(swapped_fields(expr.child.type, expr.type, (column or pretty(expr.child),)))

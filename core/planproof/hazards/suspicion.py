@@ -63,4 +63,5 @@ def told(column: str | None, text: str) -> str:
 def warning(
     code: str, column: str | None, promised: str | None, found: str | None, message: str, plane: str = "logical"
 ) -> Finding:
+    """A finding with the verdict `warning`."""
     return Finding(Verdict.WARNING, code, plane, column, promised, found, message)

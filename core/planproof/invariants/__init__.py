@@ -1,1 +1,1 @@
-
+"""What compares the claims of planes: one file per step."""

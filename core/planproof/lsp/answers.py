@@ -33,6 +33,8 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
+    """A text that the editor shows behind a column of a line, both from 0, and why."""
+
     line: int
     column: int
     label: str

@@ -178,6 +178,7 @@ class Server(LanguageServer):
 
 
 def diagnostic(placed: Placed) -> lsp.Diagnostic:
+    """The finding as the editor shows it: its range, what was found, and the next step."""
     finding = placed.finding
     return lsp.Diagnostic(
         lsp.Range(lsp.Position(placed.line, placed.start), lsp.Position(placed.line, placed.stop)),

@@ -23,6 +23,7 @@ def applied(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -
 
 
 def number(value: int) -> Literal:
+    """A literal of type int."""
     return Literal(value, INT, str(value))
 
 

@@ -43,6 +43,8 @@ class RefusedRule:
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
+    """The plan after all rules, which of them fired, and which were refused for breaking I6."""
+
     plan: Plan
     fired: tuple[Fired, ...]
     refused: tuple[RefusedRule, ...]

@@ -110,6 +110,7 @@ def _named(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> lis
 
 
 def span_of(expr: Expr) -> Span | None:
+    """Where the expression stands in the text; None for one that no text wrote."""
     found: Span | None = getattr(expr, "span", None)
     return found if found is not None and found[0] >= 0 else None
 

@@ -234,6 +234,8 @@ class Limit(PassThrough):
 
 @record(frozen=True, slots=True)
 class Distinct(PassThrough):
+    """The child's rows, each once."""
+
     child: Plan
 
 

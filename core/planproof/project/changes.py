@@ -19,6 +19,8 @@ BREAKING, SAFE = "breaking", "safe"
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
+    """A column as readers see it: its name, its type, and whether NOT NULL is promised."""
+
     name: str
     type: DataType
     not_null: bool = False

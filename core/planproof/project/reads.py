@@ -65,6 +65,7 @@ def content(path: File) -> bytes:
 
 
 def is_file(path: File) -> bool:
+    """Whether there is such a file; a check that is noted is told again only while the answer stays."""
     found = os.path.isfile(path)
     noted = _noted.get()
     if noted is not None:

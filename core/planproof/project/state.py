@@ -49,6 +49,7 @@ class State:
 
 
 def digest(content: bytes) -> str:
+    """A digest of 16 bytes, in hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 

@@ -19,6 +19,8 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
+    """One column of the model with its cell for each plane."""
+
     name: str
     cells: Sequence[Cell]
 

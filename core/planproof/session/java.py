@@ -6,6 +6,7 @@ from typing import Any
 
 
 def items(sequence: Any) -> list[Any]:
+    """A Scala sequence as a Python list."""
     return [sequence.apply(i) for i in range(sequence.size())]
 
 

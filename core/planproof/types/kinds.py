@@ -14,6 +14,8 @@ from planproof.types import nodes as n
 
 @dataclass(frozen=True, slots=True)
 class Kind:
+    """A set of types that an argument may have, as messages spell it; `default` is what an untyped NULL becomes."""
+
     spelling: str
     accepts: Callable[[n.DataType], bool]
     default: n.DataType | None = None
@@ -35,6 +37,8 @@ class ArrayOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
+    """A map whose keys and values are expected to be such."""
+
     key: Expected
     value: Expected
 
@@ -80,6 +84,7 @@ def is_orderable(t: n.DataType) -> bool:
 
 
 def is_datetime(t: n.DataType) -> bool:
+    """Whether it is a date or a timestamp of either kind."""
     return t in (n.DATE, n.TIMESTAMP, n.TIMESTAMP_NTZ)
 
 

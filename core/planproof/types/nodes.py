@@ -60,6 +60,8 @@ class Atomic(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Decimal(DataType):
+    """`decimal(precision,scale)`: so many digits, and so many of them behind the point."""
+
     precision: int = 10
     scale: int = 0
 
@@ -90,6 +92,8 @@ class String(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Char(DataType):
+    """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
+
     length: int
 
     @property
@@ -99,6 +103,8 @@ class Char(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Varchar(DataType):
+    """`varchar(length)`: in a plan Spark takes it for a string, and refuses longer values where it stores."""
+
     length: int
 
     @property
@@ -108,6 +114,8 @@ class Varchar(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Time(DataType):
+    """`time(precision)`: a time of day with so many digits of a second."""
+
     precision: int = 6
 
     @property
@@ -157,6 +165,8 @@ class Geo(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Array(DataType):
+    """`array<element>`; `contains_null` is its flag."""
+
     element: DataType
     contains_null: bool = True
 
@@ -179,6 +189,8 @@ class Array(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Map(DataType):
+    """`map<key,value>`; `value_contains_null` is its flag. A key is never null."""
+
     key: DataType
     value: DataType
     value_contains_null: bool = True
@@ -213,6 +225,8 @@ def quoted_if_needed(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructField:
+    """One field of a struct, with its flag."""
+
     name: str
     type: DataType
     nullable: bool = True
@@ -224,6 +238,8 @@ class StructField:
 
 @dataclass(frozen=True, slots=True)
 class Struct(DataType):
+    """`struct<..>`: its fields in order. Names may repeat."""
+
     fields: tuple[StructField, ...] = ()
 
     @property
@@ -286,10 +302,12 @@ FRACTIONAL_ATOMS = (FLOAT, DOUBLE)
 
 
 def is_integral(t: DataType) -> bool:
+    """Whether it is a whole-number type."""
     return t in INTEGRAL
 
 
 def is_numeric(t: DataType) -> bool:
+    """Whether it is a number of any kind."""
     return isinstance(t, Decimal) or t in INTEGRAL or t in FRACTIONAL_ATOMS
 
 

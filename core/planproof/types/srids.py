@@ -136,6 +136,7 @@ def is_geographic(srid: int) -> bool:
 
 
 def exists(srid: int) -> bool:
+    """Whether Spark knows a spatial reference system of this id."""
     return _among(srid, _GEOGRAPHIC) or _among(srid, _OTHER)
 
 

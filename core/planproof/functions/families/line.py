@@ -52,6 +52,7 @@ def element(index: int) -> TypeRule:
 
 
 def array_of(item: DataType | TypeRule, contains_null: bool = True) -> TypeRule:
+    """The type rule of an array with such elements."""
     return lambda args, conf: Array(item(args, conf) if callable(item) else item, contains_null)
 
 
@@ -72,6 +73,7 @@ def binary(symbol: str) -> Any:
 
 
 def is_literal(arg: Expr) -> bool:
+    """Whether the argument is a literal as it stands."""
     return isinstance(arg, Literal)
 
 

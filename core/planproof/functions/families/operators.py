@@ -73,6 +73,7 @@ def _divisible(t: DataType) -> bool:
 
 
 def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
+    """The type rule of an operator: by `rule` for two decimals, else the type of the left operand."""
     def returns(args: Args, conf: Conf) -> DataType:
         left, right = args[0].type, args[1].type
         if isinstance(left, Decimal) and isinstance(right, Decimal):

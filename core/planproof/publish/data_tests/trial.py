@@ -280,4 +280,5 @@ def judged(
 
 
 def not_run(name: str, why: str, column: str | None = None, place: str | None = None) -> DataTestResult:
+    """The result of a data test that was not run, and why."""
     return DataTestResult(name, "not run", why, None, column, place)

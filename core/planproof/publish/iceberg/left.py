@@ -64,6 +64,7 @@ class Note:
 
 
 def folder(root: str) -> str:
+    """Where the notes of open transactions lie, below a database's folder."""
     return join(root, STATE, _FOLDER)
 
 

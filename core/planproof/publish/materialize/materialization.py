@@ -90,6 +90,8 @@ P = TypeVar("P", bound=Publishing)
 
 
 class Materialization(Protocol[P]):
+    """The steps of one materialization: begin, stage, audit, publish."""
+
     def begin(self, job: Job) -> P | None:
         """The publication, by the strategy that is safe for this target; nothing is written yet.
 

@@ -125,6 +125,7 @@ def describe(session: Session, model: Model, target: StoredTable, name: str) -> 
 
 
 def pairs(properties: Mapping[str, Any]) -> str:
+    """Properties as they stand in TBLPROPERTIES, quoted."""
     return ", ".join(f"{literal(str(k))} = {literal(str(v))}" for k, v in properties.items())
 
 

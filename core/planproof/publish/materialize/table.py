@@ -20,6 +20,8 @@ VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
 
 
 class Table:
+    """The materialization `table`: the whole table is staged and swapped in."""
+
     def begin(self, job: Job) -> Publication:
         refuse_foreign(job)
         options = dict(job.model.options)

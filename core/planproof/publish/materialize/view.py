@@ -17,6 +17,8 @@ from planproof.session.protocol import StoredTable
 
 
 class View:
+    """The materialization `view`: there are no rows to stage."""
+
     def begin(self, job: Job) -> Publication:
         target = job.target
         _refuse_versioned(job)

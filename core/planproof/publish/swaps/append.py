@@ -15,6 +15,8 @@ from planproof.session.store import local
 
 
 class Append:
+    """The delta's files move into the target's directories."""
+
     def swap(self, publication: Publication) -> None:
         moves, new = self._planned(publication)
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))

@@ -15,6 +15,8 @@ RETENTION = 900.0
 
 
 class Location:
+    """The table's location becomes the staged directory."""
+
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
         publication.step("swap")

@@ -14,6 +14,8 @@ from planproof.session.protocol import SparkFailure
 
 
 class Partitions:
+    """Each partition of the delta takes the place of the target's one."""
+
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
         staged = partitions_of(publication.session, entry.staging)

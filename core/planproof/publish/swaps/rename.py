@@ -14,6 +14,8 @@ from planproof.session.store import decoded
 
 
 class Rename:
+    """The old relation steps aside, and the staged table takes its name."""
+
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
         if entry.place is not None and not publication.stored(entry.staging).partition_by:  # type: ignore[union-attr]

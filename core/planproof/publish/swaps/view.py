@@ -20,6 +20,8 @@ from planproof.session.protocol import SparkFailure, StoredTable
 
 
 class View:
+    """The view gets its query, and what stood there under its name steps aside."""
+
     def swap(self, publication: Publication) -> None:
         entry = publication.entry
         assert entry.statement is not None

@@ -104,6 +104,7 @@ _NAME = re.compile(r"(?P<publish>[^.]+\.[^.]+)\.(?P<number>\d+)\.json")
 
 
 def folder(root: str) -> str:
+    """Where the journal lies, below a database's folder."""
     return join(root, STATE, "journal")
 
 

@@ -33,6 +33,8 @@ class Locked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lock:
+    """A lock that this process holds on one target."""
+
     store: Store
     location: str
     owner: Owner
@@ -45,6 +47,7 @@ class Lock:
 
 
 def path(root: str, slug: str) -> str:
+    """The file of a target's lock, below a database's folder."""
     return join(root, STATE, "locks", f"{slug}.json")
 
 

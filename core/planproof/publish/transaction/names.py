@@ -50,10 +50,12 @@ def slug(table: str) -> str:
 
 
 def join(location: str, *names: str) -> str:
+    """A location below another one."""
     return "/".join([location.rstrip("/"), *names])
 
 
 def parent(location: str) -> str:
+    """The folder that a location lies in."""
     return location.rstrip("/").rpartition("/")[0]
 
 

@@ -58,6 +58,7 @@ def begin(run: str) -> None:
 
 
 def end(run: str) -> None:
+    """Notes that a run of this process is over: a lock or journal entry of it that is left is a dead one's."""
     _running.discard(run)
 
 

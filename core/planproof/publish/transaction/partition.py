@@ -75,6 +75,7 @@ def names(session: Session, table: str) -> list[str]:
 
 
 def location_of(session: Session, table: str, partition: str) -> str:
+    """The location of a table's partition, asked of the catalog. Raises `SparkFailure` for an unknown one."""
     rows = session.rows(f"DESCRIBE TABLE EXTENDED {table} PARTITION ({spec(partition)})")
     # Columns come first, and one of them may be named so; then the partition, then the table.
     start = max(i for i, row in enumerate(rows) if row[0] == "# Detailed Partition Information")

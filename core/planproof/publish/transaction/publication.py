@@ -315,6 +315,7 @@ def moves(target: StoredTable | None, location_root: str | None) -> bool:
 
 
 def prior_of(target: StoredTable | None) -> Prior | None:
+    """What stands at the target before the publish; None where nothing does."""
     if target is None:
         return None
     location = decoded(target.location) if target.location else None

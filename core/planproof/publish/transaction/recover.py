@@ -103,6 +103,7 @@ def _settled(entry: Entry, ending: Ending | None) -> Report:
 
 
 def locked(message: str) -> Finding:
+    """The finding (PP604) that another run holds the lock."""
     return Finding(Verdict.UNPROVED, "PP604", "catalog", message=message)
 
 
