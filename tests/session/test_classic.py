@@ -314,6 +314,20 @@ def test_a_dropped_connection_is_transient():
     assert raised.value.transient
 
 
+def test_a_cause_is_said_where_it_says_something_else():
+    from planproof.session.failures import _with_cause
+
+    class Java:
+        def __init__(self, message, cause=None):
+            self.getMessage, self.getCause = lambda: message, lambda: cause
+            self.getClass = lambda: type("Class", (), {"getSimpleName": staticmethod(lambda: "IOException")})
+
+    same = Java("[USER_RAISED_EXCEPTION] 'a is not true' SQLSTATE: P0001")
+    assert _with_cause("'a is not true'", Java("Job aborted", same)) == "'a is not true'"
+    full = Java("Job aborted", Java("No space left on device"))
+    assert _with_cause("Job aborted.", full) == "Job aborted. Its cause: IOException: No space left on device"
+
+
 def test_rows_and_batches(session):
     assert session.rows("select id, id = 1 from range(2)") == [(0, False), (1, True)]
     table = session.batches("select id, cast(null as string) s from range(5)", limit=2)

@@ -33,6 +33,7 @@ _TRANSIENT_WORDS = re.compile(
 )
 _FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
 """Lines of a Java stack trace; the lines that name a cause are kept."""
+_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _TAIL = re.compile(
     r"\s*(?:SQLSTATE: [0-9A-Z]{5}.*|; line \d+ pos \d+(?:;\n.*)?\Z|;\n'?[A-Z]\w+.*|\(line \d+, pos \d+\)\s+== SQL ==.*"
     r"|\n== SQL(?: ==|\().*)",
@@ -149,7 +150,8 @@ def _with_cause(message: str, java: Any) -> str:
     """The message with what lies at the bottom of the chain of causes: "Task failed" alone says nothing."""
     chain = list(_causes(java))
     lines = cleaned(str(chain[-1].getMessage() or "")).splitlines() if chain else []
-    if not lines or lines[0] in message:
+    # The message has lost the condition that the cause begins with.
+    if not lines or _CONDITION.sub("", lines[0]).rstrip(".") in message:
         return message
     # Two schemas are compared by whoever reads them, and must be whole.
     shown = lines[0] if "ARROW_TYPE_MISMATCH" in lines[0] else lines[0][:500]
