@@ -110,3 +110,17 @@ def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
     assert texts(known) == ["id bigint", "note string"]
     assert known.evidence == {"id": "no null in 4 rows of 2 Parquet files of raw.orders"}
     assert known.complete
+    # What a killed job left is none of the table's files: of another schema, or not whole.
+    left = tmp_path / "orders" / "_temporary" / "0"
+    left.mkdir(parents=True)
+    parquet.write_table(pa.table({"id": ["x"]}), left / "c.parquet")
+    (left / "torn.parquet").write_bytes(b"PAR1")
+    assert schema(read_project(manifest), "source.shop.raw.orders") == known
+    # A file that is not whole, or a column that folders hold: what the source declares stands, and not for all of it.
+    for name in ("torn.parquet", "p=1/d.parquet"):
+        (tmp_path / "orders" / "p=1").mkdir(exist_ok=True)
+        torn = tmp_path / "orders" / name
+        torn.write_bytes(b"PAR1")
+        found = schema(read_project(manifest), "source.shop.raw.orders")
+        assert (texts(found), found.complete) == (["id bigint"], False)
+        torn.unlink()

@@ -20,6 +20,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns
 from planproof.project.reads import besides, content, is_file
+from planproof.session.files import data_files
 from planproof.types import DataType, TypeSyntaxError, from_json, parse_type
 
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
@@ -143,21 +144,25 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
 
 
 def _footers(project: Project, node: ProjectNode) -> Known | None:
-    """From the Parquet files of a local `external_location`, where pyarrow is installed."""
+    """From the Parquet files of a local `external_location`, where pyarrow is installed; those that Spark reads there,
+    not what a killed job left beside them. None also where folders hold columns, or a file is not whole."""
     location = _location(node.raw)
     if location is None:
         return None
     besides()
     base = project.directory or Path.cwd()
     path = base / location.removeprefix("file://")
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path] if path.is_file() else []
-    if not files:
+    files = [file for file in data_files(str(path)) if file.endswith(".parquet") or path.is_file()]
+    if not files or any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
         return None
     try:
-        from planproof.arrow.footers import read_footers
+        from planproof.arrow.footers import FooterError, Undecodable, read_footers
     except ImportError:
         return None
-    footers = read_footers([str(file) for file in files])
+    try:
+        footers = read_footers(files)
+    except (FooterError, Undecodable):
+        return None
     if not footers or any(f.schema != footers[0].schema for f in footers):
         return None
     fields = tuple((f.name, f.type, True) for f in footers[0].schema.as_nullable())
