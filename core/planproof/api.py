@@ -8,12 +8,12 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from planproof.analysis.calls import unresolved_routine
+from planproof.analysis.blocks.queries import bind_query
 from planproof.analysis.context import Environment
-from planproof.analysis.counting import Counting, counting_query, reads_one
-from planproof.analysis.immediate import is_immediate, parsed
-from planproof.analysis.places import output_origins
-from planproof.analysis.queries import bind_query
+from planproof.analysis.expressions.calls import unresolved_routine
+from planproof.analysis.hazard_counts import Counting, counting_query, reads_one
+from planproof.analysis.names.places import output_origins
+from planproof.analysis.script.immediate import is_immediate, parsed
 from planproof.analysis.versions import as_called
 from planproof.catalog import Catalog
 from planproof.conf import Conf

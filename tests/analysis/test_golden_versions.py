@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from planproof.analysis.context import Environment
-from planproof.analysis.setup import apply
+from planproof.analysis.script.setup import apply
 from planproof.api import plan
 from planproof.conf import SPARKS, Conf
 from planproof.origin import AnalysisError, Unknown

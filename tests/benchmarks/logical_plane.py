@@ -27,7 +27,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from planproof.analysis.context import Environment
-from planproof.analysis.setup import apply
+from planproof.analysis.script.setup import apply
 from planproof.api import plan
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from planproof import AnalysisError, Catalog
-from planproof.analysis.evidence import nulled
-from planproof.analysis.select import substituted
+from planproof.analysis.blocks.evidence import nulled
+from planproof.analysis.blocks.select import substituted
 from planproof.api import plan
 from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, captured, column_indexes, column_of, scoped

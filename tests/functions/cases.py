@@ -9,7 +9,7 @@ from typing import Any
 
 from specimens import BASES, LITERALS, SPECIMENS, TYPES, spelled
 
-from planproof.analysis.generators import is_outer
+from planproof.analysis.expressions.generators import is_outer
 from planproof.conf import Conf
 from planproof.expr.function import Category, Coerce, Function, LambdaOf, Many, Mismatch, kind_of
 from planproof.expr.nodes import Call

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from answers import answer
 
-from planproof.analysis.setup import apply
+from planproof.analysis.script.setup import apply
 from planproof.api import Rewriting, optimize, plan
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown

@@ -17,11 +17,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from planproof import Catalog, Conf
+from planproof.analysis.blocks.evidence import nulled
+from planproof.analysis.blocks.queries import bind_query
+from planproof.analysis.blocks.setops import widened
 from planproof.analysis.context import Environment
-from planproof.analysis.evidence import nulled
-from planproof.analysis.queries import bind_query
-from planproof.analysis.scope import extract
-from planproof.analysis.setops import widened
+from planproof.analysis.names.scope import extract
 from planproof.expr import nodes as x
 from planproof.expr.function import Category, Function, LambdaOf, Mismatch, kind_of
 from planproof.expr.nodes import column_of, fresh_id

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planproof.analysis.setup import apply
+from planproof.analysis.script.setup import apply
 from planproof.api import plan
 from planproof.conf import Conf
 from planproof.origin import Unknown

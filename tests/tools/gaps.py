@@ -18,7 +18,7 @@ sys.path.extend([str(Path(__file__).parents[1] / "analysis"), str(Path(__file__)
 
 import golden
 
-from planproof.analysis.setup import apply
+from planproof.analysis.script.setup import apply
 from planproof.api import plan
 from planproof.conf import Conf
 from planproof.functions.registry import builtin

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
-from planproof.analysis.scope import LambdaScope, Scope
+from planproof.analysis.names.scope import LambdaScope, Scope
 from planproof.analysis.versions import lacking
 from planproof.catalog import Catalog
 from planproof.conf import Conf

@@ -19,7 +19,7 @@ def derived(case: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
     answer: dict[str, Any] = {"id": case.get("id")}
     try:
-        from planproof.analysis.setup import apply
+        from planproof.analysis.script.setup import apply
 
         env = apply(
             [str(statement) for statement in case.get("setup") or ()],

@@ -28,12 +28,15 @@ def text(node: Expr | Plan) -> str:
 
 
 def unwritable(what: str) -> Unknown:
+    """The error for what no text is written for."""
     return Unknown(f"a text for {what}")
 
 
 def column_id(column: Column) -> str:
+    """The name that a column has in a generated text: unique in its plan."""
     return f"c{column.id}"
 
 
 def string(value: str) -> str:
+    """A text literal, escaped."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

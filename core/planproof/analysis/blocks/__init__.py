@@ -1,0 +1,1 @@
+"""From a query to plan nodes, clause by clause."""

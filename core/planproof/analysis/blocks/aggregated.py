@@ -1,0 +1,206 @@
+"""What HAVING and ORDER BY can name over an Aggregate. Source: `ResolveAggregateFunctions`.
+
+Their names mean the Aggregate's input first. Aggregate functions and grouping expressions keep that meaning, and the
+Aggregate computes them where it does not do so already; any other column must be one of its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from planproof.analysis.blocks.groupby import aliases_of
+from planproof.analysis.context import Aliases, Context
+from planproof.analysis.expressions.binding import unresolved
+from planproof.analysis.names.scope import Scope, ambiguous
+from planproof.analysis.refusals.checks import Subquery, is_grouping
+from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id
+from planproof.expr.function import Category
+from planproof.expr.pretty import outer_references, pretty
+from planproof.expr.rewrite import transform_down, transform_up
+from planproof.plan.nodes import OneRow
+from planproof.plan.text import show
+from planproof.records import evolve
+from planproof.sql import nodes as q
+from planproof.sql.names import name_parts
+
+
+class Keys:
+    """Grouping expressions, to be found in other expressions (`semanticEquals`)."""
+
+    __slots__ = ("columns", "heads", "others")
+
+    def __init__(self, groups: Iterable[Expr]) -> None:
+        self.columns: set[int] = set()
+        self.others: set[Expr] = set()
+        self.heads: set[object] = set()
+        for group in groups:
+            if isinstance(group, Column):
+                self.columns.add(group.id)
+            else:
+                self.others.add(canonical(group))
+                self.heads.add(_head(group))
+
+    def __contains__(self, expr: Expr) -> bool:
+        if isinstance(expr, Column):
+            return expr.id in self.columns
+        return _head(expr) in self.heads and canonical(expr) in self.others
+
+
+def _head(expr: Expr) -> object:
+    """What equal expressions share at least: most that differ differ there."""
+    return expr.function.name if isinstance(expr, Call) else type(expr)
+
+
+def canonical(expr: Expr) -> Expr:
+    """The expression with the operands of commutative operators in one order (`Expression.canonicalized`)."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Call) and e.function.traits.commutative:
+            return evolve(e, args=tuple(sorted(e.args, key=repr)))
+        if isinstance(e, Subquery):
+            # Two readings of one subquery have columns of their own: what they print tells them apart.
+            return evolve(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
+        return _numbered(e) if isinstance(e, Lambda) else e
+
+    return transform_up(expr, change)
+
+
+def _numbered(function: Lambda) -> Expr:
+    """The lambda with variables numbered by how deep lambdas nest below it, so that equal lambdas are equal."""
+    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
+    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
+    return evolve(function, parameters=tuple(renamed.values()), body=body)
+
+
+@dataclass(slots=True)
+class Aggregated:
+    """One Aggregate: its grouping expressions and its items.
+
+    `expanded` are the computed keys of grouping sets, which an Expand makes columns of under their printed names.
+    `extended` says that HAVING made the Aggregate compute more than its items, or that windows stand among these. Spark
+    then hides the Aggregate under a projection, and ORDER BY reaches its grouping columns and `grouping(..)`, but
+    neither other grouping expressions nor its aggregates.
+    """
+
+    keys: Keys
+    items: Sequence[Expr]
+    expanded: Sequence[Expr] = ()
+    extended: bool = False
+    _named: dict[int, Alias] = field(default_factory=dict)
+    _by_value: dict[Expr, Column] | None = None
+
+    def _computed(self, expr: Expr) -> Column | None:
+        """The output that has the expression's value."""
+        if self._by_value is None:
+            self._by_value = {}
+            for item in self.items:
+                inner = item.child if isinstance(item, Alias) else item
+                self._by_value.setdefault(canonical(inner), column_of(item))
+        return self._by_value.get(canonical(expr))
+
+    def names(self, ctx: Context, every: bool = False) -> Aliases:
+        """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""
+        found = aliases_of(self.items, ctx, every)
+        if self.expanded and not self._named and not ctx.lacks("computed keys by name"):
+            self._named = {a.id: a for a in (Alias(e, pretty(e), fresh_id()) for e in self.expanded)}
+        for key, aliases in aliases_of(list(self._named.values()), ctx).items():
+            found.setdefault(key, aliases)
+        return found
+
+    def settled(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> Expr:
+        """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show.
+
+        `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
+        """
+        shown = {column_of(i).id for i in self.items}
+        if self._named:
+            named = self._named
+            expr = transform_up(expr, lambda e: named[e.id].child if isinstance(e, Column) and e.id in named else e)
+        self.refuse_computed(expr, operator, ctx)
+        return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
+
+    def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
+        """An aggregate function cannot take what the Aggregate itself computes."""
+        made = {i.id for i in self.items if isinstance(i, Alias)}
+        calls = (e for e in expr.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
+        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
+            namesake = bool(ctx.scope.matches((column.name,))[0])
+            raise ctx.env.rejected(
+                f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
+                f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
+                operator,
+            )
+
+    def _change(self, e: Expr, shown: set[int], node: q.Node, ctx: Context) -> Expr | None:
+        if isinstance(e, Column) and e.id in shown:
+            return e
+        computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
+        if computed is not None:
+            return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
+        if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
+            # `x NOT BETWEEN y AND z` says its operand in no text of its own.
+            negated = self._computed(e.args[0])
+            if negated is not None:
+                return evolve(e, args=(evolve(negated, span=None, repeats=True),))
+        if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
+            self.extended |= not is_grouping(e)
+            return e
+        if isinstance(e, Column):
+            return self._by_name(e, node, ctx)
+        if isinstance(e, Subquery):
+            self._check_outer(e, shown, node, ctx)
+        return None
+
+    def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
+        """The output column of the input column's name: a name that cannot mean the input means the output."""
+        output = dict.fromkeys(map(column_of, self.items))
+        named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
+        if len(named) > 1 and ctx.clause == "HAVING":
+            raise ambiguous((column.name,), named, ctx.env.origin(node))
+        if len(named) != 1:
+            raise unresolved_over(column, self.items, node, ctx)
+        return named[0]
+
+    def _check_outer(self, subquery: Subquery, shown: set[int], node: q.Node, ctx: Context) -> None:
+        made = {i.id for i in self.items if isinstance(i, Alias)}
+        plain = {c.id for c in plain_outer_columns(subquery)}
+        for column in (o.column for o in outer_references(subquery.plan)):
+            if column.id in made and column.id not in plain:
+                raise ctx.env.rejected(
+                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
+                    node,
+                )
+        for column in plain_outer_columns(subquery):
+            if column not in self.keys and column.id not in shown:
+                raise ctx.env.rejected(
+                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+                    f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
+                    node,
+                )
+
+
+def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
+    """The columns around a subquery that it uses outside of aggregates, which then belong to the query around."""
+    within = {
+        e.column.id
+        for n in subquery.plan.walk()
+        for root in n.expressions
+        for call in root.walk()
+        if isinstance(call, Call) and call.function.category is Category.AGGREGATE
+        for e in call.walk()
+        if hasattr(e, "column")
+    }
+    return (o.column for o in outer_references(subquery.plan) if o.column.id not in within)
+
+
+def unresolved_over(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
+    """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
+    output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
+    for named in sorted(node.find_all(q.Column, q.Dot), key=lambda n: n.span != column.span):
+        parts = name_parts(named)
+        if any(ctx.key(p) == ctx.key(column.name) for p in parts):
+            return unresolved(parts, evolve(ctx, scope=output), named)
+    return unresolved((column.name,), evolve(ctx, scope=output), node)

@@ -1,0 +1,163 @@
+"""PIVOT and UNPIVOT. Source: `PivotTransformer`, `UnpivotTransformer`."""
+
+from __future__ import annotations
+
+from planproof.analysis.blocks import setops
+from planproof.analysis.context import Context, Environment
+from planproof.analysis.expressions.binding import bind
+from planproof.analysis.names.scope import Scope
+from planproof.analysis.refusals.checks import holds_aggregate
+from planproof.analysis.refusals.orderable import refuse_group
+from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
+from planproof.expr.pretty import output_name, pretty
+from planproof.plan.nodes import Pivot, Plan, Project, SetOperation
+from planproof.sql import nodes as q
+from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
+from planproof.types.casts import can_cast
+from planproof.types.coercion import wider_without_strings
+from planproof.types.nodes import INTEGRAL
+
+
+def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """Groups by what neither the aggregates nor FOR names; one column per value, or per value and aggregate."""
+    ctx = Context(env, scope, clause="PIVOT")
+    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
+    keys = [bind(c, ctx) for c in node.columns]
+    for key in keys:
+        if isinstance(key.type, Map):
+            raise env.rejected(
+                "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
+            )
+    used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
+    groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
+    for group in groups:
+        refuse_group(group, node, env)
+    # Where it can, Spark aggregates per value first and then picks: null where a group has no such row, a count too.
+    picked = all(_first_of_its_value(a) for _, a in aggregates)
+    made: list[Column] = []
+    values = [_value(v, keys, ctx) for v in node.values]
+    for name, _ in values:
+        for own, aggregate in aggregates:
+            shown = name if len(aggregates) == 1 else f"{name}_{own}"
+            nullable = picked or aggregate.nullable
+            made.append(Column(fresh_id(), shown, aggregate.type, nullable, doubt=_NO_ROW if nullable else None))
+    parts = tuple(a for _, a in aggregates), tuple(keys), tuple(v for _, v in values)
+    return Pivot(groups, *parts, child, (*groups, *made))
+
+
+_NO_ROW = "PIVOT gives null where a group has no row of the value"
+
+
+def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
+    inner = node.operand if isinstance(node, q.Alias) else node
+    bound = bind(inner, ctx)
+    if not holds_aggregate(bound):
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1006",
+            f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
+            node,
+        )
+    return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
+
+
+def _first_of_its_value(aggregate: Expr) -> bool:
+    """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
+    return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
+
+
+def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+    """A value, and its alias or the value as a string."""
+    inner = node.operand if isinstance(node, q.Alias) else node
+    value = bind(inner, ctx)
+    if any(isinstance(e, Column) for e in value.walk()):
+        raise ctx.env.rejected(
+            "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
+        )
+    members = _members(value, keys)
+    if members is None:
+        raise ctx.env.rejected(
+            "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+            f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
+            node,
+        )
+    for key, member in zip(keys, members):
+        if not can_cast(member.type, key.type, ansi=False):
+            raise ctx.env.rejected(
+                "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+                f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}".',
+                node,
+            )
+    if isinstance(node, q.Alias):
+        return node.alias.text, value
+    texts = [_text(m, ctx, node) for m in members]
+    return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
+
+
+def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
+    """The value's part for each pivot column; None where it has not as many."""
+    if len(keys) == 1:
+        return (value,)
+    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    return members if len(members) == len(keys) else None
+
+
+_BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
+
+
+def _text(value: Expr, ctx: Context, node: q.Node) -> str:
+    """The value cast to a string."""
+    if isinstance(value, Literal):
+        if value.value is None:
+            return "null"
+        if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
+            return str(value.value)
+        if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
+            return value.text
+    if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
+        return _text(value.child, ctx, node)
+    if isinstance(value, Call) and value.function.name in _BRACKETS:
+        opened, closed = _BRACKETS[value.function.name]
+        return opened + ", ".join(_text(a, ctx, node) for a in value.args) + closed
+    raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
+
+
+def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
+    ctx = Context(env, scope, clause="UNPIVOT")
+    sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
+    chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
+    kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
+    names = [i.text for i in node.values]
+    if any(len(members) != len(names) for members in sets):
+        raise env.rejected(
+            "UNPIVOT_VALUE_SIZE_MISMATCH",
+            f"All unpivot value columns must have the same size as [{', '.join(names)}].",
+            node,
+        )
+    targets = []
+    for at, name in enumerate(names):
+        target = wider_without_strings(
+            [members[at].type for members in sets], ansi=env.conf.ansi, fraction=env.conf.keep_fraction
+        )
+        if target is None:
+            types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
+            raise env.rejected(
+                "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
+                f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
+                node,
+            )
+        targets.append(target)
+    branches: list[Plan] = []
+    for entry, members in zip(node.columns, sets):
+        text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
+        items = [*kept, Alias(Literal(text, STRING, text), node.name.text, fresh_id())]
+        items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
+        branch = Project(tuple(items), child)
+        wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
+        branches.append(setops.cast_to(branch, wanted, env))
+    if len(branches) == 1:
+        return branches[0]
+    output = branches[0].output
+    for other in branches[1:]:
+        output = tuple(setops.union_column(a, b) for a, b in zip(output, other.output))
+    return SetOperation("union", tuple(branches), True, output)

@@ -1,0 +1,1 @@
+"""From a tree of an expression to a typed expression: one binder for each kind of node."""

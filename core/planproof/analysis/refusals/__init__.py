@@ -1,0 +1,1 @@
+"""What Spark's analyzer rejects although each part of it is in order."""

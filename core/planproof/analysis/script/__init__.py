@@ -1,0 +1,1 @@
+"""Statements around queries: settings, variables, views, functions, EXECUTE IMMEDIATE."""
