@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from planproof.report.folding import STYLE
+from planproof.report.folding import STYLE, later
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import Parts, line_of, next_steps, one_line, said, samples_of, short_query, where
 
@@ -44,7 +44,7 @@ def remarks(report: Report) -> list[str]:
     found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict and f.code not in STYLE]
     if not found:
         return []
-    first = found[0]
+    first = min(found, key=lambda finding: (_ORDER.index(finding.verdict), later(finding)))
     more = f" (and {len(found) - 1} more in planproof/report.json)" if len(found) > 1 else ""
     return [f"planproof: {report.model}: {one_line(str(first))}{more}"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from dbt_planproof.message import remarks
 from planproof.origin import Origin
 from planproof.report.details import Details
 from planproof.report.folding import consequences, groups, listed
@@ -107,6 +108,18 @@ def test_style_is_one_line_with_a_count() -> None:
     assert "style: 2 of PP129 (open star)" in text
     assert "a star" not in text
     assert "PP120 b: a and b are swapped" in text
+
+
+def test_what_is_nearly_always_a_mistake_comes_first() -> None:
+    cut = Finding(Verdict.WARNING, "PP127", "logical", message="cut off")
+    swapped = Finding(Verdict.WARNING, "PP120", "logical", message="swapped")
+    run = run_report("check", [checked("a", cut), checked("b", cut, swapped)], datetime.now(timezone.utc))
+    for form in ("text", "markdown", "github"):
+        text = render(run, form, Form())
+        assert 0 <= text.index("swapped") < text.index("cut off"), form
+    page = render(run, "html", Form())
+    assert page.index("PP120", page.index(">b<")) < page.index("PP127", page.index(">b<"))
+    assert "PP120" in remarks(run.reports[1])[0]
 
 
 def test_a_list_is_cut() -> None:

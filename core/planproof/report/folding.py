@@ -12,6 +12,9 @@ from planproof.report.parts import Parts, line_of, said, stopped, where
 STYLE = ("PP129", "PP130")
 """Codes of what is a matter of style in most models: they are counted for people, and told one by one in JSON."""
 
+SUSPECT = ("PP120", "PP121", "PP122")
+"""Codes of what is nearly always a mistake, of values that land in another column: told before other hazards."""
+
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
 _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read offline")
 
@@ -73,6 +76,11 @@ class Remark:
         return place_of(self.finding)
 
 
+def later(finding: Finding) -> bool:
+    """Whether a finding is told after those that are nearly always a mistake, where both are of one verdict."""
+    return finding.code not in SUSPECT
+
+
 def place_of(finding: Finding) -> str:
     """` at models/a.sql:3:8, promised at models/schema.yml:12`."""
     promised = f", promised at {line_of(finding.promise)}" if finding.promise else ""
@@ -90,7 +98,7 @@ def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
                 seen.setdefault((f.code, f"{said(f)}{place_of(f)}"), []).append((report, f))
-    for (report, finding), *others in seen.values():
+    for (report, finding), *others in sorted(seen.values(), key=lambda found: later(found[0][1])):
         following = below.pop(report.model, []) if verdict is Verdict.UNPROVED else []
         yield Remark(report, finding, tuple(other.model for other, _ in others), tuple(following))
 

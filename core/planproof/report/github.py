@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.report.folding import consequences, unjudged
+from planproof.report.folding import consequences, later, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import asked_once, explained, said, stopped
 from planproof.report.run import RunReport
@@ -20,7 +20,8 @@ def render(run: RunReport, prefix: str = "") -> str:
     next_of = {first: f" Next: {step}" for first, step in steps}
     lines = []
     for verdict, level in LEVELS.items():
-        for report, finding in ((r, f) for r in run.reports for f in r.of(verdict)):
+        found = [(report, finding) for report in run.reports for finding in report.of(verdict)]
+        for report, finding in sorted(found, key=lambda pair: later(pair[1])):
             if id(finding) in folded or explained(finding, report.of(Verdict.VIOLATED)):
                 continue
             following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from planproof.report.folding import later
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
 from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, stopped, where
@@ -124,7 +125,7 @@ def banner(states: Counter[str]) -> Banner:
 
 
 def _ordered(report: Report) -> list[Finding]:
-    return sorted(report.findings, key=lambda finding: _FIRST.index(finding.verdict))
+    return sorted(report.findings, key=lambda finding: (_FIRST.index(finding.verdict), later(finding)))
 
 
 def _asked_once(findings: Iterable[Finding]) -> dict[int, str]:
