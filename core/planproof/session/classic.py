@@ -367,7 +367,7 @@ class ClassicSession(FrameSession):
             columns = catalog.getTableMetadata(identifier).partitionSchema()
             spelt = getattr(self._jvm, "org.apache.spark.sql.execution.datasources.PartitioningUtils").getPathFragment
             if among is None:
-                found = items(catalog.listPartitions(identifier, self._jvm.scala.Option.empty()))
+                found = items(catalog.listPartitions(identifier, getattr(self._jvm, "scala.Option").empty()))
             else:
                 found = [p for spec in among for p in self._partition(identifier, spec)]
             try:
@@ -382,7 +382,7 @@ class ClassicSession(FrameSession):
 
     def _partition(self, identifier: Any, spec: Mapping[str, str]) -> Iterator[Any]:
         """One partition, or none: listing by a part of the values would take them as a pattern."""
-        values = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(spec))
+        values = getattr(self._jvm, "org.apache.spark.api.python.PythonUtils").toScalaMap(dict(spec))
         try:
             yield self._catalog.getPartition(identifier, values)
         except AnalysisException as error:
@@ -393,7 +393,7 @@ class ClassicSession(FrameSession):
         if not self._session_catalog_holds(split_name(name)):
             return None
         with translated():
-            found = self._catalog.listPartitions(self._identifier(name), self._jvm.scala.Option.empty())
+            found = self._catalog.listPartitions(self._identifier(name), getattr(self._jvm, "scala.Option").empty())
             # Each partition's text, for thousands of them: a call for each of their parts takes seconds.
             locations = _LOCATION.findall(str(found.mkString("\n")))
             return locations if len(locations) == found.size() else None
@@ -431,7 +431,7 @@ class ClassicSession(FrameSession):
 
     def _opened(self, location: str) -> tuple[Any, Any]:
         """A file system as Spark's own client opens it, and the path in it."""
-        path = self._jvm.org.apache.hadoop.fs.Path(location)
+        path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
         return path.getFileSystem(self._state.newHadoopConf()), path
 
     def footer(self, path: str) -> bytes:
@@ -446,7 +446,7 @@ class ClassicSession(FrameSession):
         stream = files.open(where)
         try:
             stream.seek(start)
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, stop - start))
+            return bytes(getattr(self._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream, stop - start))
         finally:
             stream.close()
 

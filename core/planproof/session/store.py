@@ -230,7 +230,7 @@ class HadoopStore:
         return self._spark._jsparkSession.sessionState().newHadoopConf()
 
     def _open(self, location: str) -> tuple[Any, Any]:
-        path = self._jvm.org.apache.hadoop.fs.Path(location)
+        path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
         return path.getFileSystem(self._conf), path
 
     def read(self, location: str) -> str | None:
@@ -242,7 +242,7 @@ class HadoopStore:
                 return None
             stream = files.open(path)
             try:
-                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+                return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
             finally:
                 stream.close()
 
@@ -253,7 +253,7 @@ class HadoopStore:
         self._put(temporary, text)
         with translated():
             files, source = self._open(temporary)
-            target = self._jvm.org.apache.hadoop.fs.Path(location)
+            target = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
             # Rename does not overwrite everywhere. The text is a complete one whichever of the two is found.
             if not files.rename(source, target):
                 files.delete(target, False)
@@ -330,7 +330,7 @@ class HadoopStore:
 
         with translated():
             files, old = self._open(source)
-            new = self._jvm.org.apache.hadoop.fs.Path(target)
+            new = getattr(self._jvm, "org.apache.hadoop.fs.Path")(target)
             if files.exists(new):
                 raise SparkFailure(f"cannot move {source} to {target}: it exists")
             files.mkdirs(new.getParent())
