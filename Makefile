@@ -10,7 +10,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint conformance faults bench clean
+.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -26,6 +26,10 @@ demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
 	$(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
+test-hive: environment ## Runs with Hive's catalog what `make test` runs with Spark's own.
+	CATALOG=hive $(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		tests/publish $(PYTEST_ARGS)
+
 test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (slow).
 	$(BIN)/python -m pytest -m slow tests/operators $(PYTEST_ARGS)
 
@@ -35,7 +39,7 @@ test-airflow2: environment ## Runs the operators' tests on Airflow 2.11, in an e
 
 test-spark: environment ## Runs the tests of sessions, publishing, the guard and dbt on another Spark: SPARK=4.0.5
 	@.ci/spark $(SPARK)
-	.venv-spark-$(SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider \
+	CATALOG=hive .venv-spark-$(SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider \
 		tests/session tests/publish tests/guard tests/dbt_plugin $(PYTEST_ARGS)
 
 test-spark-doors: environment ## Runs the operators, and what reaches Spark over Thrift or Connect, on another Spark: SPARK=4.0.5
@@ -61,8 +65,8 @@ sweep-iceberg: environment ## Plays the contract matrix on Iceberg's tables, and
 
 test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-core, with the whole contract matrix: DBT=1.10
 	@.ci/dbt $(DBT)
-	.venv-dbt-$(DBT)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/dbt_plugin $(PYTEST_ARGS)
-	.venv-dbt-$(DBT)/bin/python -m pytest -m conformance -k "not thrift" -p no:cacheprovider tests/dbt_plugin/test_plugin_contract_matrix.py $(PYTEST_ARGS)
+	CATALOG=hive .venv-dbt-$(DBT)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/dbt_plugin $(PYTEST_ARGS)
+	CATALOG=hive .venv-dbt-$(DBT)/bin/python -m pytest -m conformance -k "not thrift" -p no:cacheprovider tests/dbt_plugin/test_plugin_contract_matrix.py $(PYTEST_ARGS)
 
 test-dbt-spark: environment ## Runs one guarded build, and one that is stopped, on a dbt-core and a Spark: DBT=1.12 SPARK=3.5.9
 	@.ci/dbt $(DBT) --spark $(SPARK) --build
@@ -80,7 +84,7 @@ lint: ## Runs ruff and mypy.
 	$(BIN)/mypy
 
 conformance: environment ## Sweeps against real Spark (slow), and scores `planproof derive` where ORACLE is present.
-	ORACLE="$(ORACLE)" $(BIN)/python -m pytest -m conformance $(PYTEST_ARGS) || test $$? -eq 5
+	CATALOG=hive ORACLE="$(ORACLE)" $(BIN)/python -m pytest -m conformance $(PYTEST_ARGS) || test $$? -eq 5
 	@if [ -f "$(ORACLE)/queries.jsonl.gz" ]; then \
 		mkdir -p .demo && gzip -dc "$(ORACLE)"/queries.jsonl.gz "$(ORACLE)"/rejected.jsonl.gz > .demo/cases.jsonl && \
 		$(BIN)/planproof derive .demo/cases.jsonl > .demo/derived.jsonl && \

@@ -1,8 +1,10 @@
 """Fixtures that every room shares: one real Spark session per run, a fresh database per test.
 
-The session is Hive-enabled, so that `SparkSession.builder.enableHiveSupport().getOrCreate()`, which dbt-spark calls for
-each statement, finds it. Its metastore is a Derby database in memory; warehouse and Derby's log lie in a temporary
-directory.
+The session has Hive's catalog, so that `SparkSession.builder.enableHiveSupport().getOrCreate()`, which dbt-spark calls
+for each statement, finds it. Its metastore is a Derby database in memory; warehouse and Derby's log lie in a temporary
+directory. The two of them take two fifths of the time of a publish: what `IN_MEMORY` names has Spark's own catalog,
+save files that are marked `hive`. A run takes the files with Hive first, and starts Spark once more after them. With
+`CATALOG=hive` in the environment every file has Hive's: so `make conformance` runs.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ SPARK_CONF = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
+    "spark.python.daemon.module": "ready_daemon",
     "spark.sql.session.timeZone": "America/Los_Angeles",
-    "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:planproof;create=true",
     "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
     "spark.hadoop.hive.metastore.schema.verification": "false",
@@ -50,9 +52,17 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PLANPROOF_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"planproof-tests-{os.getpid()}"))
 
 
-# Every JVM that a test starts, in a process of its own too: a run is over before code compiled with all optimizations
-# would pay, and the threads that compile and collect take the two cores from the tests.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+JAVA = (
+    # A run is over before code compiled with all optimizations would pay, and the threads that compile and collect take
+    # the two cores from the tests. The code cache that comes with this choice is too small: code would be thrown away.
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=256m"
+    # The classes are those of Spark's packages, 31,000 of them.
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    # Hadoop starts a `chmod` for each file and folder.
+    " -Djdk.lang.Process.launchMechanism=VFORK"
+)
+"""For every JVM that a test starts, in a process of its own too."""
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -67,8 +77,34 @@ def _numbers_of(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2])
 
 
+SECONDS = Path(__file__).parent / "seconds.yml"
 _started: list[tuple[SparkSession, dict[str, str]]] = []
 _numbers = itertools.count(1)
+
+
+IN_MEMORY = ("publish/test_no_table_harmed.py", "publish/test_quarantine.py")
+"""The folders and files of tests whose tables stand in Spark's own catalog."""
+
+
+def _catalog(module: pytest.Module) -> str:
+    file = module.path.relative_to(Path(__file__).parent)
+    own = {file.parts[0], file.as_posix()} & set(IN_MEMORY) and not module.get_closest_marker("hive")
+    return os.environ.get("CATALOG", "in-memory") if own else "hive"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files with Hive's catalog first, and of each kind those that take long: both processes end together."""
+    here = Path(__file__).parent
+    first = {name: number for number, name in enumerate(yaml.safe_load(SECONDS.read_text())["first"])}
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        module = item.getparent(pytest.Module)
+        if module is None or here not in item.path.parents:
+            return False, len(first)
+        return _catalog(module) == "in-memory", first.get(str(item.path.relative_to(here)), len(first))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
@@ -83,32 +119,62 @@ def spark_settings() -> dict[str, str]:
     return {}
 
 
+class Running:
+    """The run's one Spark, which starts again where a file wants other settings than the one before."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings: dict[str, str] = {}
+
+    def with_settings(self, settings: dict[str, str]) -> SparkSession:
+        if not _started or self.settings != settings:
+            self.stop()
+            self.settings = settings
+            session = self._start()
+            _started.append((session, _settings(session)))
+        return _started[0][0]
+
+    def _start(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        paths = {
+            "spark.sql.warehouse.dir": (self.folder / "warehouse").as_uri(),
+            "spark.local.dir": str(self.folder / "local"),
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={self.folder} -Xss8m",
+        }
+        builder = SparkSession.builder
+        # The tests mean ANSI mode where they do not say otherwise; it is the default since Spark 4.
+        for key, value in {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths, **self.settings}.items():
+            builder = builder.config(key, value)
+        with pytest.MonkeyPatch.context() as patch:
+            # Spark gives the path of the process that starts it to Python's workers.
+            patch.setenv("PYTHONPATH", str(Path(__file__).parent / "python_daemon"), prepend=os.pathsep)
+            session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("FATAL")
+        return session
+
+    def stop(self) -> None:
+        while _started:
+            _started.pop()[0].stop()
+
+
 @pytest.fixture(scope="session")
-def spark(spark_dir: Path, spark_settings: dict[str, str]) -> Iterator[SparkSession]:
-    """The run's one Spark session: Hive-enabled, local[2], ANSI, time zone America/Los_Angeles."""
+def _running(spark_dir: Path) -> Iterator[Running]:
+    running = Running(spark_dir)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def spark(request: pytest.FixtureRequest, _running: Running, spark_settings: dict[str, str]) -> SparkSession:
+    """The run's one Spark session: local[2], ANSI, time zone America/Los_Angeles, and the catalog of its folder."""
     pytest.importorskip("pyspark")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder
-    paths = {
-        "spark.sql.warehouse.dir": (spark_dir / "warehouse").as_uri(),
-        "spark.local.dir": str(spark_dir / "local"),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_dir} -Xss8m",
-    }
-    # The tests mean ANSI mode where they do not say otherwise; it is the default since Spark 4.
-    for key, value in {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths, **spark_settings}.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("FATAL")
-    _started.append((session, _settings(session)))
-    yield session
-    _started.clear()
-    session.stop()
+    return _running.with_settings({"spark.sql.catalogImplementation": _catalog(request.node), **spark_settings})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def session(spark: SparkSession) -> Session:
     """planproof's view of the run's Spark session."""
     import planproof.session
@@ -323,7 +389,6 @@ def dbt_manifest() -> Callable[..., dict[str, Any]]:
     return build
 
 
-SECONDS = Path(__file__).parent / "seconds.yml"
 _taken: dict[str, float] = {}
 
 

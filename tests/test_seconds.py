@@ -20,6 +20,11 @@ def test_each_folder_that_has_a_budget_is_there() -> None:
     assert [name for name in budget["folders"] if not (TESTS / name).is_dir()] == []
 
 
+def test_each_file_that_is_to_be_first_is_there() -> None:
+    first = yaml.safe_load(conftest.SECONDS.read_text())["first"]
+    assert [name for name in first if not (TESTS / name).is_file()] == []
+
+
 def test_what_took_too_long_is_said() -> None:
     assert conftest.over_budget({"a": 12.4, "b": 41.0, "c": 3.0}, {"a": 12, "b": 50}, 5, 1.25) == [
         "b                 41 s of 50",

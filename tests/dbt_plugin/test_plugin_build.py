@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
+pytestmark = pytest.mark.hive
+
 # `var('broken')` names the models that break their promise in this run, and `var('batch')` the incrementals' delta.
 BROKEN = ("broken_null", "broken_type", "broken_twice", "broken_missing", "broken_view")
 

@@ -9,6 +9,8 @@ from contract_matrix import KINDS, play
 
 pytest.importorskip("dbt.adapters.spark")
 
+pytestmark = pytest.mark.hive
+
 
 def test_bad_models_harm_nothing_and_their_healthy_twins_pass(dbt: Any) -> None:
     play(dbt, None)

@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
+pytestmark = pytest.mark.hive
+
 MODEL = """
     {{{{ config(materialized='table', file_format='parquet', meta={{'planproof': {settings}}}) }}}}
     select {value} as id

@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
+pytestmark = pytest.mark.hive
+
 CORE = tuple(int(part) for part in version("dbt-core").split(".")[:2])
 since_112 = pytest.mark.skipif(CORE < (1, 12), reason="dbt-core 1.12 brought it")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from reports import codes
 
 from planproof import Contract, Guard, Model, Verdict
+
+pytestmark = pytest.mark.hive
 
 
 def test_a_view_is_replaced_only_when_its_contract_holds(

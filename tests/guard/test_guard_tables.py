@@ -10,6 +10,8 @@ from reports import ROWS, SCHEMA, codes
 from planproof import Contract, Guard, Model, Report, Settings, Verdict
 from planproof.contract import Constraint
 
+pytestmark = pytest.mark.hive
+
 
 @pytest.mark.spark35_smoke
 @pytest.mark.parametrize("on", [True, False])

@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.hive
+
 CHECK = """
 from datetime import datetime, timedelta
 from airflow.providers.common.compat.sdk import DAG

@@ -16,6 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.hive
+
 RUN = """
 from airflow.providers.common.compat.sdk import DAG, Asset
 from airflow_planproof import PlanproofRunOperator

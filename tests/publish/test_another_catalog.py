@@ -14,6 +14,8 @@ from planproof.publish.transaction.journal import publishes, read
 from planproof.publish.transaction.publication import database_root
 from planproof.publish.transaction.recover import recover
 
+pytestmark = pytest.mark.hive
+
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
 CASES: dict[str, tuple[str | None, dict[str, Any]]] = {

@@ -68,23 +68,6 @@ def test_a_bucketed_table_gets_rows_and_stays_bucketed(shop: Shop) -> None:
     assert found == [(5,)]
 
 
-@pytest.mark.parametrize("more", [DELTA, OVERWRITE, {"partition_by": ["d"]}], ids=["append", "overwrite", "table"])
-def test_partitions_that_this_session_does_not_manage(shop: Shop, more: dict[str, Any]) -> None:
-    shop.sql(PARTS)
-    shop.spark.conf.set(MANAGED_PARTITIONS, "false")
-    report = shop.publish("select * from values (3, 'x'), (4, 'z') as v(id, d)", **more)
-    shop.spark.conf.set(MANAGED_PARTITIONS, "true")
-    if more.get("materialized"):
-        assert (report.outcome, report.findings[-1].code) == ("failed", "PP601")
-        assert MANAGED_PARTITIONS in (report.error or "")
-        assert shop.rows() == [(1, "x"), (2, "y")]
-    else:
-        assert report.outcome == "published", report.error
-        shop.sql("msck repair table {t}")
-        assert shop.rows() == [(3, "x"), (4, "z")]
-    assert shop.guard.recover() == []
-
-
 def test_partitions_that_the_catalog_never_held(shop: Shop) -> None:
     shop.spark.conf.set(MANAGED_PARTITIONS, "false")
     shop.sql(PARTS)
@@ -223,42 +206,7 @@ def test_rows_for_a_table_that_was_missing_when_they_were_compiled_are_refused(
     assert shop.rows() == [(1,), (2,)]
 
 
-def test_a_value_that_this_session_cannot_spell_is_refused_before_anything_moves(shop: Shop) -> None:
-    shop.published("select 1 as id, 'b\\\\s' as d", partition_by=["d"])
-    shop.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
-    for more in (DELTA, OVERWRITE):
-        report = shop.publish("select 2 as id, 'b\\s' as d", **more)
-        assert (report.outcome, report.findings[-1].code) == ("failed", "PP601"), report
-        assert "escapedStringLiterals" in (report.error or "")
-    shop.published("select 3 as id, 'b\\s' as d", partition_by=["d"])
-    assert shop.rows() == [(3, "b\\s")]
-    assert shop.guard.recover() == []
-
-
 def test_the_current_catalog_must_be_sparks_own() -> None:
     """A name of two parts is looked up in the current catalog, wherever the model says that it stands."""
     with pytest.raises(Refused, match="current catalog is other"):
         Names.of("spark_catalog.shop.orders", ("other", "shop"), "r", 1)
-
-
-@pytest.mark.parametrize("prefix", ["", "Up_"])
-def test_rows_stay_with_an_upper_case_name_where_case_counts(shop: Shop, prefix: str) -> None:
-    """Spark looks for the files of a renamed table in a folder of the name's own spelling, where Hive has none."""
-    shop.spark.conf.set("spark.sql.caseSensitive", "true")
-    shop.database = f"{prefix}{shop.database}"
-    shop.sql(f"create database if not exists {shop.database}")
-    try:
-        shop.sql(f"create table {shop.database}.Old_One using parquet as select 0 as id")
-        for table in ("New_One", "Old_One"):
-            for sql in ("select 1 as id", "select 2 as id", "select 3L as id"):
-                report = shop.publish(sql, table)
-                assert report.outcome == "published", report.error
-                assert shop.rows(table) == [(int(sql.split()[1].rstrip("L")),)]
-            assert shop.publish("select 4 as id", table, materialized="view").outcome == "published"
-            assert shop.publish("select 5 as id", table).outcome == "published"
-            assert shop.publish("select 6 as id", table, **DELTA).outcome == "published"
-            assert shop.rows(table) == [(5,), (6,)]
-    finally:
-        if prefix:
-            shop.sql(f"drop database {shop.database} cascade")
-        shop.spark.conf.unset("spark.sql.caseSensitive")

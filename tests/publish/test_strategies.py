@@ -1,4 +1,4 @@
-"""Each strategy on real Spark: what it leaves behind, and what is left when the process dies at any of its calls."""
+"""Each strategy on real Spark, with Hive: what it leaves behind, and what a process leaves that dies at its calls."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from planproof.publish.transaction.publication import Publication, database_root
 from planproof.publish.transaction.recover import recover
 from planproof.quoting import quoted
 from planproof.session.store import store_of
+
+pytestmark = pytest.mark.hive
 
 Rows = list[tuple[Any, ...]]
 
@@ -134,8 +136,10 @@ CASES = {
 
 
 SLOW = pytest.mark.conformance
-PLAYED = ("first", "another schema", "location", "partitions", "view over a table")
-"""The cases that die at every one of their calls in each test run; the others do so in the conformance run."""
+PLAYED = {"first": 3, "another schema": 1, "location": 2, "partitions": 5, "view over a table": 2}
+"""The cases that die in each test run, and at each how manyth of their calls; the conformance run takes every call of
+every case, each second one with partitions, which make more calls of one kind."""
+WHOLE = {name: 2 if "partition" in name else 1 for name in CASES}
 
 
 class World:
@@ -227,9 +231,15 @@ def test_the_target_is_new_and_nothing_is_left(name: str, world: Callable[[str],
     assert there.leftovers() == []
 
 
-@pytest.mark.parametrize("name", [name if name in PLAYED else pytest.param(name, marks=SLOW) for name in CASES])
+@pytest.mark.parametrize(
+    ("name", "every"),
+    [
+        *PLAYED.items(),
+        *(pytest.param(*case, marks=SLOW) for case in WHOLE.items() if case not in PLAYED.items()),
+    ],
+)
 def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
-    name: str, world: Callable[[str], World], session: Any, spark: Any, dying: Any, killed: Any
+    name: str, every: int, world: Callable[[str], World], session: Any, spark: Any, dying: Any, killed: Any
 ) -> None:
     at, outcomes, there = 0, [], world(name)
     while True:
@@ -253,8 +263,7 @@ def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
             spark.sql(f"create table {there.name} using parquet as select 0 as z")
             _dropped(spark, there.name)
             there = world(name)
-        # Each partition makes more calls of one kind: every second one is enough.
-        at += 2 if "partition" in name else 1
+        at += every
     assert at >= 4
     # A view's journal begins with its one call, once it was audited: who takes over makes that call again.
     assert ("rejected" in outcomes) == (name != "view")
@@ -333,10 +342,14 @@ def test_what_is_replaced_whole_keeps_its_properties(world: Callable[[str], Worl
 
 
 @pytest.mark.parametrize(
-    "name", ["another schema", *(pytest.param(n, marks=SLOW) for n in ("append of a column", "partitions", "location"))]
+    ("name", "every"),
+    [
+        ("another schema", 3),
+        *(pytest.param(n, 1, marks=SLOW) for n in ("another schema", "append of a column", "partitions", "location")),
+    ],
 )
 def test_a_rescue_that_dies_is_taken_up_by_the_next_one(
-    name: str, world: Callable[[str], World], session: Any, dying: Any, killed: Any
+    name: str, every: int, world: Callable[[str], World], session: Any, dying: Any, killed: Any
 ) -> None:
     """The publish dies in its middle, its rescue at every one of its own calls; what the last one says is true."""
     at, there = 0, world(name)
@@ -362,7 +375,7 @@ def test_a_rescue_that_dies_is_taken_up_by_the_next_one(
         assert there.leftovers() == [], f"the rescue died at call {at}"
         if found != there.case.old:
             there = there.again(session)
-        at += 1
+        at += every
     assert at >= 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -29,6 +30,17 @@ def test_the_versions_of_the_test_run_are_those_of_the_lock() -> None:
     for package, axis in (("pyspark", "spark"), ("dbt-core", "dbt"), ("apache-airflow", "airflow")):
         locked = re.findall(rf'^name = "{package}"\nversion = "([\d.]+)"', lock, re.MULTILINE)[-1]
         assert locked.startswith(f"{versions[axis]}."), package
+
+
+def test_what_is_tried_with_hive_has_hive_in_the_test_run() -> None:
+    tests = support_matrix.ROOT / "tests"
+    given = re.search(r"^IN_MEMORY = (\(.*?\))$", (tests / "conftest.py").read_text(), re.MULTILINE | re.DOTALL)
+    in_memory = ast.literal_eval(given[1]) if given else ()
+    tried = [p for p in FORM["tried"] if (p["catalog"], p["connection"]) == ("Hive", "in process")]
+    files = {name.partition("::")[0] for point in tried for name in point["tests"]}
+    own = [file for file in files if {file.split("/")[1], file.partition("/")[2]} & set(in_memory)]
+    without = [file for file in own if "pytest.mark.hive" not in (support_matrix.ROOT / file).read_text()]
+    assert without == [], "mark them hive"
 
 
 @pytest.mark.parametrize("axis", support_matrix.AXES)
