@@ -198,6 +198,16 @@ def ansi(spark: SparkSession) -> Callable[[bool], None]:
     return lambda on: spark.conf.set("spark.sql.ansi.enabled", str(on).lower())
 
 
+@pytest.fixture(scope="module")
+def metastore(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The run's Hive metastore, calls of which can be made to fail."""
+    from outages import Metastore
+
+    found = Metastore(spark, tmp_path_factory.mktemp("outage"))
+    yield found
+    found.leave()
+
+
 class Ports:
     """Ports of this machine on which tests have servers listen."""
 
