@@ -1,14 +1,18 @@
 """A Hive metastore that does not answer, one call at a time: Spark's own client of it fails below everything else.
 
-Three ways, each of one call or of all that follow: `gone` (an error), `absent` (there is no such
-object, what Hive's own says of everything when its database is gone, and lists fail), `empty` (lists are empty, too).
+A build asks it hundreds of times. Calls are of one kind where they are the same call, asked by the same functions; the
+first of each kind fails. Three ways, each of one call or of all that follow: `gone` (an error), `absent` (there is no
+such object, what Hive's own says of everything when its database is gone, and lists fail), `empty` (lists are empty,
+too).
 """
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,6 +53,8 @@ PROFILE = """
       outputs: {dev: {type: spark, method: session, host: NA, schema: SCHEMA, threads: 1}}
     """
 LASTING = 1_000_000
+OURS = ("planproof", "dbt_planproof", "airflow_planproof")
+DEPTH = 2
 
 
 def write(root: Path, database: str) -> Path:
@@ -61,7 +67,7 @@ def write(root: Path, database: str) -> Path:
 
 
 class Metastore:
-    """The metastore of a session; `asked` runs a block while calls of it fail."""
+    """The metastore of a session; `failing` runs a block while calls of it fail."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
         classes = compiled(folder)
@@ -75,20 +81,55 @@ class Metastore:
         self.client = spark._jsparkSession.sharedState().externalCatalog().unwrapped().client()
         self.hive = given[0] = self.client.clientLoader().cachedHive()
         self.outage = made.newInstance(given)
+        self.wire = spark.sparkContext._gateway._gateway_client
+        self.told = threading.local()
+        self.plain, self.wire.send_command = self.wire.send_command, self._sent
 
     def leave(self) -> None:
+        self.wire.send_command = self.plain
         self.outage.leave()
 
+    def _sent(self, command: str, *more: Any, **named: Any) -> Any:
+        """Sends a command to the JVM, whose thread knows then which functions of ours ask."""
+        names = () if command.startswith("m") or getattr(self.told, "telling", False) else _askers()
+        if names and names != getattr(self.told, "names", None):
+            self.told.names, self.told.telling = names, True
+            try:
+                self.outage.asks(" < ".join(names))
+            finally:
+                self.told.telling = False
+        return self.plain(command, *more, **named)
+
     @contextmanager
-    def failing(self, how: str, at: int, length: int) -> Iterator[list[str]]:
-        """Within the block call number `at` and those after it fail, `length` of them; gives which, at its end."""
+    def failing(self, how: str, kind: str | None, length: int) -> Iterator[list[str]]:
+        """Within the block the first call of this kind fails, and `length` calls in all; gives which, at its end."""
         failed: list[str] = []
         assert self.client.clientLoader().cachedHive().equals(self.hive), "Spark asks another client by now"
-        self.outage.begin(how, at, length)
+        self.outage.begin(how, kind, length)
         try:
             yield failed
         finally:
             failed += filter(None, str(self.outage.end()).split("\n"))
+
+    def kinds(self) -> dict[str, int]:
+        """How often each kind of call was asked in the last block."""
+        lines = [line.split(" ", 1) for line in str(self.outage.kinds()).splitlines()]
+        return {kind: int(times) for times, kind in lines}
+
+
+def _askers() -> tuple[str, ...]:
+    """The innermost functions of planproof's on this thread's stack; where there are none, of dbt's."""
+    ours: list[str] = []
+    dbts: list[str] = []
+    frame = sys._getframe(2)
+    while frame is not None and len(ours) < DEPTH:
+        path = Path(frame.f_code.co_filename)
+        if any(part in OURS for part in path.parts[:-1]):
+            ours.append(f"{path.stem}.{frame.f_code.co_name}")
+        elif "dbt" in path.parts and len(dbts) < DEPTH:
+            dbts.append(f"{path.stem}.{frame.f_code.co_name}")
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(ours or dbts or ["others"])
 
 
 def compiled(folder: Path) -> Path:
@@ -102,8 +143,11 @@ def compiled(folder: Path) -> Path:
 
 @dataclass
 class Swept:
-    """What a sweep saw: how many calls failed, in how many builds, which of them failed or were as ever."""
+    """What a sweep saw: calls and kinds of calls of a healthy build, those that failed, and how many builds then failed
+    or were as ever."""
 
+    asked: int
+    kinds: int
     calls: list[str] = field(default_factory=list)
     failed: int = 0
     healthy: int = 0
@@ -129,21 +173,23 @@ def sweep(
     every: int = 1,
     begin: int = 0,
 ) -> Swept:
-    """Builds once for each call, which fails, until a build makes fewer calls.
+    """Builds once for each kind of call that a healthy build asks, or each `every`th from `begin` on, which fails.
 
     `build` says whether it went well, and asserts of one that did not that it says so as it should. Then each relation
     is what it was, or what a healthy build makes of it, and there is no other one.
     """
     from planproof import Guard
 
-    swept, before = Swept(), rows(spark, database)
-    for at in range(begin, 2000, every):
-        with metastore.failing(how, at, length) as failed:
+    with metastore.failing(how, None, 0):
+        assert build()
+    kinds = metastore.kinds()
+    assert kinds, "a build that asks nothing"
+    swept, before = Swept(asked=sum(kinds.values()), kinds=len(kinds)), rows(spark, database)
+    for kind in list(kinds)[begin::every]:
+        with metastore.failing(how, kind, length) as failed:
             is_well = build()
-        if not failed:
-            assert is_well
-            return swept
-        where = f"{how}, {length} from call {failed[0]} on"
+        where = f"{how}, {length} from {kind} on"
+        assert failed or is_well, where
         recovered = [r.outcome for r in Guard(spark).recover()]
         assert "failed" not in recovered, where
         after = rows(spark, database)
@@ -154,7 +200,7 @@ def sweep(
         swept.failed += not is_well
         swept.healthy += is_well
         before = after
-    raise AssertionError("the build never ended")
+    return swept
 
 
 def _unharmed(before: dict[str, Any], after: dict[str, Any], where: str) -> None:

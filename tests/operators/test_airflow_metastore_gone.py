@@ -43,5 +43,6 @@ def test_a_call_fails(
     for _ in range(2):
         assert ran()
     swept = sweep(metastore, spark, database, ran, how, length, every, every // 2)
-    print("operator", how, length, len(swept.calls), "calls:", swept.failed, "runs failed,", swept.healthy, "did not")
+    asked = f"{len(swept.calls)} of {swept.kinds} kinds of {swept.asked} calls"
+    print(f"operator, {how} {length}: {asked}: {swept.failed} runs failed, {swept.healthy} did not")
     assert swept.failed
