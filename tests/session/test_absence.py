@@ -13,8 +13,10 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from planproof import Guard, Model
+from planproof.origin import AnalysisError
 from planproof.publish.transaction.publication import database_root
 from planproof.report.run import run_report
+from planproof.session.absence import NOT_THERE
 from planproof.session.classic import ClassicSession
 from planproof.session.protocol import SparkFailure
 
@@ -141,17 +143,36 @@ def test_absent_is_what_no_list_shows(spark: Any, database: str, session: Any) -
 
 
 def test_a_list_that_fails_leaves_it_open(database: str, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = type(session).rows
+    plain = type(session)._told
 
     def failing(self: Any, sql: str) -> Any:
         if sql.startswith("SHOW TABLES"):
             raise SparkFailure("the cable was pulled", transient=True)
         return plain(self, sql)
 
-    monkeypatch.setattr(type(session), "rows", failing)
+    monkeypatch.setattr(type(session), "_told", failing)
     with pytest.raises(SparkFailure, match="Whether it exists is not known") as found:
         session.table(f"{database}.none")
     assert found.value.transient
+
+
+def test_a_text_is_rejected_for_what_no_list_shows(spark: Any, database: str, session: Any) -> None:
+    """A relation that is denied once is no fault of the model; one that is listed nowhere is."""
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    with pytest.raises(AnalysisError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        session.rows(f"select * from {database}.none")
+    with pytest.raises(AnalysisError, match="_NOT_FOUND"):
+        session.analyzed("select * from no_schema.none")
+    with pytest.raises(AnalysisError, match="SCHEMA_NOT_FOUND"):
+        session.rows("show tables in no_schema")
+    for sentence, condition in (
+        (f"table or view `{database}`.`t`", NOT_THERE[0]),
+        (f"schema `{database}`", NOT_THERE[1]),
+    ):
+        with pytest.raises(SparkFailure, match="all the same") as found, session._doubting():
+            raise AnalysisError(condition, f"The {sentence} cannot be found.")
+        assert found.value.transient
 
 
 @pytest.mark.conformance

@@ -8,7 +8,8 @@ goes another way, and fails where nothing answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from planproof.catalog import split_name
@@ -19,8 +20,28 @@ from planproof.session.protocol import SparkFailure
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 """Conditions in which Spark says that there is no such relation."""
 _LOOKED_UP = NOT_THERE[:2]
+_NAMED = re.compile(r"(?:`(?:[^`]|``)+`\.)*`(?:[^`]|``)+`")
+"""The relation, or the namespace, that a message says to be absent."""
 _REFUSED = re.compile(r"PERMISSION|AccessControl|not authorized|access (is )?denied", re.I)
 Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+@contextmanager
+def doubting(rows: Rows, is_case_sensitive: Callable[[], bool]) -> Iterator[None]:
+    """A text that is rejected in the block, for what it names is said to be absent, is at fault where that is believed.
+
+    `rows` runs a statement, outside of any such block. Raises what `believe` raises, else Spark's own rejection.
+    """
+    try:
+        yield
+    except AnalysisError as error:
+        named = _NAMED.search(error.message) if error.condition in _LOOKED_UP else None
+        if named is not None and error.condition == "SCHEMA_NOT_FOUND":
+            believe_database(error, named[0], rows)
+        # What stands in a view's text without a namespace is in the one that was the view's own.
+        elif named is not None and (error.origin is not None or len(split_name(named[0])) > 1):
+            believe(error, named[0], rows, is_case_sensitive)
+        raise
 
 
 def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool]) -> None:
@@ -57,9 +78,21 @@ def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Call
 def believe_database(error: AnalysisError, name: str, rows: Rows) -> None:
     """The same of a database: returns where it is absent, or something else is said of it."""
     *within, own = split_name(name)
-    if error.condition in NOT_THERE and own.lower() in (found.lower() for found in _namespaces(rows, [*within, own])):
+    try:
+        shown = _namespaces(rows, [*within, own]) if error.condition in NOT_THERE else []
+    except SparkFailure as failure:
+        if _REFUSED.search(f"{failure.condition} {failure}"):
+            return
+        raise
+    if own.lower() in (found.lower() for found in shown):
         said = f"the catalog says that it has no database {name}, and lists it all the same: try again once it is well"
         raise SparkFailure(said, error.condition, transient=True) from error
+
+
+def is_listed(name: str, rows: Rows) -> bool:
+    """Whether the catalog lists a table or view of that name, which is one that Hive keeps as it is."""
+    *within, own = split_name(name)
+    return own.lower() in (found.lower() for found in _tables(rows, within, own) or ())
 
 
 def _tables(rows: Rows, within: list[str], own: str) -> list[str] | None:

@@ -42,6 +42,7 @@ _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
 _LOCATION = re.compile(r"^\tLocation: (.*)$", re.M)
+_METADATA = re.compile(r'"metadata":(\{.?)')
 _METASTORE = (
     "hive.metastore.client.factory.class",
     "metastore.catalog.default",
@@ -163,14 +164,15 @@ class ClassicSession(FrameSession):
             return _digest(socket.gethostname(), url, catalog, *(folder if url.startswith("jdbc:derby:") else ()))
 
     def analyzed(self, sql: str) -> SparkPlanes:
-        with translated(sql, analysing=True):
+        with self._doubting(), translated(sql, analysing=True):
             execution = self._analyze(sql)
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
             python_fed = self._is_python_fed(analyzed)
             by_place = python_fed and not self._compares and BY_PLACE.search(str(analyzed.toString())) is not None
         schema, declared = physical_schema(form), declared_schema(form)
-        return SparkPlanes(schema, None, None, declared, python_fed, None, by_place, execution)
+        bare = set(_METADATA.findall(form)) <= {"{}"}
+        return SparkPlanes(schema, None, None, declared, python_fed, None, by_place, execution, bare)
 
     def planned(self, planes: SparkPlanes) -> SparkPlanes:
         optimized = executed = None
@@ -227,20 +229,20 @@ class ClassicSession(FrameSession):
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
-        with translated(sql, analysing=True):
+        with self._doubting(), translated(sql, analysing=True):
             analyzed = self._analyze(sql).analyzed()
         with entries(self.spark, analyzed) as found:
             yield found
 
     @contextmanager
     def watched(self, sql: str) -> Iterator[str | None]:
-        with translated(sql, analysing=True):
+        with self._doubting(), translated(sql, analysing=True):
             analyzed = self._analyze(sql).analyzed()
         with watched(self.spark, sql, analyzed) as text:
             yield text
 
     def write(self, sql: str) -> PhysicalSchema | None:
-        with translated(sql):
+        with self._doubting(), translated(sql):
             frame = self.spark.sql(sql)
         found = written(frame._jdf.queryExecution())
         return None if found is None else found.executed
@@ -262,7 +264,7 @@ class ClassicSession(FrameSession):
                 form = self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
                 return self.described(name, declared_schema(form))
         except AnalysisError as error:
-            believe(error, name, self.rows, lambda: self.conf.case_sensitive)
+            believe(error, name, self._told, lambda: self.conf.case_sensitive)
             return None
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
@@ -270,7 +272,7 @@ class ClassicSession(FrameSession):
         with translated():
             return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quoted(parts))))
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def _told(self, sql: str) -> list[tuple[Any, ...]]:
         # The same as the frame's own way, in half of its calls; each is paid for with every statement.
         with translated(sql):
             frame = self._java.sql(sql)

@@ -69,7 +69,7 @@ class ConnectSession(FrameSession):
     def analyzed(self, sql: str) -> SparkPlanes:
         # `spark.sql` runs a command at once. Between these parentheses only a query parses.
         text = f"{_BEFORE}{unterminated(sql)}{_AFTER}"
-        with _within(sql), translated(text, analysing=True):
+        with self._doubting(), _within(sql), translated(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
         unplanned, fed, by_place = None, True, False
@@ -100,7 +100,7 @@ class ConnectSession(FrameSession):
                 form = self.spark.table(quoted(split_name(name))).schema.json()
                 found = self.described(name, declared_schema(form))
         except AnalysisError as error:
-            believe(error, name, self.rows, lambda: self.conf.case_sensitive)
+            believe(error, name, self._told, lambda: self.conf.case_sensitive)
             return None
         with translated():
             temporary = self.spark.catalog.getTable(quoted(split_name(name))).isTemporary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from planproof.origin import AnalysisError
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session import python_functions, versions
+from planproof.session.absence import doubting
 from planproof.session.described import of_lines
 from planproof.session.failures import translated
 from planproof.session.files import data_files, local_path
@@ -129,6 +130,14 @@ class FrameSession:
         yield None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._doubting():
+            return self._told(sql)
+
+    def _doubting(self) -> AbstractContextManager[None]:
+        return doubting(self._told, lambda: self.conf.case_sensitive)
+
+    def _told(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement, with whatever Spark says of it."""
         with translated(sql):
             frame = self.spark.sql(sql)
             # A statement has run by now. What has no columns has no rows worth a job.

@@ -38,7 +38,7 @@ class SparkPlanes:
     says why Spark could not optimize or plan a query that it analyzed. `by_place`: a Python function gives Arrow
     batches whose columns Spark takes by their places, and this version cannot be asked to compare them first.
     `execution` is the session's own: the query as it was analyzed, which it plans and writes without reading the text
-    again.
+    again. `bare`: it is known that no column brings more than its name and type, such as a comment.
     """
 
     analyzed: PhysicalSchema
@@ -49,6 +49,7 @@ class SparkPlanes:
     unplanned: str | None = None
     by_place: bool = False
     execution: Any = field(default=None, compare=False, repr=False)
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
-from planproof.session.absence import believe
+from planproof.session.absence import believe, doubting
 from planproof.session.described import of_lines, relation, schema_of_tree
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
@@ -169,23 +169,24 @@ class ThriftSession:
         dotted = _quoted(name)
         if self._says_json:
             try:
-                ((text,),) = self.rows(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
+                ((text,),) = self._run(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
                 return relation(name, str(text))
             except AnalysisError as error:  # The name is quoted: what does not parse is the form.
                 if error.condition != "PARSE_SYNTAX_ERROR":
                     raise
                 self._says_json = False
-        lines = self.rows(f"DESCRIBE TABLE EXTENDED {dotted}")
+        lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
         *within, own = split_name(name)
         place = f" IN {quoted(within)}" if within else ""
         # The pattern of LIKE is one of its own: a star and a bar mean something, and no table's name holds them.
-        ((_, _, temporary, information, *_),) = self.rows(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
-        properties = {str(key): str(value) for key, value in self.rows(f"SHOW TBLPROPERTIES {dotted}")}
+        ((_, _, temporary, information, *_),) = self._run(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
+        properties = {str(key): str(value) for key, value in self._run(f"SHOW TBLPROPERTIES {dotted}")}
         found = of_lines(name, lines, schema_of_tree(str(information), lines), properties)
         return replace(found, kind="temporary view") if str(temporary).lower() == "true" else found
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._run(sql)
+        with doubting(self._run, lambda: self.conf.case_sensitive):
+            return self._run(sql)
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         cursor = self.connection.cursor()
@@ -233,7 +234,7 @@ class ThriftSession:
         try:
             found = self._described(name)
         except AnalysisError as error:
-            believe(error, name, self.rows, lambda: self.conf.case_sensitive)
+            believe(error, name, self._run, lambda: self.conf.case_sensitive)
             return None
         if not found.partition_by:
             return found

@@ -29,8 +29,8 @@ from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
-from planproof.session.absence import believe_database
-from planproof.session.protocol import Session, SparkPlanes, StoredTable
+from planproof.session.absence import believe_database, is_listed
+from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
 _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
@@ -135,7 +135,11 @@ class Publication:
             self.store.move(old, prior.location)
 
     def drop(self, name: str, kind: str = "table") -> None:
+        """Raises `SparkFailure` where the relation is there still: a metastore that is in trouble says of a table that
+        it does not exist, and Hive takes the drop for done then."""
         self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
+        if is_listed(name, self.run):
+            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", transient=True)
 
     def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
         """Deletes a directory, unless the target's data lie there; `now` is the target, where it was just looked at."""
