@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from planproof import Conf
 from planproof.api import plan
 from planproof.catalog import Catalog
 from planproof.codes import CODES
+from planproof.contract import Model
 from planproof.hazards import HAZARDS, UNDECIDED
+from planproof.judge.draft import Draft
+from planproof.judge.planes import examine
+from planproof.settings import Settings
 
 SOURCES = {
     "padded": [("code", "char(5)", True), ("short", "char(3)", True), ("n", "int", True)],
@@ -212,3 +218,25 @@ def test_a_zone_that_nobody_set_is_not_named():
     for conf in (Conf(time_zone="Europe/Berlin"), OFF.with_setting("spark.sql.session.timeZone", "Europe/Berlin")):
         assert said(conf).endswith("in the session's time zone, Europe/Berlin")
     assert OFF.time_zone in said(OFF.with_setting("spark.sql.session.timeZone", OFF.time_zone))
+
+
+@pytest.mark.parametrize(
+    ("sql", "settings", "said"),
+    [
+        ("select 2147483647 + 1 as n", {}, [("PP136", "violated")]),
+        ("select cast(99999999999L as int) as n from t", {}, [("PP126", "violated")]),
+        ("select a from t where a > 2147483647 + 1", {}, [("PP136", "violated")]),
+        ("select case when a > 1 then 2147483647 + 1 end as n from t", {}, []),
+        ("select if(a > 1, cast(99999999999L as int), 0) as n from t", {}, [("PP126", "warning")]),
+        ("select 2147483646 + 1 as n, 60 * 60 * 24 * 365 as s", {}, []),
+        ("select 2147483647 + 1 as n", {"allow": ("PP136",)}, []),
+        ("select 2147483647 + 1 as n", {"overflow": "off"}, []),
+        ("select 2147483647 + 1 as n", {"overflow": "warn"}, [("PP136", "warning")]),
+    ],
+)
+def test_a_constant_beyond_its_range_is_decided_by_the_plan(
+    sql: str, settings: dict[str, Any], said: list[tuple[str, str]]
+) -> None:
+    draft = Draft(Model("s.m", sql), Settings(**settings))
+    examine(draft, lambda: plan(sql, Catalog(SOURCES), conf=OFF))
+    assert [(f.code, f.verdict.value) for f in draft.findings if f.code in ("PP126", "PP136")] == said

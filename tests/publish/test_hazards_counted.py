@@ -120,4 +120,7 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
         "rejected",
         [("violated", "the constant lies outside of it")],
     )
+    constant = [("violated", "the constant lies outside of it")]
+    assert told("select 2147483647 + 1 as m from {d}.small") == ("rejected", constant)
+    assert told("select case when a > 99 then 2147483647 + 1 end as m from {d}.small") == ("published", [])
     assert told("select b * a as n from {d}.large", allow=("PP136",))[0] == "published"

@@ -17,7 +17,7 @@ from planproof.hazards.open_stars import open_stars
 from planproof.hazards.padding import padding
 from planproof.hazards.set_casts import set_casts
 from planproof.hazards.struct_casts import struct_casts
-from planproof.hazards.suspicion import Count, Suspicion
+from planproof.hazards.suspicion import Count, Suspicion, certain
 from planproof.hazards.swapped_columns import swapped_columns
 from planproof.hazards.value_casts import value_casts
 from planproof.hazards.wrapping import CODE as WRAPPED
@@ -68,4 +68,4 @@ def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
     return list({(s.finding, s.span): s for s in found}.values())
 
 
-__all__ = ["HAZARDS", "NARROWED", "UNDECIDED", "Count", "Hazard", "Suspicion", "concerns", "hazards"]
+__all__ = ["HAZARDS", "NARROWED", "UNDECIDED", "Count", "Hazard", "Suspicion", "certain", "concerns", "hazards"]

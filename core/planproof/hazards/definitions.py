@@ -14,8 +14,11 @@ from planproof.expr.nodes import (
     Expr,
     GetField,
     GetFieldOfElements,
+    Lambda,
+    Span,
     Subquery,
     Variable,
+    Window,
 )
 from planproof.expr.traits import Elements
 from planproof.functions.families.casts import CASTS
@@ -30,6 +33,20 @@ def plans(root: Plan) -> Iterator[Plan]:
             for expr in top.walk():
                 if isinstance(expr, Subquery):
                     yield from plans(expr.plan)
+
+
+def in_branches(expr: Expr, always: bool = True) -> Iterator[tuple[Expr, bool]]:
+    """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
+    lambda, in a window or behind a FILTER."""
+    yield expr, always
+    children = len(expr.children)
+    evaluated = expr.function.evaluated(children) if isinstance(expr, Call) else children
+    for at, child in enumerate(expr.children):
+        yield from in_branches(child, always and at < evaluated and not _is_apart(expr))
+
+
+def _is_apart(expr: Expr) -> bool:
+    return isinstance(expr, (Lambda, Window)) or (isinstance(expr, Call) and expr.filter is not None)
 
 
 class Definitions:
@@ -49,6 +66,13 @@ class Definitions:
         """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
         tops = [top for node in self.nodes for top in node.expressions]
         return [(top.name if isinstance(top, Alias) else None, expr) for top in tops for expr in top.walk()]
+
+    @cached_property
+    def always(self) -> frozenset[Span]:
+        """The places of expressions that every row of their query block computes."""
+        tops = [top for node in self.nodes for top in node.expressions]
+        found = [expr for top in tops for expr, always in in_branches(top) if always]
+        return frozenset(span for expr in found if (span := getattr(expr, "span", None)) is not None)
 
     def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
         """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""

@@ -103,6 +103,8 @@ def _constant(value: Literal, target: DataType) -> bool:
 def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
     """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
     if isinstance(cast.child, Literal) and isinstance(cast.child.value, int) and is_integral(cast.type):
+        if cast.span not in definitions.always:
+            return None  # Whether any row takes the branch is not known.
         return Fits(Between(cast.child.value, cast.child.value), -LIMIT[cast.type], LIMIT[cast.type] - 1)
     found = definitions.stored(cast.child)
     if found is None or not is_integral(cast.child.type):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planproof.expr.function import Category
 from planproof.expr.nodes import Call, Expr, Lambda, Span, Variable, Window
-from planproof.hazards.bounds import Fits
+from planproof.hazards.bounds import Fits, unknown
 from planproof.report.model import Finding, Verdict
 
 
@@ -49,6 +49,13 @@ def in_rows(expr: Expr) -> Span | None:
             return None
     found: Span | None = getattr(expr, "span", None)
     return found
+
+
+def certain(finding: Finding, fits: Fits | None) -> Finding | None:
+    """The hazard that is true whatever any row holds: a constant lies outside of its range; None where rows decide."""
+    if fits is None or not fits.is_constant or fits.holds(unknown):
+        return None
+    return replace(finding, verdict=Verdict.VIOLATED, message=f"{finding.message}; the constant lies outside of it")
 
 
 def told(column: str | None, text: str) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import reduce
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Alias, Call, Cast, Expr, Lambda, Literal, Window
+from planproof.expr.nodes import Alias, Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
 from planproof.hazards.bounds import Between, Bounds, Computed, Fits, StoredRange, unknown
-from planproof.hazards.definitions import Definitions
+from planproof.hazards.definitions import Definitions, in_branches
 from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.plan.nodes import Aggregate, Project
-from planproof.types import DataType, is_integral
+from planproof.types import is_integral
 
 CODE = "PP136"
 
@@ -29,36 +29,33 @@ def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         in_items = isinstance(node, (Project, Aggregate))
         for top in node.expressions:
             column = top.name if isinstance(top, Alias) else None
-            for call, always in _trees(top, None, in_items):
-                yield from _suspected(call, column, always, definitions)
+            for call, always in _trees(top):
+                yield from _suspected(call, column, always, always and in_items, definitions)
 
 
-def _trees(expr: Expr, above: DataType | None, always: bool) -> Iterator[tuple[Call, bool]]:
+def _trees(expr: Expr) -> Iterator[tuple[Call, bool]]:
     """The largest pieces of arithmetic of one type, and whether every row of the block computes them.
 
     Only such a piece's end counts: what wraps within it and comes back has its value.
     """
-    own = expr.type if _is_arithmetic(expr) else None
-    if own is not None and own != above:
-        assert isinstance(expr, Call)
-        yield expr, always
-    children = len(expr.children)
-    evaluated = expr.function.evaluated(children) if isinstance(expr, Call) else children
-    for at, child in enumerate(expr.children):
-        inner = always and at < evaluated and not isinstance(expr, (Lambda, Window))
-        inner = inner and not ((isinstance(expr, Call) and child is expr.filter) or _is_filtered(expr))
-        yield from _trees(child, own, inner)
-
-
-def _is_filtered(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.filter is not None
+    inner: set[int] = set()
+    for found, always in in_branches(expr):
+        if not _is_arithmetic(found):
+            continue
+        assert isinstance(found, Call)
+        inner.update(id(child) for child in found.children if child.type == found.type)
+        if id(found) not in inner:
+            yield found, always
 
 
 def _is_arithmetic(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.traits.wraps and len(expr.args) == 2 and is_integral(expr.type)
 
 
-def _suspected(call: Call, column: str | None, always: bool, definitions: Definitions) -> Iterator[Suspicion]:
+def _suspected(
+    call: Call, column: str | None, always: bool, apart: bool, definitions: Definitions
+) -> Iterator[Suspicion]:
+    """`apart`: every row computes it, and it can be counted apart from the query."""
     limit = LIMIT[call.type]
     value = _bounds(call, definitions)
     fits = Fits(value, -limit, limit - 1)
@@ -66,7 +63,9 @@ def _suspected(call: Call, column: str | None, always: bool, definitions: Defini
         return
     name, kind = pretty(call), call.type.simple
     message = f"{told(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
-    span = in_rows(call) if always else None
+    if fits.is_constant and not always:
+        return  # Whether any row takes the branch is not known.
+    span = in_rows(call) if apart else None
     count = None if span is None else Count(span, "", "values wrap", fits=fits, wide=(-limit, limit - 1))
     finding = warning(CODE, column or name, name, kind, message)
     yield Suspicion(finding, call.span, count or Count(call.span or (-1, -1), "", "values wrap", fits=fits))

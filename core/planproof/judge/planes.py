@@ -6,7 +6,7 @@ plane stands for the analyzed one, and what only Spark could decide is unproved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ from planproof.catalog import Catalog, split_name
 from planproof.claim import Claim, Facts, dotted
 from planproof.claims import logical, spark
 from planproof.conf import Conf
-from planproof.hazards import NARROWED, UNDECIDED, concerns
+from planproof.hazards import NARROWED, UNDECIDED, certain, concerns
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.judge.draft import Draft, Judged
@@ -201,10 +201,19 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
     suspected = [f for f in plan.findings if f.code != NARROWED or overflow != "off"]
     if overflow == "warn":
         suspected += [check.finding for check in plan.checks if check.finding.code in UNDECIDED]
+    elif overflow != "off":
+        suspected = _with_constants(suspected, plan, draft.settings.allow)
     found = (f for f in suspected if concerns(f, model.materialized, model.contract is not None))
     strict = draft.settings.planning == "strict"
     draft.add(replace(_strict(f) if strict else f, origin=_in(draft, f.origin)) for f in found)
     draft.enforced("I1", plan.looked_at)
+
+
+def _with_constants(suspected: list[Finding], plan: LogicalPlan, allowed: Collection[str]) -> list[Finding]:
+    """The hazards, of which those that no row decides are decided: a constant is what it is."""
+    sure = [(c.finding, certain(c.finding, c.fits)) for c in plan.checks if c.finding.code not in allowed]
+    decided = [(known, found) for known, found in sure if found is not None]
+    return [f for f in suspected if f not in [known for known, _ in decided]] + [found for _, found in decided]
 
 
 def _strict(finding: Finding) -> Finding:

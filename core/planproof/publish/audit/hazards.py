@@ -11,7 +11,7 @@ from planproof.catalog import split_name
 from planproof.hazards.bounds import Fits
 from planproof.hazards.narrowing import CODE as NARROWING
 from planproof.hazards.positions import swapped
-from planproof.hazards.suspicion import warning
+from planproof.hazards.suspicion import certain, warning
 from planproof.hazards.wrapping import CODE as ARITHMETIC
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
@@ -80,9 +80,7 @@ def _by_footers(check: Check, footers: _Footers) -> Finding | None:
     if evidence is not None:
         message = f"{known.message}; {evidence}"
         return replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
-    if fits.is_constant:
-        return replace(known, verdict=Verdict.VIOLATED, message=f"{known.message}; the constant lies outside of it")
-    return None
+    return certain(known, fits)
 
 
 def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
