@@ -41,7 +41,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.nodes import model_of
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
-from planproof.sql.heads import Statement, names_in, read_head
+from planproof.sql.heads import Statement, may_change, names_in, read_head
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")
@@ -322,6 +322,8 @@ class Gate:
     def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
         """dbt runs the statement as it is, and what it counts on happens first."""
         run.analyzed = None
+        if run.state is State.WAITING and may_change(sql, statement, run.target[1]):
+            run.hooked = sql
         if not run.is_dbts and _writes(run, sql):
             run.to(Event.ROWS_WRITTEN)
             self._say_unguarded(

@@ -25,6 +25,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
+from planproof.report.parts import one_line
 from planproof.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Questions:
             materialized=run.model.materialized,
             fail_on=model.settings.fail_on,
             contract=model.contract is not None,
+            hooked=one_line(run.hooked) if run.hooked is not None and report.outcome != "published" else None,
         )
         root = self.adapter.config.project_root
         placed = relocate(replace(report, details=details), run.node, root)

@@ -89,7 +89,8 @@ class Run:
     is the statement of the view that stands for the delta. `places` are where the bare query writes columns. `promised`
     are the contract's columns as dbt knows columns, where the query was found to have just these, and `analyzed` the
     query as Spark analyzed it to find that. `answers` are dbt's results of its data tests over the staged rows, each
-    with what they rest on. `seed` holds the rows of a seed that the guard publishes.
+    with what they rest on. `hooked` is a statement of somebody's that may have changed the table before. `seed` holds
+    the rows of a seed that the guard publishes.
     """
 
     model: Model
@@ -104,6 +105,7 @@ class Run:
     held: list[tuple[str, Statement]] = field(default_factory=list)
     changes: list[Statement] = field(default_factory=list)
     has_deleted: bool = False
+    hooked: str | None = None
     delta: Statement | None = None
     places: dict[str, Origin] = field(default_factory=dict)
     promised: list[Column] | None = None

@@ -176,6 +176,26 @@ def test_what_a_hook_wrote_is_not_taken_as_proved(dbt: Any) -> None:
     assert not dbt.exists("above")
 
 
+def test_what_a_hook_did_before_a_rejected_delta_is_said(dbt: Any) -> None:
+    """The hook's rows are gone before the publish begins: the table is not as it was."""
+    text = """
+        {{{{ config(materialized='incremental', file_format='parquet', on_schema_change='fail',
+            pre_hook="{{% if is_incremental() %}} truncate table {{{{ this }}}} {{% endif %}}") }}}}
+        select cast({} as bigint) as id
+        """
+    columns = "[{name: id, data_type: bigint, constraints: [{type: not_null}]}]"
+    contract = "{contract: {enforced: true}}"
+    dbt.write({"models/emptied.yml": f"models: [{{name: emptied, config: {contract}, columns: {columns}}}]"})
+    for value, ends, rows in (("1", True, [(1,)]), ("2", True, [(2,)]), ("if(rand() < 2, null, 0)", False, [])):
+        dbt.write({"models/emptied.sql": text.format(value)})
+        assert dbt.run("run", "--select", "emptied").success is ends, dbt.results
+        assert dbt.rows("emptied") == rows
+    said = dbt.results["emptied"]["message"]
+    assert f"Nothing was published: the table is as a hook left it before (truncate table {dbt.place}" in said.replace(
+        "`", ""
+    )
+
+
 def test_a_new_column_is_added_where_dbt_is_told_to(dbt: Any) -> None:
     dbt.write(
         {

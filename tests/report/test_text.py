@@ -138,6 +138,7 @@ def test_bare_sql_is_quoted_from_the_report():
         ("rejected", {"previous": False}, "no table of this name existed before"),
         ("rejected", {}, "the target is as it was"),
         ("failed", {}, "the target is as it was"),
+        ("rejected", {"hooked": "delete from t", "previous_rows": 1}, "as a hook left it before (delete from t)"),
         ("published", {}, "as fail_on allows"),
         ("checked", {"previous_rows": 5}, "Nothing was written."),
     ],

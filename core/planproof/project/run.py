@@ -21,6 +21,7 @@ from planproof.quoting import backticked
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure
+from planproof.sql.heads import may_change, read_head
 
 if TYPE_CHECKING:
     from planproof.project.data_tests import DataTests
@@ -195,6 +196,8 @@ class _One:
         report = _published(self.guard, model, self.full_refresh, tests)
         if self.around is not None and report.outcome == "published":
             report = _followed(self.around, node, report, existed)
+        elif self.around is not None:
+            report = replace(report, details=replace(report.details, hooked=_hooked(node, model)))
         return _told(report, node, model, self.project, self.session)
 
     @staticmethod
@@ -203,6 +206,13 @@ class _One:
         config = node.raw.get("config") or {}
         around.run(hooks_of(config), "pre-hook")
         return bool(grants_of(config)) and around.session.registered(model.name) is not None
+
+
+def _hooked(node: ProjectNode, model: Model) -> str | None:
+    """The pre-hook that may have changed the model's table."""
+    name = split_name(model.name)[-1]
+    hooks = (h for h in hooks_of(node.raw.get("config") or {}) if h.moment == "pre-hook" and h.runs)
+    return next((h.shown for h in hooks if may_change(h.sql, read_head(h.sql), name)), None)
 
 
 def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:

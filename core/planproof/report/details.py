@@ -92,10 +92,10 @@ class Details:
     `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
     rows; `broken` says which rows break a promise; `tests` are the data tests that were to run before the publish;
-    `altered`: dbt changed its schema before it was stopped; `absent`: it is not there; `drift` is what changed since
-    the last audit; `change` is what this publish does to it, or would have done, `comparison` its rows beside the
-    staged ones; `quarantine` the rows that this publish set aside; `published`: it holds the new rows, though what was
-    to follow failed.
+    `altered`: dbt changed its schema before it was stopped; `hooked`: the statement of a hook that may have changed it
+    before; `absent`: it is not there; `drift` is what changed since the last audit; `change` is what this publish does
+    to it, or would have done, `comparison` its rows beside the staged ones; `quarantine` the rows that this publish set
+    aside; `published`: it holds the new rows, though what was to follow failed.
     What went wrong: `transient` may pass by itself; `unsettled`: the target is half way; `exception` is its class;
     `reproducer` is a case of `planproof derive` in which our plan and Spark's differ.
     """
@@ -119,6 +119,7 @@ class Details:
     broken: tuple[BrokenRows, ...] | None = None
     tests: tuple[DataTestResult, ...] | None = None
     altered: bool | None = None
+    hooked: str | None = None
     published: bool | None = None
     absent: bool | None = None
     drift: Mapping[str, Any] | None = None

@@ -104,6 +104,8 @@ def fate(report: Report) -> str:
         return "It was published; what was to follow failed."
     if report.details.altered:
         return "Nothing was published: the table keeps its rows, and the column that was added."
+    if report.details.hooked is not None:
+        return f"Nothing was published: the table is as a hook left it before ({report.details.hooked})."
     rows = report.details.previous_rows
     if isinstance(rows, int):
         return f"The table published before is still there, with its {counted(rows, 'row')}."

@@ -355,6 +355,12 @@ class Query:
         return False
 
 
+def may_change(sql: str, statement: Statement, name: str) -> bool:
+    """Whether a statement that somebody put before the one that writes a relation may have changed it; `name` is the
+    relation's last part."""
+    return statement.kind not in ("read", "about") and name.lower() in names_in(sql)
+
+
 def names_in(text: str) -> frozenset[str]:
     """The words and quoted names of a text, in lower case and without their quotes; none of what stands in literals."""
     return frozenset(word.strip("`").replace("``", "`").lower() for word in _words(text))
