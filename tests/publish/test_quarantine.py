@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model, Report
+from planproof.arrow.footers import Undecodable
 from planproof.publish import quarantine
 from planproof.publish.transaction.publication import database_root
 from planproof.quarantine import Quarantine
@@ -248,6 +249,20 @@ def test_a_check_that_never_says_the_same_publishes_nothing(shop: Shop, monkeypa
     assert (report.outcome, shop.rows(), shop.aside("id"), shop.leftovers()) == ("failed", None, [], [])
     assert "of 5 staged rows 1 keep the contract and 3 do not" in (report.error or "")
     assert (codes(report, "violated"), report.details.quarantine) == (["PP505"], None)
+
+
+def test_rows_whose_footers_nobody_reads_are_counted(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecodable(*_: Any) -> Any:
+        raise Undecodable("footers of a later writer")
+
+    monkeypatch.setattr(quarantine.files, "read", undecodable)
+    report = shop.publish(BAD)
+    assert (report.outcome, shop.rows(), shop.aside(), shop.leftovers()) == ("published", [(1, 1, "a")], ASIDE, [])
+    counts = iter((4, 2))
+    monkeypatch.setattr(quarantine, "_rows_of", lambda *_: next(counts))
+    report = shop.publish(BAD)
+    assert (report.outcome, shop.rows(), shop.aside(), shop.leftovers()) == ("failed", [(1, 1, "a")], ASIDE, [])
+    assert "of 5 staged rows 2 keep the contract and 4 do not" in (report.error or "")
 
 
 CASES: dict[str, tuple[str | None, dict[str, Any], list[Any], list[Any]]] = {

@@ -309,7 +309,10 @@ class Rest:
         assert aside is not None
         audit_files(job, publication, plain(self.way.written(job, publication)), flags=False)
         bad, rest = _rows_below(job.session, aside.location), job.draft.rows
-        if bad is None or rest is None or bad + rest == parting.rows:
+        if rest is None:
+            publication.register()
+            rest = _rows_of(job.session, publication.entry.staging)
+        if bad + rest == parting.rows:
             return
         raise Refused(
             f"{job.model.name}: of {parting.rows:,} staged rows {rest:,} keep the contract and {bad:,} do not, which "
@@ -320,12 +323,18 @@ class Rest:
         return self.way.written(job, publication)
 
 
-def _rows_below(session: Session, location: str) -> int | None:
+def _rows_below(session: Session, location: str) -> int:
+    """By the footers, or by Spark's count where they are out of reach."""
     try:
         claim, _ = files.read(session.files(local(location) or location), session)
-    except (FooterError, Undecodable):
-        return None
-    return claim.facts.rows
+        known = claim.facts.rows
+    except (FooterError, Undecodable, SparkFailure):
+        known = None
+    return _rows_of(session, f"parquet.{quoted((location,))}") if known is None else known
+
+
+def _rows_of(session: Session, relation: str) -> int:
+    return int(session.rows(f"SELECT count(*) FROM {relation}")[0][0])
 
 
 class Parted(Parquet):
