@@ -17,8 +17,8 @@ from planproof.session.protocol import SparkFailure
 class Recorded:
     """A session that keeps the statements, and fails where a text says `broken`."""
 
-    def __init__(self, grants=(), exists=True):
-        self.said, self.forgotten, self.grants, self.exists = [], [], grants, exists
+    def __init__(self, grants=(), exists=True, outcome="published"):
+        self.said, self.forgotten, self.grants, self.exists, self.outcome = [], [], grants, exists, outcome
 
     def rows(self, sql):
         self.said.append(sql)
@@ -31,7 +31,7 @@ class Recorded:
 
     def publish(self, model, full_refresh=False, tests=None):
         self.said.append(f"publish {model.name}")
-        return Report(model.name, "published", sql=model.sql)
+        return Report(model.name, self.outcome, sql=model.sql)
 
 
 def ran(manifest, recorded, **more):
@@ -107,6 +107,20 @@ def test_a_pre_hook_that_fails_stops_its_model_and_those_below(dbt_manifest):
         "nothing was written"
     )
     assert (child.outcome, child.error) == ("skipped", "its parent shop.mart was not published")
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ("delete from shop.mart", "the table is as a hook left it before (pre-hook `delete from shop.mart`)"),
+        ("select max(id) from shop.mart", "the target is as it was"),
+        ("delete from shop.other", "the target is as it was"),
+    ],
+)
+def test_a_pre_hook_that_may_have_changed_the_table_is_told_of_a_model_that_was_stopped(dbt_manifest, hook, said):
+    models = {"mart": {"sql": "select 1 as id", "config": {"pre-hook": hook}}}
+    (report,) = ran(dbt_manifest(models), Recorded(outcome="rejected"))
+    assert said in fate(report)
 
 
 @pytest.mark.parametrize("config", [{"post-hook": "select * from broken"}, {"grants": {"broken": ["ada"]}}])
