@@ -11,7 +11,7 @@ from specimens import BASES, LITERALS, SPECIMENS, TYPES, spelled
 
 from planproof.analysis.expressions.generators import is_outer
 from planproof.conf import Conf
-from planproof.expr.function import Category, Coerce, Function, LambdaOf, Many, Mismatch, kind_of
+from planproof.expr.function import Category, Coerce, LambdaOf, Many, Mismatch, Signature, kind_of
 from planproof.expr.nodes import Call
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply
@@ -40,11 +40,11 @@ def same(ours: Answer, theirs: Answer) -> bool:
     return bool(ours.unknown) or ours == theirs
 
 
-def takes_lambda(function: Function) -> bool:
+def takes_lambda(function: Signature) -> bool:
     return any(isinstance(place, LambdaOf) for place in function.inputs)
 
 
-def base(name: str, function: Function, count: int) -> Args:
+def base(name: str, function: Signature, count: int) -> Args:
     """Good arguments for a call with `count` of them: columns that hold no null."""
     given = BASES.get(name, BASES.get(function.name, ()))[:count]
     places = function.expected(count)[len(given) : count]
@@ -60,12 +60,12 @@ def _good(place: Any) -> str:
     return "int_nn"
 
 
-def counts(function: Function) -> list[int]:
+def counts(function: Signature) -> list[int]:
     least, most = function.arity()
     return list(range(least, least + 4 if most is None else most + 1))
 
 
-def matrix(name: str, function: Function, *, deep: bool = False) -> Iterator[Args]:
+def matrix(name: str, function: Signature, *, deep: bool = False) -> Iterator[Args]:
     """Every argument list that the sweep tries, without repetition. `deep` pairs all types in the first two places.
 
     An alias is tried with good arguments only.
@@ -77,13 +77,13 @@ def matrix(name: str, function: Function, *, deep: bool = False) -> Iterator[Arg
             yield args
 
 
-def is_alias(name: str, function: Function) -> bool:
+def is_alias(name: str, function: Signature) -> bool:
     """Whether another name of the same function was registered before this one."""
     registry = builtin()
     return next((n for n in registry if registry.functions[n] is function), name) != name
 
 
-def _good_ones(name: str, function: Function) -> Iterator[Args]:
+def _good_ones(name: str, function: Signature) -> Iterator[Args]:
     for count in counts(function):
         yield base(name, function, count)
         yield tuple(_loose(a) for a in base(name, function, count))
@@ -93,7 +93,7 @@ _SYNTAX = ("in", "when")
 """Whose grammar asks for enough arguments; as bare functions they fail in ways of their own."""
 
 
-def _all(name: str, function: Function, deep: bool) -> Iterator[Args]:
+def _all(name: str, function: Signature, deep: bool) -> Iterator[Args]:
     yield from _good_ones(name, function)
     sizes = counts(function)
     if sizes[0] > 0 and name not in _SYNTAX:
@@ -122,7 +122,7 @@ _NESTED = ("ints", "ints_full", "strings", "matrix", "matrix_full", "map", "map_
 _FLAT = tuple(t for t in TYPES if not t.startswith(("ints", "matrix", "map", "struct", "strings", "dates", "binaries")))
 
 
-def _paired(name: str, function: Function, sizes: list[int], deep: bool) -> Iterator[Args]:
+def _paired(name: str, function: Signature, sizes: list[int], deep: bool) -> Iterator[Args]:
     count = next((c for c in sizes if c >= 2), None)
     if count is None:
         return
@@ -150,14 +150,14 @@ def fits_sweep(name: str, args: Args) -> bool:
     return name not in ("+", "-", "*", "/", "div") or not any(a.startswith(_MOMENTS) for a in args)
 
 
-def call_sql(name: str, function: Function, args: Args) -> str:
+def call_sql(name: str, function: Signature, args: Args) -> str:
     if name in SYMBOLS:
         return f"{args[0]} {name} {args[1]}"
     text = f"`{name}`({', '.join(args)})"
     return f"{text} OVER (ORDER BY int_nn)" if function.category is Category.WINDOW else text
 
 
-def derive(name: str, function: Function, args: Args, conf: Conf) -> Answer:
+def derive(name: str, function: Signature, args: Args, conf: Conf) -> Answer:
     """planproof's answer."""
     try:
         call = apply(function, [SPECIMENS[a].expr for a in args], conf, name if function.alias else None)

@@ -16,7 +16,7 @@ from cases import Args, matrix, takes_lambda
 from specimens import SPECIMENS, TYPES, spelled
 
 from planproof.conf import Conf
-from planproof.expr.function import Category, Function, Mismatch
+from planproof.expr.function import Category, Mismatch, Signature
 from planproof.expr.nodes import Call
 from planproof.functions.bind import apply
 from planproof.functions.registry import builtin
@@ -179,7 +179,7 @@ def runs(ansi: bool) -> Iterator[Run]:
                     yield Run(name, _sql(name, args), may_raise(call, conf), call.nullable, call.evidence is not None)
 
 
-def _bound(name: str, function: Function, args: Args, conf: Conf) -> Call | None:
+def _bound(name: str, function: Signature, args: Args, conf: Conf) -> Call | None:
     try:
         return apply(function, [SPECIMENS[a].expr for a in args], conf, name if function.alias else None)
     except (Mismatch, Unknown):

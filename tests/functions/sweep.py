@@ -33,7 +33,7 @@ from asked import Kept, Spark, parsed, view_schema
 from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alias, matrix, same, takes_lambda
 
 from planproof.conf import SPARKS, Conf
-from planproof.expr.function import Category, Function
+from planproof.expr.function import Category, Signature
 from planproof.functions import families
 from planproof.functions.registry import builtin
 
@@ -46,7 +46,7 @@ _NO_CALL = {
 }
 """Functions that only syntax calls, or that mean more than a call (WITHIN GROUP, a column of the block)."""
 
-Line = tuple[str, Function]
+Line = tuple[str, Signature]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _case(case: dict[str, Any], answer: Answer) -> str:
     return json.dumps(case | said, separators=(",", ":"))
 
 
-def agree(function: Function, ours: Answer, theirs: Answer) -> bool:
+def agree(function: Signature, ours: Answer, theirs: Answer) -> bool:
     """An unknown is no difference: nothing was claimed."""
     if same(ours, theirs):
         return True
@@ -198,7 +198,7 @@ def golden(kept: Kept, part: str, lines: Iterable[Line]) -> list[str]:
     return written
 
 
-def few(name: str, function: Function) -> Iterator[Args]:
+def few(name: str, function: Signature) -> Iterator[Args]:
     """The golden cases: every arity without and with nulls, and NULL or a wrong type in the first place."""
     for count in counts(function)[:4]:
         good = base(name, function, count)

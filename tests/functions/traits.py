@@ -15,7 +15,7 @@ from edges import UNBOUNDED, Evaluator
 from specimens import SPECIMENS
 
 from planproof.conf import Conf
-from planproof.expr.function import Category, Function, LambdaOf
+from planproof.expr.function import Category, LambdaOf, Signature
 from planproof.expr.traits import Elements, Evaluates
 from planproof.functions.registry import builtin
 from planproof.types import VOID
@@ -128,7 +128,7 @@ _TEXTS = (
 """What is known of calls that the table does not name alone: a divisor that is not zero, patterns of several."""
 
 
-def good(name: str, function: Function, count: int) -> Args:
+def good(name: str, function: Signature, count: int) -> Args:
     """Arguments that planproof takes: the base ones, or else the first list of the matrix."""
     valid = _VALID.get(name, ())[:count]
     given = (*valid, *base(name, function, count)[len(valid) :])
@@ -148,7 +148,7 @@ _VALID = {
 """Where no edge value of a string is one that the function takes."""
 
 
-def _of_call(name: str, function: Function, args: Args) -> Iterator[Claim]:
+def _of_call(name: str, function: Signature, args: Args) -> Iterator[Claim]:
     traits = function.traits
     call = call_sql(name, function, args)
     yield Claim(name, "volatile", call, differs if traits.volatile else is_deterministic)
@@ -165,7 +165,7 @@ def _of_call(name: str, function: Function, args: Args) -> Iterator[Claim]:
     yield from _values(name, function, args)
 
 
-def _evaluated(name: str, function: Function, args: Args) -> Iterator[Claim]:
+def _evaluated(name: str, function: Signature, args: Args) -> Iterator[Claim]:
     """Which arguments are evaluated, and in which order."""
     how, sure = function.traits.evaluates, function.evaluated(len(args))
     for place, arg in enumerate(args):
@@ -182,7 +182,7 @@ def _evaluated(name: str, function: Function, args: Args) -> Iterator[Claim]:
             yield Claim(name, "evaluates", call_sql(name, function, left_out), some_pass)
 
 
-def _surely(name: str, function: Function, args: Args, place: int) -> Iterator[Claim]:
+def _surely(name: str, function: Signature, args: Args, place: int) -> Iterator[Claim]:
     """The argument at the place raises, in each row but where another one is null before it."""
     how = function.traits.evaluates
     last_first = how is Evaluates.LAST_FIRST
@@ -195,7 +195,7 @@ def _surely(name: str, function: Function, args: Args, place: int) -> Iterator[C
             yield Claim(name, "evaluates", asked, none_fails if before and how is not Evaluates.ALL else all_fail)
 
 
-def _values(name: str, function: Function, args: Args) -> Iterator[Claim]:
+def _values(name: str, function: Signature, args: Args) -> Iterator[Claim]:
     traits = function.traits
     if traits.commutative:
         types = ("boolean_nn", "boolean_nn__2") if name in ("and", "or") else ("int_nn", "int_nn__2")
@@ -222,7 +222,7 @@ def _values(name: str, function: Function, args: Args) -> Iterator[Claim]:
         yield Claim(name, "elements", f"{call} <=> int_nn", all_true)
 
 
-def _loops(name: str, function: Function) -> Iterator[Claim]:
+def _loops(name: str, function: Signature) -> Iterator[Claim]:
     """The lambda sees the first element, none of an empty array, and the last one unless an answer stops the loop."""
     loop = function.traits.loop
     if loop is None:
@@ -240,7 +240,7 @@ def _loops(name: str, function: Function) -> Iterator[Claim]:
 _STOPS = {"exists": "true", "forall": "false"}
 
 
-def _loop(name: str, function: Function, element: tuple[int, int, int], array: str, at: int, answer: str) -> str:
+def _loop(name: str, function: Signature, element: tuple[int, int, int], array: str, at: int, answer: str) -> str:
     argument, place, parameter = element
     texts = []
     for position, given in enumerate(function.expected(place + 1)):

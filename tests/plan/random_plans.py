@@ -23,7 +23,7 @@ from planproof.analysis.blocks.setops import widened
 from planproof.analysis.context import Environment
 from planproof.analysis.names.scope import extract
 from planproof.expr import nodes as x
-from planproof.expr.function import Category, Function, LambdaOf, Mismatch, kind_of
+from planproof.expr.function import Category, LambdaOf, Mismatch, Signature, kind_of
 from planproof.expr.nodes import column_of, fresh_id
 from planproof.functions.bind import apply, cast, coerced, refused_cast
 from planproof.functions.registry import builtin
@@ -62,7 +62,7 @@ _NO_CALL = frozenset(
 )
 """Functions that mean more than a call, whose effect is no value, or that Spark refuses in most places."""
 
-_BY_CATEGORY: dict[Category, list[Function]] = {}
+_BY_CATEGORY: dict[Category, list[Signature]] = {}
 for _name, _function in builtin().functions.items():
     if _name not in _NO_CALL and _name not in builtin().internal:
         _BY_CATEGORY.setdefault(_function.category, []).append(_function)
@@ -120,7 +120,7 @@ def expression(draw: Draw, scope: Scope, depth: int, fits: Callable[[DataType], 
     return made if fits(made.type) else leaf(draw, scope, fits)
 
 
-def _applied(function: Function, args: Sequence[x.Expr], conf: Conf) -> x.Expr | None:
+def _applied(function: Signature, args: Sequence[x.Expr], conf: Conf) -> x.Expr | None:
     if function.name in _ARITHMETIC and not all(is_numeric(a.type) for a in args):
         return None
     if function.name == "in" and len(args) < 2:
@@ -131,7 +131,7 @@ def _applied(function: Function, args: Sequence[x.Expr], conf: Conf) -> x.Expr |
         return None
 
 
-def _arguments(draw: Draw, function: Function, scope: Scope, depth: int) -> list[x.Expr]:
+def _arguments(draw: Draw, function: Signature, scope: Scope, depth: int) -> list[x.Expr]:
     least, most = function.arity()
     count = draw(st.integers(least, min(most if most is not None else least + 2, least + 2)))
     good = specimens.BASES.get(function.name, ())

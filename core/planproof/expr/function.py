@@ -66,7 +66,7 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class LambdaOf:
-    """A lambda argument. `takes` lists how many parameters it may have; their types come from `Function.variables`."""
+    """A lambda argument. `takes` lists how many parameters it may have; their types come from `Signature.variables`."""
 
     takes: tuple[int, ...] = (1,)
     optional: bool = False
@@ -144,8 +144,8 @@ Show = Callable[[Any, Callable[[Expr], str]], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """One function: the logical half (everything but `spark`) and the Spark half.
+class Signature:
+    """What is known of one function: the logical half (everything but `spark`) and the Spark half.
 
     `spark` is the builtin's name in Spark, or the callable that a user handed over. `coerces` runs in place of `coerce`
     where the function has rules of its own; `check` refuses argument types; `show` prints a call in output names;
@@ -191,7 +191,7 @@ class Function:
     columns: Callable[[Args, Conf], Sequence[tuple[str, DataType, bool]]] | None = field(default=None)
 
     def __repr__(self) -> str:
-        return f"Function({self.name})"
+        return f"Signature({self.name})"
 
     @property
     def null_intolerant(self) -> bool:
@@ -225,14 +225,14 @@ class Function:
 
 
 @lru_cache(maxsize=4096)
-def _arity(function: Function) -> tuple[int, int | None]:
+def _arity(function: Signature) -> tuple[int, int | None]:
     inputs = function.inputs
     least = sum(i.least if isinstance(i, Many) else not _may_be_left_out(i) for i in inputs)
     return least, None if any(isinstance(i, Many) for i in inputs) else len(inputs)
 
 
 @lru_cache(maxsize=4096)
-def _expected(function: Function, count: int) -> tuple[Input, ...]:
+def _expected(function: Signature, count: int) -> tuple[Input, ...]:
     inputs = list(function.inputs)
     if inputs and isinstance(inputs[-1], Many):
         inputs[-1:] = [inputs[-1]] * (count - len(inputs) + 1)
@@ -240,7 +240,7 @@ def _expected(function: Function, count: int) -> tuple[Input, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _kinds(function: Function, count: int) -> tuple[Expected | None, ...]:
+def _kinds(function: Signature, count: int) -> tuple[Expected | None, ...]:
     return tuple(kind_of(given) for given in _expected(function, count))
 
 
@@ -264,11 +264,11 @@ __all__ = [
     "Args",
     "Category",
     "Coerce",
-    "Function",
     "Kind",
     "LambdaOf",
     "Many",
     "Mismatch",
     "Optional",
+    "Signature",
     "kind_of",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from planproof.expr.function import Function
+from planproof.expr.function import Signature
 from planproof.expr.tree import Column as Column
 from planproof.expr.tree import Expr as Expr
 from planproof.expr.tree import Plan
@@ -131,7 +131,7 @@ class Call(Expr):
     `ignore_nulls` and `respect_nulls` belong to aggregate and window functions.
     """
 
-    function: Function
+    function: Signature
     args: tuple[Expr, ...]
     type: DataType
     nullable: bool
@@ -346,7 +346,7 @@ def doubt_of(expr: Expr) -> str | None:
 
 
 def _flag_lies(expr: Expr) -> bool:
-    """Whether a NOT NULL flag in the expression may be untrue, by Spark's own doing (`Function.flag_holds`)."""
+    """Whether a NOT NULL flag in the expression may be untrue, by Spark's own doing (`Signature.flag_holds`)."""
     return any(isinstance(e, (Call, Column)) and not e.nullable and e.evidence is None for e in expr.walk())
 
 

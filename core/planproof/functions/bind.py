@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.conf import Conf
-from planproof.expr.function import Category, Coerce, Function, LambdaOf, Mismatch, Optional
+from planproof.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof.functions.collation import collated, refuse_open, refused_collation
 from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
@@ -101,7 +101,7 @@ def to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
     return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
 
 
-def _with_defaults(function: Function, args: list[Expr]) -> list[Expr]:
+def _with_defaults(function: Signature, args: list[Expr]) -> list[Expr]:
     for place in function.inputs[len(args) :]:
         if not isinstance(place, Optional) or place.default is None:
             break
@@ -109,7 +109,7 @@ def _with_defaults(function: Function, args: list[Expr]) -> list[Expr]:
     return args
 
 
-def check_arity(function: Function, count: int) -> None:
+def check_arity(function: Signature, count: int) -> None:
     """Raises `Mismatch` with Spark's condition where `count` arguments are too few or too many."""
     least, most = function.arity()
     if count < least and function.names:
@@ -122,7 +122,7 @@ def check_arity(function: Function, count: int) -> None:
         )
 
 
-def coerced(function: Function, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+def coerced(function: Signature, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     """The arguments with defaults filled in and implicit casts added; lambdas pass through.
 
     A lambda's parameters are typed from the result, so this runs before the lambda is bound.
@@ -137,7 +137,7 @@ def coerced(function: Function, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     return ready
 
 
-def _implicitly(function: Function, given: list[Expr], conf: Conf) -> list[Expr]:
+def _implicitly(function: Signature, given: list[Expr], conf: Conf) -> list[Expr]:
     if function.coerce is Coerce.COMMON:
         return to_common(given, conf)
     if function.coerce is Coerce.NONE:
@@ -166,14 +166,14 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     return cast_unless_equal(arg, target, conf)
 
 
-def check_kinds(function: Function, args: Sequence[Expr]) -> None:
+def check_kinds(function: Signature, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where an argument, as it is, does not meet what its place expects."""
     for index, (arg, expected) in enumerate(zip(args, function.kinds(len(args)))):
         if expected is not None and not accepts(expected, arg.type):
             raise unexpected(index, arg, spelling(expected))
 
 
-def _check(function: Function, args: Sequence[Expr], conf: Conf) -> None:
+def _check(function: Signature, args: Sequence[Expr], conf: Conf) -> None:
     if function.coerce in (Coerce.IMPLICIT, Coerce.EXPECTS):
         check_kinds(function, args)
         for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
@@ -203,7 +203,7 @@ def different_types(name: str, args: Sequence[Expr]) -> Mismatch:
 
 
 def apply(
-    function: Function, args: Sequence[Expr], conf: Conf, shown: str | None = None, span: Span | None = None
+    function: Signature, args: Sequence[Expr], conf: Conf, shown: str | None = None, span: Span | None = None
 ) -> Call:
     """The call of `function` on `args`, coerced, checked and typed. Raises `Mismatch`.
 
@@ -224,7 +224,7 @@ def apply(
     return Call(function, ready, data_type, nullable, shown or function.name, known=known, span=span)
 
 
-def inherited(function: Function, args: Sequence[Expr], conf: Conf) -> str | None:
+def inherited(function: Signature, args: Sequence[Expr], conf: Conf) -> str | None:
     """Why a nullable call is null nowhere: its own rule says so once arguments known to hold no null count as such."""
     if function.evidence is not None:
         return function.evidence(args)

@@ -47,10 +47,10 @@ class Function:
             raise DeclarationError(f"returns {self.returns!r}: {error}") from error
         object.__setattr__(self, "type", found)
 
-    def signature(self, name: str) -> function.Function:
+    def signature(self, name: str) -> function.Signature:
         """The logical half: any arguments, the declared type and flag, and traits of which nothing is known."""
         nullable = self.nullable
-        return function.Function(
+        return function.Signature(
             name,
             (Many(ANY),),
             self.type,
@@ -62,7 +62,7 @@ class Function:
         )
 
 
-def is_declared(function: function.Function) -> bool:
+def is_declared(function: function.Signature) -> bool:
     """Whether the function is Python that a user handed over."""
     return callable(function.spark)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from planproof.expr.function import Category, Function
+from planproof.expr.function import Category, Signature
 from planproof.functions.families import FAMILIES
 from planproof.functions.names import SINCE, SPARK_FUNCTIONS, release
 
@@ -26,14 +26,14 @@ class Registry:
     of the ones that are not registered, too.
     """
 
-    functions: dict[str, Function] = field(default_factory=dict)
+    functions: dict[str, Signature] = field(default_factory=dict)
     internal: frozenset[str] = frozenset()
     declared: frozenset[str] = frozenset()
     known: frozenset[str] = SPARK_FUNCTIONS
     halves: dict[str, object] = field(default_factory=dict)
     identity: int = field(default_factory=lambda: next(_IDENTITIES))
 
-    def register(self, name: str, logical: Function | None, spark: object | None) -> Function:
+    def register(self, name: str, logical: Signature | None, spark: object | None) -> Signature:
         """Adds a function. `logical` says its signature, `spark` is the builtin's name or the callable that runs.
 
         Raises `RegistrationError` where either half is missing: such a function could be planned but not run, or run
@@ -56,7 +56,7 @@ class Registry:
         """The half that runs: the builtin's name in Spark, or the callable; None for a name that is not registered."""
         return self.halves.get(name.lower())
 
-    def find(self, name: str) -> Function | None:
+    def find(self, name: str) -> Signature | None:
         return self.functions.get(name.lower())
 
     def __iter__(self) -> Iterator[str]:
@@ -67,7 +67,7 @@ class Registry:
         return Registry(dict(self.functions), self.internal, self.declared, self.known, dict(self.halves))
 
 
-def table(*families: Iterable[tuple[str, Function]], version: str = "4.3") -> Registry:
+def table(*families: Iterable[tuple[str, Signature]], version: str = "4.3") -> Registry:
     """Builtin families as a version of Spark has them; the Spark half of a line is the builtin of its name."""
     registry = Registry(known=frozenset(n for n, since in SINCE.items() if release(since)[:2] <= release(version)))
     for family in families:
@@ -79,14 +79,14 @@ def table(*families: Iterable[tuple[str, Function]], version: str = "4.3") -> Re
     return registry
 
 
-def stands(name: str, function: Function, version: str) -> bool:
+def stands(name: str, function: Signature, version: str) -> bool:
     """Whether a line says what that version of Spark does (major and minor count)."""
     asked = release(version)[:2]
     firsts = [release(v)[:2] for v in (function.since, function.changed, SINCE.get(name)) if v is not None]
     return max(firsts) <= asked and (function.until is None or asked < release(function.until)[:2])
 
 
-def named(test: Callable[[Function], bool]) -> tuple[str, ...]:
+def named(test: Callable[[Signature], bool]) -> tuple[str, ...]:
     """The builtin functions that pass a test, in the tables' order, each by the name that it goes by in a plan."""
     return tuple(dict.fromkeys(f.name for family in FAMILIES for _, f in family if test(f)))
 

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 from planproof.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
-from planproof.expr.function import Function
+from planproof.expr.function import Signature
 from planproof.plan.nodes import Aggregate
 from planproof.types import DataType
 
@@ -52,7 +52,7 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
         return one is other or bool(one == other)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(_same, one, other, repeat(ids)))
-    if isinstance(one, Function):
+    if isinstance(one, Signature):
         # A query's own functions are made anew each time that it is planned.
         return one is other or one.name == other.name
     if isinstance(one, Literal):

@@ -12,8 +12,7 @@ from planproof.api import LogicalPlan, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Lambda
-from planproof.expr.function import ALWAYS, Coerce, Many
-from planproof.expr.function import Function as Signature
+from planproof.expr.function import ALWAYS, Coerce, Many, Signature
 from planproof.functions.declared import Function, calls_declared
 from planproof.functions.nested import BROKEN, ListCall
 from planproof.functions.registry import RegistrationError, Registry, builtin

@@ -18,7 +18,7 @@ from planproof.analysis.names.stars import expand, is_star, refuse_star
 from planproof.analysis.refusals.checks import holds_aggregate
 from planproof.analysis.script import routines
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
-from planproof.expr.function import Category, Function, LambdaOf, Mismatch, Optional
+from planproof.expr.function import Category, LambdaOf, Mismatch, Optional, Signature
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, check_arity, check_kinds, coerced
 from planproof.functions.declared import calls_declared, is_declared
@@ -137,7 +137,7 @@ def _missing(name: str, node: q.Node, ctx: Context) -> Exception:
     return _unresolved_routine(name, node, ctx.env)
 
 
-def _applied(function: Function, name: str, node: q.Call, ctx: Context) -> Call:
+def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
     arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
@@ -157,7 +157,7 @@ def _applied(function: Function, name: str, node: q.Call, ctx: Context) -> Call:
     return modified(found, node, ctx)
 
 
-def _refuse_nested(function: Function, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
+def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
     """An aggregate function does not take another one; over a window (which is bound later) it does."""
     if node.over is None and any(holds_aggregate(a) for a in args):
         inner = next(
@@ -176,7 +176,7 @@ def _count(arguments: Sequence[q.Node | Expr]) -> int:
     return len(arguments)
 
 
-def _ordered(function: Function, node: q.Call, ctx: Context) -> list[Any]:
+def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Any]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
     arguments: list[Any] = []
     named: dict[str, q.Node] = {}
@@ -220,7 +220,7 @@ def _starred(star: q.Node, ctx: Context) -> list[Expr]:
     return expand(star, ctx)
 
 
-def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
+def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Any]:
     """`count(*)` counts rows: Spark makes it `count(1)`."""
     if function.name != "count" or len(node.arguments) != 1:
         return []
@@ -236,7 +236,7 @@ def _count_all(function: Function, node: q.Call, ctx: Context) -> list[Any]:
     return [] if node.distinct else [Literal(1, INT, "1")]
 
 
-def _refuse_names(function: Function, node: q.Node, ctx: Context) -> None:
+def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
     if not function.names:
         raise ctx.env.rejected(
             "NAMED_PARAMETERS_NOT_SUPPORTED",
@@ -246,7 +246,7 @@ def _refuse_names(function: Function, node: q.Node, ctx: Context) -> None:
 
 
 def _placed(
-    function: Function, positional: list[Any], named: dict[str, q.Node], node: q.Node, ctx: Context
+    function: Signature, positional: list[Any], named: dict[str, q.Node], node: q.Node, ctx: Context
 ) -> list[Any]:
     names = tuple(_parameter(n, ctx) for n in function.names)
     unknown = [n for n in named if n not in names]
@@ -280,7 +280,7 @@ def _placed(
     return found
 
 
-def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context) -> list[Expr]:
+def _bound_arguments(function: Signature, arguments: Sequence[Any], ctx: Context) -> list[Expr]:
     """Bound arguments; a lambda is bound after the arguments before it, which tell its parameters' types."""
     bound: list[Expr] = []
     expected = function.expected(len(arguments))
@@ -303,7 +303,7 @@ def _bound_arguments(function: Function, arguments: Sequence[Any], ctx: Context)
     return _with_identity(function, bound, ctx)
 
 
-def _before_lambdas(function: Function, bound: list[Expr], arguments: Sequence[Any], ctx: Context) -> list[Expr]:
+def _before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Any], ctx: Context) -> list[Expr]:
     """The arguments that tell the types of a lambda's parameters, with their implicit casts.
 
     Spark gives a NULL its type once nothing in the call is unresolved. A lambda with parameters, and one left out,
@@ -315,7 +315,7 @@ def _before_lambdas(function: Function, bound: list[Expr], arguments: Sequence[A
     return coerced(function, bound, ctx.conf)
 
 
-def _with_identity(function: Function, bound: list[Expr], ctx: Context) -> list[Expr]:
+def _with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
     """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
     last = function.inputs[-1] if function.inputs else None
     left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
@@ -328,7 +328,7 @@ def _with_identity(function: Function, bound: list[Expr], ctx: Context) -> list[
     return [*bound, Lambda((variable,), variable)]
 
 
-def _bound_lambda(function: Function, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
     place = function.inputs[at]
     assert isinstance(place, LambdaOf)
     assert function.variables is not None

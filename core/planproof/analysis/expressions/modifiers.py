@@ -13,7 +13,7 @@ from planproof.analysis.expressions.binding import bind
 from planproof.analysis.expressions.windows import sort_keys
 from planproof.analysis.refusals.checks import holds_aggregate, holds_window
 from planproof.expr import Call, Cast, Expr, Sort
-from planproof.expr.function import Category, Function
+from planproof.expr.function import Category, Signature
 from planproof.expr.pretty import pretty
 from planproof.records import evolve
 from planproof.sql import nodes as q
@@ -31,7 +31,7 @@ from planproof.types import (
 )
 
 
-def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ctx: Context) -> list[Any]:
+def ordered_arguments(function: Signature, arguments: list[Any], node: q.Call, ctx: Context) -> list[Any]:
     """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
     if not {"order first", "order instead"} & set(function.modifiers):
         return arguments
@@ -57,7 +57,7 @@ def ordered_arguments(function: Function, arguments: list[Any], node: q.Call, ct
     return [key.key, *arguments]
 
 
-def _within_group(reason: str, function: Function, node: q.Node, ctx: Context) -> Exception:
+def _within_group(reason: str, function: Signature, node: q.Node, ctx: Context) -> Exception:
     return ctx.env.rejected(
         f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
     )
@@ -83,7 +83,7 @@ def modified(found: Call, node: q.Call, ctx: Context) -> Call:
     return evolve(found, **changes) if changes else found
 
 
-def refuse_modifiers(function: Function, node: q.Call, ctx: Context) -> Expr | None:
+def refuse_modifiers(function: Signature, node: q.Call, ctx: Context) -> Expr | None:
     """The bound FILTER condition. Raises `AnalysisError` for what follows the call and the function does not take."""
     said = (
         ("DISTINCT", node.distinct),
@@ -101,7 +101,7 @@ def refuse_modifiers(function: Function, node: q.Call, ctx: Context) -> Expr | N
     return _filter(node.filter, ctx) if node.filter is not None else None
 
 
-def _of_groups(function: Function) -> bool:
+def _of_groups(function: Signature) -> bool:
     return function.category in (Category.AGGREGATE, Category.WINDOW)
 
 
@@ -155,7 +155,7 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Node, ctx: Context) ->
             raise _within_group(reason, function, node, ctx)
 
 
-def _unsupported(function: Function, words: Sequence[str]) -> bool:
+def _unsupported(function: Signature, words: Sequence[str]) -> bool:
     if not words:
         return False
     if not _of_groups(function):

@@ -7,7 +7,7 @@ from functools import reduce
 from planproof.analysis.context import Context
 from planproof.analysis.expressions.binding import bind, call
 from planproof.expr import Call, Expr, Literal
-from planproof.expr.function import ALWAYS, Function, Many, Mismatch
+from planproof.expr.function import ALWAYS, Many, Mismatch, Signature
 from planproof.expr.traits import RAISES
 from planproof.functions.bind import apply
 from planproof.sql import nodes as q
@@ -20,7 +20,7 @@ def _shown(quantified: Call, show: object) -> str:
 
 
 _FUNCTIONS = {
-    name: Function(name, (ANY_STRING, Many(ANY_STRING)), BOOLEAN, ALWAYS, RAISES, show=_shown)
+    name: Signature(name, (ANY_STRING, Many(ANY_STRING)), BOOLEAN, ALWAYS, RAISES, show=_shown)
     for name in ("likeany", "likeall", "notlikeany", "notlikeall")
 }
 """Where all patterns are string literals, Spark keeps them beside the operand."""

@@ -16,7 +16,7 @@ from planproof.analysis.expressions.constants import row
 from planproof.analysis.names.scope import Scope
 from planproof.conf import Conf
 from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
-from planproof.expr.function import Category, Coerce, Function, Many
+from planproof.expr.function import Category, Coerce, Many, Signature
 from planproof.expr.traits import UNSTATED
 from planproof.functions.bind import cast_unless_equal, refused_cast
 from planproof.origin import AnalysisError
@@ -222,10 +222,10 @@ def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
 
 
 @cache
-def _function(name: str, returns: DataType, nullable: bool) -> Function:
+def _function(name: str, returns: DataType, nullable: bool) -> Signature:
     """A stand-in for the function, one for equal calls: nothing is promised of what it may do when it runs."""
     rule: Callable[[Sequence[Any], Conf], bool] = lambda args, conf: nullable or any(a.nullable for a in args)  # noqa: E731
-    return Function(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
+    return Signature(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
 
 
 def declared(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.expr.function import Args, Function, Input, NullRule, TypeRule
+from planproof.expr.function import Args, Input, NullRule, Signature, TypeRule
 from planproof.expr.nodes import Call, Expr, Literal
 from planproof.types import INT, STRING, Array, DataType, Map, as_nullable
 
-Table = list[tuple[str, Function]]
+Table = list[tuple[str, Signature]]
 
 
 def fn(
@@ -26,7 +26,7 @@ def fn(
     `printed` is what Spark prints where that is no name of the function, such as `ACOS` for acos.
     """
     first, *_ = names.split()
-    function = Function(printed or first, tuple(inputs), returns, nullable, **more)
+    function = Signature(printed or first, tuple(inputs), returns, nullable, **more)
     return [(name, function) for name in names.split()]
 
 
