@@ -265,8 +265,13 @@ def test_percentiles_measure_times_of_day_since_4_3(value: str, ordered: str) ->
         ("select 1 from t1 lateral view explode(collection => array(1)) t as c", "PARSE_SYNTAX_ERROR"),
         ("select 1 from t1 tablesample (c1 percent)", "PARSE_SYNTAX_ERROR"),
         ("select 1 from t1 tablesample (1 + 1 percent)", "PARSE_SYNTAX_ERROR"),
+        ("select 1 from t1 tablesample (c1 rows)", "INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE"),
+        ("select 1 from t1 tablesample (1.5 rows)", "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE"),
+        ("select 1 from t1 tablesample (10M)", "_LEGACY_ERROR_TEMP_0015"),
+        ("select 1 from t1 tablesample (c1)", "_LEGACY_ERROR_TEMP_0016"),
         ("select json_tuple(input => '{}', 'a')", "NAMED_PARAMETERS_NOT_SUPPORTED"),
         ("select 1 + t1.* from t1", "INVALID_USAGE_OF_STAR_OR_REGEX"),
+        ("select 1 + (x -> x) from t1", "INTERNAL_ERROR"),
         ("select window(now(), '1 fortnight')", "CANNOT_PARSE_INTERVAL"),
     ],
 )
@@ -282,3 +287,39 @@ def test_common_types_of_a_set_operation_have_the_nested_flags_of_both_sides(kin
         for first, flag in (("1", True), ("1L", False)):
             field = plan(query.format(first), CATALOG, conf=Conf.of(spark)).schema[1]
             assert field.type.json["containsNull"] is flag
+
+
+STRUCTS = "from (select named_struct('a', 1, 'b', named_struct('c', 'x')) as s)"
+
+
+@pytest.mark.parametrize("symbol", ["=", "<=>", "<", ">=", "<>"])
+def test_structs_are_compared_whatever_their_fields_are_called_since_4_0(symbol: str) -> None:
+    for spark in SPARKS:
+        found = "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES" if spark == "3.5" else ""
+        assert refused(f"select s {symbol} struct(1, struct('x')) {STRUCTS}", spark) == found
+        assert refused(f"select array(s) {symbol} array(struct(1, struct('x'))) {STRUCTS}", spark) == found
+        for other in ("struct(1)", "struct(1L, struct('x'))"):
+            condition = refused(f"select s {symbol} {other} {STRUCTS}", spark)
+            assert condition == "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"
+
+
+def test_structs_are_sought_in_queries_whatever_their_fields_are_called() -> None:
+    assert refused(f"select s in (select struct(1, struct('x'))) {STRUCTS}", "4.3") == ""
+    found = refused(f"select s in (select struct(1)) {STRUCTS}", "4.3")
+    assert found == "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH"
+
+
+def test_a_cast_is_named_by_its_column_in_parentheses_too() -> None:
+    for spark in SPARKS[1:]:
+        schema = plan(
+            "select (c1)::string, cast((c1) as string), (c1 + 1)::string from t1", CATALOG, conf=Conf.of(spark)
+        ).schema
+        assert [f.name for f in schema] == ["c1", "c1", "CAST((c1 + 1) AS STRING)"]
+
+
+def test_get_takes_no_text_before_4_1_and_json_schemas_came_with_4_0() -> None:
+    mismatch = "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
+    schema = """'{"type":"array","elementType":"integer","containsNull":true}'"""
+    for spark in SPARKS:
+        assert refused("select get(array(1), '0')", spark) == (mismatch if spark in ("3.5", "4.0") else "")
+        assert refused(f"select from_json('[1]', {schema})", spark) == ("PARSE_SYNTAX_ERROR" if spark == "3.5" else "")

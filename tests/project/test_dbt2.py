@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,22 @@ def outcome(old: Any, manifest: Any) -> str | None:
     except Exception as error:
         return f"internal error: {type(error).__name__}: {error}"
     return errors[0] if errors else None
+
+
+def test_a_pull_request_is_checked_by_the_names_that_dbt_2_lists(fusion: Any) -> None:
+    """The recipe of docs/pull-requests.md: what changed since main's artifacts, which dbt 2 itself names."""
+    where = fusion(version=12)
+    shutil.copytree(where / "target", where / "state")
+
+    def check(*args: str) -> Any:
+        return CliRunner().invoke(cli, ["check", "--project-dir", str(where), *args, "--json"])
+
+    assert check("--select", "mart").exit_code == 1
+    text = COMPILED["mart"].replace("cast(amount as string) as amount", "amount")
+    (where / "target" / "compiled" / "shop" / "models" / "mart.sql").write_text(text)
+    done = check("--select", "mart")
+    (report,) = RunReport.from_json(done.stdout).reports
+    assert (done.exit_code, report.details.name) == (0, "mart")
+    asked = check("--select", "state:modified+", "--state", str(where / "state"))
+    assert asked.exit_code == 2
+    assert "let the dbt that wrote it name the models: `dbt ls --output name`" in asked.output

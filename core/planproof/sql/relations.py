@@ -268,6 +268,7 @@ class RelationGrammar(AliasGrammar):
             elif self.skip("ROWS"):
                 node.rows = size
             else:
+                self._refuse_bytes(size)
                 node.size = size
         self.take(")")
         if self.kind == "REPEATABLE" and self.peek() == "(":
@@ -276,6 +277,12 @@ class RelationGrammar(AliasGrammar):
             node.seed = self.number()
             self.take(")")
         return self.placed(node, start)
+
+    def _refuse_bytes(self, size: q.Node) -> None:
+        """Spark's grammar has a sample of so many bytes, which its parser refuses by two conditions."""
+        text = self.text[slice(*size.span)]
+        condition = "_LEGACY_ERROR_TEMP_0015" if re.fullmatch(r"\d+[bkmgBKMG]", text) else "_LEGACY_ERROR_TEMP_0016"
+        self.later(condition, "TABLESAMPLE takes PERCENT, ROWS or BUCKET, not a size.", *size.span)
 
     def _check_percentage(self, size: q.Node, start: int) -> None:
         """A plain number, and at most the whole; Spark's parser looks, not its analyzer."""

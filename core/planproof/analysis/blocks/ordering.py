@@ -10,11 +10,11 @@ from typing import TypeGuard
 
 from planproof.analysis.blocks.aggregated import unresolved_over
 from planproof.analysis.blocks.groupby import aliases_of
+from planproof.analysis.blocks.limits import limited
 from planproof.analysis.blocks.select import Block
 from planproof.analysis.context import Context, Environment
-from planproof.analysis.expressions.binding import bind, unresolved
+from planproof.analysis.expressions.binding import unresolved
 from planproof.analysis.expressions.literals import NULL
-from planproof.analysis.expressions.modifiers import is_random
 from planproof.analysis.expressions.timewindows import below
 from planproof.analysis.expressions.windows import sort_keys
 from planproof.analysis.names.scope import Scope
@@ -35,11 +35,10 @@ from planproof.expr.nodes import Exists
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_up
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.nodes import Limit, Ordered, Plan
+from planproof.plan.nodes import Ordered, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
-from planproof.types import is_integral
 
 _SORTS = ("ORDER BY", "SORT BY")
 
@@ -65,37 +64,6 @@ def organized(
     if node.offset is not None:
         plan = limited("offset", node.offset.count, plan, env)
     return plan if node.limit is None else limited("limit", node.limit.count, plan, env)
-
-
-def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
-    """LIMIT and OFFSET take a constant, whose value is not negative."""
-    if isinstance(node, q.Var):
-        return plan
-    count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
-    condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_random(count):
-        raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
-    if not is_integral(count.type):
-        raise env.rejected(
-            f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
-        )
-    value = _value(count)
-    if value is None:
-        raise env.rejected(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
-    if isinstance(value, int) and value < 0:
-        raise env.rejected(
-            f"{condition}.IS_NEGATIVE",
-            f"The {key} expression must be equal to or greater than 0, but got {value}.",
-            node,
-        )
-    return Limit(key, plan, (count,))
-
-
-def _value(count: Expr) -> object:
-    """The constant's value where a literal, perhaps under casts, tells it; 0 where nothing does."""
-    while type(count).__name__ == "Cast":
-        count = count.children[0]
-    return getattr(count, "value", 0)
 
 
 def _beside_grouping(key: Expr) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof.analysis.blocks import joins
+from planproof.analysis.blocks.limits import limited
 from planproof.analysis.blocks.pivots import pivot, unpivot
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions.binding import bind
@@ -166,13 +167,8 @@ def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
 def _sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
     if sample is None:
         return plan
-    rows = sample.rows
-    if isinstance(rows, q.Literal) and rows.text.startswith("-"):
-        raise env.rejected(
-            "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
-            f"The limit expression must be equal to or greater than 0, but got {rows.text}.",
-            rows,
-        )
+    if sample.rows is not None:
+        limited("limit", sample.rows, plan, env)
     return Limit("sample", plan)
 
 

@@ -265,7 +265,7 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
     if isinstance(inner, q.Cast) and isinstance(bound, Cast):
-        operand = inner.operand
+        operand = bare(inner.operand)
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
         if isinstance(bound.child, (Alias, LateralReference)):

@@ -328,11 +328,6 @@ def _starred(node: q.Node, ctx: Context) -> list[Expr]:
     return [bind(node, ctx)]
 
 
-def _lone_star(node: q.Star, ctx: Context) -> Expr:
-    """A star among operands; those of calls and lists are expanded before."""
-    raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here: it is no single value.", node)
-
-
 def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
     name = node.name
     found = ctx.env.parameters.get(name.lower() if name else f"?{node.span[0]}")
@@ -378,7 +373,6 @@ def _collate(node: q.Collate, ctx: Context) -> Expr:
 
 BINDERS: dict[type, Binder] = {
     q.Paren: _paren,
-    q.Star: _lone_star,
     q.Literal: _literal,
     q.Boolean: _boolean,
     q.Null: _null,

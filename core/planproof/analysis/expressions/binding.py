@@ -18,6 +18,11 @@ from planproof.sql import nodes as q
 Binder = Callable[[Any, Context], Expr]
 
 _BINDERS: dict[type, Binder] = {}
+_NO_VALUES = {
+    q.Star: ("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here: it is no single value."),
+    q.Lambda: ("INTERNAL_ERROR", "A lambda stands only among the arguments of a function."),
+}
+"""What is bound by what is around it, a call or a list; elsewhere Spark refuses it."""
 
 
 def binders(table: Mapping[type, Binder]) -> None:
@@ -42,6 +47,8 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     An error that was raised without a place gets the place of the innermost expression around it.
     """
     binder = _BINDERS.get(type(node))
+    if type(node) in _NO_VALUES:
+        raise ctx.env.rejected(*_NO_VALUES[type(node)], node)
     if binder is None:
         raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
     try:

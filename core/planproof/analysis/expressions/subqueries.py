@@ -8,6 +8,7 @@ from planproof.analysis.refusals.correlation import refuse_correlation, refuse_m
 from planproof.expr import Exists, Expr, InSubquery, ScalarSubquery
 from planproof.plan.nodes import Plan
 from planproof.sql import nodes as q
+from planproof.types import same_structure
 from planproof.types.coercion import wider
 
 
@@ -24,7 +25,7 @@ def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) 
         )
     for value, column in zip(values, plan.output):
         if (
-            value.type != column.type
+            not same_structure(value.type, column.type)
             and wider(value.type, column.type, ansi=ctx.conf.ansi, fraction=ctx.conf.keep_fraction) is None
         ):
             raise ctx.env.rejected(

@@ -138,11 +138,16 @@ def _element_at_type(args: Args, conf: Conf) -> DataType:
 
 
 def _place(args: list[Expr], conf: Conf) -> list[Expr]:
-    return implicitly(args, (None, INT), conf)
+    return implicitly(args, (None, _place_kind(conf)), conf)
 
 
 def _placed(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, (ANY_ARRAY, INT))
+    return accepted(args, (ANY_ARRAY, _place_kind(conf)))
+
+
+def _place_kind(conf: Conf) -> Kind | DataType:
+    """`get` was `arr[n]` before 4.1, which takes no texts."""
+    return INTEGRAL if conf.before("4.1") else INT
 
 
 def _place_is_known(args: Args) -> bool:

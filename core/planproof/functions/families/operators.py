@@ -139,11 +139,15 @@ def _whole_bound(symbol: str) -> a.Meet:
 
 
 def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
-    """`BinaryComparison.checkInputDataTypes`: both of one type, and of one that can be ordered."""
+    """`BinaryComparison.checkInputDataTypes`: both of one type, and of one that can be ordered.
+
+    Since 4.0 the fields of structs may have other names.
+    """
     alike = same_operands(symbol, lambda t: True, "any type")
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        refused = alike(args, conf)
+        one_structure = not conf.before("4.0") and same_structure(args[0].type, args[1].type)
+        refused = None if one_structure else alike(args, conf)
         if refused is not None or _comparable(args[0].type):
             return refused
         return Mismatch("INVALID_ORDERING_TYPE", f'`{symbol}` does not support ordering on "{args[0].type.sql}".')

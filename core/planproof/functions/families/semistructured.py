@@ -63,12 +63,12 @@ def _first_only(call: Call, pretty: Pretty) -> str:
 
 
 def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
-    """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`)."""
+    """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`); JSON since 4.0."""
     text = str(inferred(arg) or constant(arg, what))
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
     if found is None:
         raise _refused_schema(text) or Unknown(f"{what} with the schema {text!r}")
-    if any(_is_newer(t, conf) for t in walk(found)):
+    if any(_is_newer(t, conf) for t in walk(found)) or (text.lstrip().startswith("{") and conf.before("4.0")):
         raise _refused_newer(text)
     if not conf.preserve_char_varchar and any(isinstance(t, (Char, Varchar)) for t in walk(found)):
         raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)

@@ -46,6 +46,8 @@ def _spelled(text: str) -> int:
     total, at = 0, 0
     while at < len(rest.rstrip()):
         found = _AMOUNT.match(rest, at)
+        if found is None and not any(c.isdigit() for c in rest):
+            raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': it has no number.", whole=True)
         if found is None:
             raise Unknown(f"the duration {text!r}")
         if found[2] in ("month", "year"):
