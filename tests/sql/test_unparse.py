@@ -42,8 +42,9 @@ def written(query: str) -> str:
 )
 def test_the_text_of_a_plan_has_the_plan_s_schema(case: dict[str, Any]) -> None:
     made = planned(case["query"], case["ansi"])
-    text = unparse(made.root)
-    assert planned(text, case["ansi"]).physical_schema == made.physical_schema, text
+    for readable in (False, True):
+        text = unparse(made.root, readable=readable)
+        assert planned(text, case["ansi"]).physical_schema == made.physical_schema, text
 
 
 @pytest.mark.parametrize(
@@ -89,3 +90,14 @@ def test_a_node_without_a_text_is_named() -> None:
 
     with pytest.raises(Unknown, match="a text for Novel"):
         unparse(Novel())
+
+
+def test_a_readable_text_names_columns_as_people_do() -> None:
+    text = unparse(
+        planned("SELECT a.a AS one, upper(b.c) AS shouted FROM t a JOIN t b ON a.a = b.a").root, readable=True
+    )
+    assert text.startswith("SELECT `one`, `shouted` FROM (SELECT a_")
+    assert " AS one, upper(c_" in text
+    for name in ("select", "odd name", "q", "v1", "c2"):
+        query = f"SELECT `{name}` + 1 AS more FROM (SELECT a AS `{name}` FROM t)"
+        assert planned(unparse(planned(query).root, readable=True)).schema.names == ("more",)

@@ -56,7 +56,7 @@ def explain(
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
         plan = explain_model(project, node, location.conf())
-        text = laid_out(unparse(plan.root), _width()) if as_sql else str(plan)
+        text = laid_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     except AnalysisError as error:

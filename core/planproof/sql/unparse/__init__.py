@@ -10,17 +10,25 @@ from __future__ import annotations
 from planproof.plan.nodes import Plan
 from planproof.quoting import backticked
 from planproof.sql.unparse import expressions, plans
-from planproof.sql.unparse.texts import column_id, text, writers
+from planproof.sql.unparse.texts import by_name, called, column_id, text, writers
 
 writers(plans.WRITERS)
 writers(expressions.WRITERS)
 
 
-def unparse(plan: Plan) -> str:
-    """The plan as one query. Raises `Unknown` with the name of a node or function that it cannot write."""
+def unparse(plan: Plan, *, readable: bool = False) -> str:
+    """The plan as one query. `readable`: columns below the root are named as people named them, as far as those names
+    tell them apart. Raises `Unknown` with the name of a node or function that it cannot write."""
+    if not readable:
+        return _written(plan)
+    with by_name(lambda: _written(plan)):
+        return _written(plan)
+
+
+def _written(plan: Plan) -> str:
     if not plan.output:
         return text(plan)
-    items = ", ".join(f"{column_id(c)} AS {backticked(c.name)}" for c in plan.output)
+    items = ", ".join(called(column_id(c), backticked(c.name)) for c in plan.output)
     return f"SELECT {items} FROM ({text(plan)}) AS q"
 
 

@@ -11,7 +11,7 @@ from planproof.expr.pretty import outer_references
 from planproof.plan import nodes as p
 from planproof.quoting import backticked
 from planproof.sql.unparse.expressions import sort
-from planproof.sql.unparse.texts import Writer, column_id, string, text, unwritable
+from planproof.sql.unparse.texts import Writer, called, column_id, named, string, text, unwritable
 
 
 def _select(items: Sequence[str], rest: str) -> str:
@@ -36,7 +36,7 @@ def _scan(plan: p.Scan) -> str:
     if plan.recursive:
         items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
         return _select(items, f"FROM {_loop_name(plan)}")
-    items = [f"{backticked(c.name)} AS {column_id(c)}" for c in plan.output]
+    items = [called(backticked(c.name), column_id(c)) for c in plan.output]
     return _select(items, f"FROM {'.'.join(backticked(part) for part in split_name(plan.relation))}")
 
 
@@ -52,7 +52,7 @@ def _values(plan: p.Values) -> str:
 
 def _item(item: x.Expr) -> str:
     if isinstance(item, x.Alias):
-        return f"{text(item.child)} AS c{item.id}"
+        return f"{text(item.child)} AS {named(item.id, item.name)}"
     assert isinstance(item, x.Column)
     return column_id(item)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from planproof.expr.nodes import Column, Expr
 from planproof.origin import Unknown
 from planproof.plan.nodes import Plan
+from planproof.quoting import backticked
+from planproof.sql.keywords import KEYWORDS
 
 Writer = Callable[[Any], str]
 
@@ -34,7 +40,60 @@ def unwritable(what: str) -> Unknown:
 
 def column_id(column: Column) -> str:
     """The name that a column has in a generated text: unique in its plan."""
-    return f"c{column.id}"
+    return named(column.id, column.name)
+
+
+def named(id: int, name: str) -> str:
+    """The name in a generated text of the column that has this id, and this name for people."""
+    return _naming.get()(id, name)
+
+
+_naming: ContextVar[Callable[[int, str], str]] = ContextVar("naming", default=lambda id, name: f"c{id}")
+
+
+@contextmanager
+def by_name(write: Callable[[], str]) -> Iterator[None]:
+    """Names columns, in the block, as people do. `write` is what is going to be written there.
+
+    A column whose name another one has too, case aside, or that generated texts use for something else, gets its id
+    behind its name.
+    """
+    seen: dict[int, str] = {}
+
+    def noted(id: int, name: str) -> str:
+        seen.setdefault(id, name)
+        return f"c{id}"
+
+    with _named_by(noted):
+        write()
+    times = Counter(name.lower() for name in seen.values())
+    chosen = {i: n if times[n.lower()] == 1 and not _GENERATED.fullmatch(n) else f"{n}_{i}" for i, n in seen.items()}
+    taken = Counter(name.lower() for name in chosen.values())
+    with _named_by(lambda id, name: _written(chosen[id]) if taken[chosen[id].lower()] == 1 else f"c{id}"):
+        yield
+
+
+@contextmanager
+def _named_by(naming: Callable[[int, str], str]) -> Iterator[None]:
+    token = _naming.set(naming)
+    try:
+        yield
+    finally:
+        _naming.reset(token)
+
+
+def _written(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS else backticked(name)
+
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.I | re.A)
+_GENERATED = re.compile(r"[a-z]\d*(?:_a\d+)?", re.I)
+"""What tables, variables and values are called in a generated text."""
+
+
+def called(made: str, name: str) -> str:
+    """A select item under a name, which is left out where the item has it anyway."""
+    return name if made in (name, backticked(name)) or backticked(made) == name else f"{made} AS {name}"
 
 
 def string(value: str) -> str:
