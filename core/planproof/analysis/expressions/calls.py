@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions import windows
 from planproof.analysis.expressions.arithmetic import tried
 from planproof.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, call
 from planproof.analysis.expressions.constants import function_name
-from planproof.analysis.expressions.modifiers import modified, ordered_arguments, refuse_modifiers
+from planproof.analysis.expressions.modifiers import Argument, modified, ordered_arguments, refuse_modifiers
 from planproof.analysis.expressions.windows import sort_keys
 from planproof.analysis.names.scope import LambdaScope
 from planproof.analysis.names.stars import expand, is_star, refuse_star
@@ -172,13 +171,13 @@ def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx:
         )
 
 
-def _count(arguments: Sequence[q.Node | Expr]) -> int:
+def _count(arguments: Sequence[Argument]) -> int:
     return len(arguments)
 
 
-def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Any]:
+def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
-    arguments: list[Any] = []
+    arguments: list[Argument] = []
     named: dict[str, q.Node] = {}
     for argument in node.arguments:
         if is_star(argument, ctx):
@@ -220,7 +219,7 @@ def _starred(star: q.Node, ctx: Context) -> list[Expr]:
     return expand(star, ctx)
 
 
-def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Any]:
+def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
     """`count(*)` counts rows: Spark makes it `count(1)`."""
     if function.name != "count" or len(node.arguments) != 1:
         return []
@@ -246,8 +245,8 @@ def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
 
 
 def _placed(
-    function: Signature, positional: list[Any], named: dict[str, q.Node], node: q.Node, ctx: Context
-) -> list[Any]:
+    function: Signature, positional: list[Argument], named: dict[str, q.Node], node: q.Node, ctx: Context
+) -> list[Argument]:
     names = tuple(_parameter(n, ctx) for n in function.names)
     unknown = [n for n in named if n not in names]
     if unknown:
@@ -280,7 +279,7 @@ def _placed(
     return found
 
 
-def _bound_arguments(function: Signature, arguments: Sequence[Any], ctx: Context) -> list[Expr]:
+def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
     """Bound arguments; a lambda is bound after the arguments before it, which tell its parameters' types."""
     bound: list[Expr] = []
     expected = function.expected(len(arguments))
@@ -303,7 +302,7 @@ def _bound_arguments(function: Signature, arguments: Sequence[Any], ctx: Context
     return _with_identity(function, bound, ctx)
 
 
-def _before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Any], ctx: Context) -> list[Expr]:
+def _before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
     """The arguments that tell the types of a lambda's parameters, with their implicit casts.
 
     Spark gives a NULL its type once nothing in the call is unresolved. A lambda with parameters, and one left out,

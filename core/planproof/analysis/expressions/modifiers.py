@@ -30,8 +30,11 @@ from planproof.types import (
     is_integral,
 )
 
+Argument = q.Node | Expr
+"""An argument as the text has it, or bound already: a star's columns, a default."""
 
-def ordered_arguments(function: Signature, arguments: list[Any], node: q.Call, ctx: Context) -> list[Any]:
+
+def ordered_arguments(function: Signature, arguments: list[Argument], node: q.Call, ctx: Context) -> list[Argument]:
     """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
     if not {"order first", "order instead"} & set(function.modifiers):
         return arguments
