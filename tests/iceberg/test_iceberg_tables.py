@@ -103,6 +103,44 @@ def test_what_people_gave_a_table_stays(lake: str, guard: Guard, iceberg: Any) -
     assert iceberg.sql(f"select count(*) from {name} version as of 'first'").collect()[0][0] == 1
 
 
+def test_what_spark_has_cached_is_read_anew(lake: str, guard: Guard, iceberg: Any) -> None:
+    name = f"{lake}.t"
+    assert guard.publish(model(name, "select 1 as id")).outcome == "published"
+    iceberg.sql(f"cache table {name}")
+    try:
+        assert guard.publish(model(name, "select 2 as id")).outcome == "published"
+        assert iceberg.table(name).collect()[0][0] == 2
+    finally:
+        iceberg.sql(f"uncache table {name}")
+
+
+def test_the_order_of_rows_stays_where_its_columns_stay(place: str, guard: Guard, iceberg: Any) -> None:
+    name = f"{place}.t"
+    iceberg.sql(f"create table {name} (id bigint, at timestamp) using iceberg")
+    iceberg.sql(f"alter table {name} write ordered by days(at) desc, id desc nulls last")
+
+    def order() -> str | None:
+        found = iceberg.sql(f"show tblproperties {name}").collect()
+        return next((r["value"] for r in found if r["key"] == "sort-order"), None)
+
+    asked = order()
+    assert asked is not None
+    day = "timestamp'2026-01-01 00:00:00' as at"
+    for sql in (f"select id, {day} from range(9)", f"select 's' as more, {day}, id as id from range(9)"):
+        assert guard.publish(model(name, sql)).outcome == "published"
+        assert order() == asked
+        files: dict[str, list[int]] = {}
+        for file, number in iceberg.newSession().sql(f"select _file, id from {name}").collect():
+            files.setdefault(file, []).append(number)
+        assert all(numbers == sorted(numbers, reverse=True) for numbers in files.values()), files
+        assert sum(map(len, files.values())) == 9
+    assert guard.publish(model(name, "select 'no day' as at, id from range(3)")).outcome == "published"
+    assert order() in (None, ""), "days of a text are none"
+    iceberg.sql(f"alter table {name} write ordered by id")
+    assert guard.publish(model(name, "select 1 as other")).outcome == "published"
+    assert order() in (None, "")
+
+
 def test_names_that_files_spell_otherwise(lake: str, guard: Guard, rows: Any) -> None:
     """Iceberg writes `order id` as `order_x20id` into its files; the facts of the footer still find the column."""
     columns = (("order id", "bigint", False), ("a", "struct<`2nd é`:int>", True))

@@ -126,6 +126,10 @@ class Transaction(Protocol):
         """Whether the table is not there yet."""
 
     @property
+    def base(self) -> str | None:
+        """What names the state of the table on which the change was opened; None where there was no table."""
+
+    @property
     def location(self) -> str:
         """The table's folder."""
 
@@ -144,6 +148,9 @@ class Transaction(Protocol):
 
     def files(self) -> Sequence[str]:
         """The data files that were added, sorted, as the format names them."""
+
+    def rows(self) -> int:
+        """How many rows stand in the data files that were added."""
 
     def deletes(self) -> bool:
         """Whether files were added that take rows away from data files."""

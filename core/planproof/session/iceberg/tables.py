@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,6 @@ from planproof.session.snapshots import Snapshot
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand; it holds nothing else."""
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
-_DATA_TYPE = "org.apache.spark.sql.types.DataType"
 _WAP = ("spark.wap.id", "spark.wap.branch")
 
 
@@ -126,17 +124,17 @@ class Iceberg:
         and `comment`. Raises `SparkFailure`."""
         parts = self.complete(name)
         catalog, identifier = self._catalogs.named(parts[0]), self._catalogs.identifier(parts)
-        old = self._catalogs.loaded(parts)
         with translated():
             schema = planes.execution.analyzed().schema()
             if catalog.useNullableQuerySchema():
                 schema = schema.asNullable()
-            if old is not None:
-                schema = self._described(schema, old.schema())
             given = {"provider": "iceberg", **(properties or {})}
             transforms = self._transforms(partition_by, list(schema.fieldNames()))
             staged = catalog.stageCreateOrReplace(identifier, schema, transforms, given).table()
-        return self._opened(parts, staged)
+        opened = self._opened(parts, staged)
+        opened.keep_comments()
+        opened.keep_order()
+        return opened
 
     def change(self, name: str) -> IcebergTransaction:
         """Opens a change of the table as it is now. Raises `SparkFailure`."""
@@ -168,7 +166,11 @@ class Iceberg:
         def refresh() -> None:
             with translated():
                 self._catalogs.named(parts[0]).invalidateTable(self._catalogs.identifier(parts))
-                self._catalogs.java.catalog().refreshTable(quoted(parts))
+                catalog, name = self._catalogs.java.catalog(), quoted(parts)
+                # What was cached reads the table by an object of then, which no refresh brings up to date.
+                if not self._cached_data.isEmpty() and catalog.isCached(name):
+                    catalog.uncacheTable(name)
+                    catalog.cacheTable(name)
 
         return IcebergTransaction(
             quoted((_STAGED, key)), transaction, table, Java(self._catalogs.java_class), forget, refresh
@@ -182,6 +184,11 @@ class Iceberg:
         new, jvm = self._catalogs.array, self._catalogs.jvm
         cache: Any = versions.class_named(jvm, _CACHE)
         return cache.getMethod("get", new(jvm.java.lang.Class, ())).invoke(None, new(jvm.java.lang.Object, ()))
+
+    @cached_property
+    def _cached_data(self) -> Any:
+        """What Spark holds of CACHE TABLE and the like."""
+        return self._catalogs.java.sharedState().cacheManager()
 
     def _staged_catalog(self) -> None:
         """Makes the staging names' catalog known to this session: a catalog is loaded at its first use, and stays."""
@@ -203,17 +210,6 @@ class Iceberg:
         statement = f"CREATE TABLE t USING iceberg PARTITIONED BY ({', '.join(texts)}) AS SELECT 1"
         parsed = self._catalogs.java.sessionState().sqlParser().parsePlan(statement)
         return self._catalogs.array(kind, items(parsed.partitioning()))
-
-    def _described(self, schema: Any, old: Any) -> Any:
-        """The schema with the comments that columns of the same names have now: a replacement would lose them."""
-        form, before = json.loads(str(schema.json())), json.loads(str(old.json()))
-        comments = {f["name"]: f["metadata"]["comment"] for f in before["fields"] if "comment" in f["metadata"]}
-        changed = False
-        for field in form["fields"]:
-            if field["name"] in comments and "comment" not in field["metadata"]:
-                field["metadata"]["comment"] = comments[field["name"]]
-                changed = True
-        return self._catalogs.java_class(_DATA_TYPE).fromJson(json.dumps(form)) if changed else schema
 
 
 def _stored(name: str, table: Any, texts: Callable[[Any], dict[str, str]]) -> StoredTable:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
@@ -32,6 +33,16 @@ class Java(NamedTuple):
     """What a transaction needs of the JVM: its classes, by their whole names."""
 
     named: Callable[[str], Any]
+
+    @property
+    def parser(self) -> Any:
+        """Iceberg's form of schemas as JSON."""
+        return self.named("org.apache.iceberg.SchemaParser")
+
+    @property
+    def orders(self) -> Any:
+        """Iceberg's form of sort orders as JSON."""
+        return self.named("org.apache.iceberg.SortOrderParser")
 
     @property
     def schemas(self) -> Any:
@@ -66,6 +77,11 @@ class IcebergTransaction:
     def is_new(self) -> bool:
         return self._base is None
 
+    @property
+    def base(self) -> str | None:
+        with translated():
+            return None if self._base is None else str(self._base.metadataFileLocation())
+
     def schema(self) -> PhysicalSchema:
         with translated():
             return physical_schema(self._java.schemas.convert(self._table.schema()).json())
@@ -76,6 +92,41 @@ class IcebergTransaction:
             form["fields"] = [field for field in form["fields"] if field["name"] in names]
             added = self._java.schemas.convert(self._java.types.fromJson(json.dumps(form)))
             self._table.updateSchema().unionByNameWith(added).commit()
+
+    def keep_comments(self) -> None:
+        """Columns keep the comments that columns of the same names have now: a replacement would lose them."""
+        if self._base is None:
+            return
+        with translated():
+            before = str(self._java.parser.toJson(self._base.schema()))
+            comments = {f["name"]: f["doc"] for f in json.loads(before)["fields"] if f.get("doc")}
+            if not comments:
+                return
+            now = json.loads(str(self._java.parser.toJson(self._table.schema())))["fields"]
+            names = [f["name"] for f in now if f["name"] in comments and not f.get("doc")]
+            change = self._table.updateSchema()
+            for name in names:
+                change.updateColumnDoc(name, comments[name])
+            if names:
+                change.commit()
+
+    def keep_order(self) -> None:
+        """Rows are written in the order that the old table asks for, where its columns are still there: a replacement
+        would lose it."""
+        if self._base is None:
+            return
+        with translated():
+            order = self._base.sortOrder()
+            if order.isUnsorted():
+                return
+            # A replacement keeps the id of a column that keeps its name.
+            form = str(self._java.orders.toJson(order))
+            kept = {field["source-id"] for field in json.loads(form)["fields"]}
+            schema, operations = self._table.schema(), self._table.operations()
+            if all(schema.findField(number) is not None for number in kept):
+                current = operations.current()
+                with suppress(Py4JJavaError, PySparkException):  # A transform that does not take the column's new type.
+                    operations.commit(current, current.replaceSortOrder(self._java.orders.fromJson(schema, form)))
 
     @property
     def location(self) -> str:
@@ -107,6 +158,11 @@ class IcebergTransaction:
         with translated():
             io = self._table.io()
             return sorted(str(f.path()) for s in self._own() for f in s.addedDataFiles(io))
+
+    def rows(self) -> int:
+        with translated():
+            told = [s.summary().get("added-records") for s in self._own()]
+        return sum(int(number or 0) for number in told)
 
     def deletes(self) -> bool:
         with translated():
