@@ -34,10 +34,11 @@ from planproof.publish.functions import Functions, broken, fed_by_rows
 from planproof.publish.materialize.incremental import overflowed
 from planproof.publish.materialize.materialization import Job, Materialization, Publishing
 from planproof.publish.memory import Memory
+from planproof.publish.parting import parted, told
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.journal import publishes
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.publication import Publication, database_root
+from planproof.publish.transaction.publication import database_root
 from planproof.publish.transaction.recover import locked, recover, recover_table, roots
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
@@ -268,7 +269,7 @@ class Guard:
         """What follows a publish. The target has changed by now: nothing that fails here makes that undone."""
         try:
             now = look(job, written)
-            quarantine.tidied(job, store_of(self.session))
+            quarantine.tidied(job)
             self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
@@ -320,15 +321,15 @@ class Guard:
             publication.step("reject")
             room.settle(publication)
             return False
-        if draft.settings.on_violation == "quarantine" and isinstance(publication, Publication):
-            names = room.names(job.model, self.run, next(self._tries))
-            parting = quarantine.parted(job, publication, names)
+        if draft.settings.on_violation == "quarantine":
+            aside = quarantine.aside_of(job)
+            parting = parted(job, aside, publication, room.names(job.model, self.run, next(self._tries)))
             if parting is not None:
-                rest, second = quarantine.begin(parting, way, job)
-                with quarantine.told(job, parting) as told:
-                    own = quarantine.Parted(job.session, parting)
-                    told.published = self._brought_through(rest, own, quarantine.Rest(parting, way), second)
-                if told.published:
+                rest, second = aside.begin(parting, way, job)
+                with told(job, parting) as outcome:
+                    own = aside.room(parting)
+                    outcome.published = self._brought_through(rest, own, aside.way(parting, way), second)
+                if outcome.published:
                     return True
         broken_rows(job, publication)
         self._reject(draft, publication, draft.settings.keep_rejected)

@@ -24,7 +24,9 @@ def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
         return f"it is materialized as {materialized}, which planproof does not publish"
     if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):
         return f"with {strategy} rows are not told apart before they are stored; append and insert_overwrite can"
-    return None if file_format == "parquet" else f"it is stored as {file_format}, and only Parquet tables can"
+    if file_format not in ("parquet", "iceberg"):
+        return f"it is stored as {file_format}, and only Parquet's and Iceberg's tables can"
+    return None
 
 
 class QuarantineError(ValueError):

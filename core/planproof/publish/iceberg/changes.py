@@ -18,13 +18,11 @@ from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain
-from planproof.publish.transaction.names import Refused, literal
+from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Transactional
 
-LISTED = 500
-"""Of so many added files the rows are picked out by name; of more, the whole table is counted."""
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -142,12 +140,8 @@ def _statement(job: Job, staging: str, text: str) -> str:
 
 
 def _new_rows(job: Job, publication: Commit) -> str:
-    """The rows that are new, for a FROM clause: those of the added files, of a merge its source's."""
+    """The rows that are new, for a FROM clause: those of the added files, of a merge its source's; where they cannot be
+    told from older ones, all."""
     if job.model.incremental_strategy == "merge":
         return f"(\n{stage.query(job.examined.sql)}\n)"
-    files = publication.transaction.files()
-    if not files:
-        return f"(SELECT * FROM {publication.entry.staging} LIMIT 0)"
-    if len(files) > LISTED:
-        return publication.entry.staging
-    return f"(SELECT * FROM {publication.entry.staging} WHERE _file IN ({', '.join(map(literal, files))}))"
+    return publication.new_rows() or publication.entry.staging

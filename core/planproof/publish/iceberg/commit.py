@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from planproof.origin import AnalysisError
-from planproof.publish.iceberg.left import Note, Notebook, earlier
+from planproof.publish.iceberg.left import Aside, Note, Notebook, earlier
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps import Ending
+from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.owner import Owner
 from planproof.quoting import quoted
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes, Transaction, Transactional
 from planproof.session.store import decoded, store_of
+
+LISTED = 500
+"""Of so many added files the rows are picked out by name; of more, by their folder."""
 
 
 @dataclass
@@ -28,6 +32,21 @@ class Stage:
     step: str = "begin"
 
 
+class SetAside(Protocol):
+    """Rows of another table that are committed just before this one, or not at all."""
+
+    transaction: Transaction
+    noted: Aside
+
+    def commit(self) -> None:
+        """Raises `Moved`, and `SparkFailure`."""
+
+    def take_back(self) -> None:
+        """Removes them, committed or not; may be called again. Raises `SparkFailure`."""
+
+    def close(self) -> None: ...
+
+
 class Commit:
     """`materialization.Publishing` over a transaction. `planes` are those of the plan that wrote,
     where Spark tells it; `watched`: every row that Python gave was looked at as it was written."""
@@ -39,6 +58,20 @@ class Commit:
         self.transaction, self.entry, self.notebook = transaction, entry, notebook
         self.planes: SparkPlanes | None = None
         self.watched = False
+        self.aside: SetAside | None = None
+        self._is_discarded = False
+
+    def new_rows(self) -> str | None:
+        """The rows of the files that were added, for a FROM clause; None where they cannot be told from older ones."""
+        staging, folder = self.entry.staging, self.notebook.note.folder
+        if self.entry.strategy != "change":
+            return staging
+        files = self.transaction.files()
+        if not files:
+            return f"(SELECT * FROM {staging} LIMIT 0)"
+        if len(files) <= LISTED:
+            return f"(SELECT * FROM {staging} WHERE _file IN ({', '.join(map(literal, files))}))"
+        return f"(SELECT * FROM {staging} WHERE startswith(_file, {literal(f'{folder}/')}))" if folder else None
 
     def set_apart(self) -> None:
         """What is written next can be told from other writers' files, and a note says where it lies."""
@@ -54,6 +87,7 @@ class Commit:
             self.notebook.write(others=tuple(self.transaction.manifests()), step=name)
 
     def commit(self) -> None:
+        self.set_aside()
         self.step("commit")
         self.notebook.write(step="commit")
         try:
@@ -64,15 +98,38 @@ class Commit:
         self.step("clean")
         self.notebook.delete()
 
+    def set_aside(self) -> None:
+        """The bad rows become visible. From here on the target's commit decides whether they stay."""
+        if self.aside is not None:
+            self.step("quarantine")
+            self.notebook.write(step="quarantine")
+            self.aside.commit()
+
     def keep(self) -> None:
         """Nothing outlives a transaction that is not committed."""
 
     def discard(self) -> None:
+        if self._is_discarded:
+            return
         self.transaction.discard()
+        self.take_back()
         self.notebook.sweep()
+        self._is_discarded = True
+
+    def take_back(self) -> None:
+        """What was set aside for a publish that is not committed. Where that fails, the note stays for a recovery."""
+        if self.aside is None:
+            return
+        try:
+            self.aside.take_back()
+        except BaseException:
+            self.notebook.end()
+            raise
 
     def close(self) -> None:
         self.notebook.end()
+        if self.aside is not None:
+            self.aside.close()
         with suppress(SparkFailure):  # A name that nobody uses again.
             self.transaction.close()
 

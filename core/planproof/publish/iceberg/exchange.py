@@ -37,6 +37,7 @@ class Exchange(Commit):
         self._session, self._names = job.session, job.names
 
     def commit(self) -> None:
+        self.set_aside()
         self.step("exchange")
         names = [quoted(parts[-2:]) for parts in (self._names.staging, self._names.away, self._names.target)]
         self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])
@@ -52,6 +53,7 @@ class Exchange(Commit):
         assert tables is not None
         ending = settle_exchange(self._session, tables, self.notebook.note)
         if ending == "undone":
+            self.take_back()
             self.notebook.sweep()
         self.notebook.delete()
         self.close()

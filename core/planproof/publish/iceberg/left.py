@@ -16,18 +16,37 @@ from typing import Any
 
 from planproof.origin import AnalysisError
 from planproof.publish.swaps import Ending
-from planproof.publish.transaction.names import STATE, join, parent
+from planproof.publish.transaction.names import STATE, join, literal, parent
 from planproof.publish.transaction.owner import Owner, begin, end
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
 
 _FOLDER = "staged"
+_OF_RUN = "quarantine_run"
+"""The column of a quarantine that holds the run, a partition of its own each."""
 SETTLES = 3600
 """After so many seconds no catalog carries out a commit any more that it was asked for."""
 
 
 _SAID = {"finished": ("PP603", "published"), "undone": ("PP602", "rejected"), "left": ("PP609", "rejected")}
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Rows of a quarantine table (quoted) that one run sets aside, and the files in which they were written."""
+
+    table: str
+    run: str
+    folder: str | None = None
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, form: Mapping[str, Any] | None) -> Aside | None:
+        if form is None:
+            return None
+        folder = form["folder"]
+        return cls(str(form["table"]), str(form["run"]), folder and str(folder), tuple(map(str, form["others"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +67,7 @@ class Note:
     staging: str | None = None
     away: str | None = None
     step: str = "begin"
+    aside: Aside | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -58,7 +78,8 @@ class Note:
         try:
             form: Mapping[str, Any] = json.loads(text)
             known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            return cls(**{**known, "owner": Owner.read(known["owner"]), "others": tuple(known.get("others", ()))})
+            known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
+            return cls(**{**known, "aside": Aside.of(known.get("aside"))})
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a note: {error!r}") from error
 
@@ -82,16 +103,18 @@ class Notebook:
     def location(self) -> str:
         return join(folder(self.root or ""), f"{self.note.slug}.{self.note.owner.run}.json")
 
-    def write(self, **changes: Any) -> None:
+    def write(self, **changes: Any) -> bool:
+        """Whether the note says so now."""
         self.note = replace(self.note, **changes)
         if self.root is None:
-            return
+            return False
         begin(self.note.owner.run)
         for _ in range(2):  # Another publish may remove the folder just now.
             with suppress(SparkFailure):
                 self.store.write(self.location, self.note.to_json())
                 self.is_written = True
-                return
+                return True
+        return False
 
     def delete(self) -> None:
         if self.is_written:
@@ -140,6 +163,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if note.staging is not None:
         ending = settle_exchange(session, tables, note)
         if ending == "undone":
+            _taken_back(session, tables, store, note)
             remove(store, note)
         forget(store, location)
         return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
@@ -152,11 +176,29 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if named is None and _was_registered(store, note):
         return _left(store, location, force, f"no table {note.target} is there, and one was made at {note.location}")
     age = time.time() - (store.modified(location) or 0.0)
-    if note.step == "commit" and age < SETTLES and not force:
+    if note.step in ("quarantine", "commit") and age < SETTLES and not force:
         return "left", f"its catalog may still carry out the commit; recover again in {SETTLES // 60} minutes"
+    _taken_back(session, tables, store, note)
     remove(store, note)
     forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
+
+
+def _taken_back(session: Session, tables: Transactional, store: Store, note: Note) -> None:
+    if note.aside is not None:
+        take_back(session, tables, store, note.aside)
+
+
+def take_back(session: Session, tables: Transactional, store: Store, aside: Aside) -> None:
+    """Removes what a run set aside, committed or not; may be called again. Raises `SparkFailure`."""
+    if tables.table(aside.table) is None:
+        return
+    if session.rows(f"SELECT 1 FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)} LIMIT 1"):
+        session.rows(f"DELETE FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)}")
+    # Its older snapshots still name the files of rows that were committed.
+    if tables.names_any(aside.table, aside.folder, aside.others) is False:
+        for location in (*aside.others, *([aside.folder] if aside.folder else [])):
+            store.delete(location)
 
 
 def change_places(session: Session, note: Note) -> None:
