@@ -273,6 +273,10 @@ def test_percentiles_measure_times_of_day_since_4_3(value: str, ordered: str) ->
         ("select 1 + t1.* from t1", "INVALID_USAGE_OF_STAR_OR_REGEX"),
         ("select 1 + (x -> x) from t1", "INTERNAL_ERROR"),
         ("select window(now(), '1 fortnight')", "CANNOT_PARSE_INTERVAL"),
+        ("select window(now(), 'soon')", "CANNOT_PARSE_INTERVAL"),
+        ("select window(now(), '1.5 seconds')", ""),
+        ("select 1 from t1 lateral view nosuch(c1) t", "ROUTINE_NOT_FOUND"),
+        ("select * from nosuch(1)", "UNRESOLVABLE_TABLE_VALUED_FUNCTION"),
     ],
 )
 def test_what_every_spark_refuses(query: str, condition: str) -> None:
@@ -323,3 +327,10 @@ def test_get_takes_no_text_before_4_1_and_json_schemas_came_with_4_0() -> None:
     for spark in SPARKS:
         assert refused("select get(array(1), '0')", spark) == (mismatch if spark in ("3.5", "4.0") else "")
         assert refused(f"select from_json('[1]', {schema})", spark) == ("PARSE_SYNTAX_ERROR" if spark == "3.5" else "")
+
+
+def test_what_a_function_of_one_value_in_from_was_called_before_4_2() -> None:
+    for spark in SPARKS:
+        older = spark in ("3.5", "4.0", "4.1")
+        condition = "UNRESOLVABLE_TABLE_VALUED_FUNCTION" if older else "NOT_A_TABLE_FUNCTION"
+        assert refused("select * from upper('x')", spark) == condition

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from planproof.api import LogicalPlan
     from planproof.optimizer.lowering import Lowered
 
-_UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
+_UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")
 _WIDTH = ("PP501", "PP502")
 _SINKS = ("table", "incremental", "view")

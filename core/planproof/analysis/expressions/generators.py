@@ -52,9 +52,8 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
     if function is None:
         if name.lower() in ctx.env.registry.known:
             raise ctx.env.unknown(f"the function {name.lower()}", node)
-        raise ctx.env.rejected(
-            "UNRESOLVABLE_TABLE_VALUED_FUNCTION", f"Could not resolve `{name}` to a table-valued function.", node
-        )
+        condition = "UNRESOLVABLE_TABLE_VALUED_FUNCTION" if in_from else "ROUTINE_NOT_FOUND"
+        raise ctx.env.rejected(condition, f"Could not resolve `{name}` to a table-valued function.", node)
     table = in_from and function.category is Category.TABLE
     if not table and (function.category is not Category.GENERATOR or function.columns is None):
         raise _no_table(name, node, ctx, in_from=in_from)

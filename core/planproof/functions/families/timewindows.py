@@ -6,6 +6,7 @@ A time window becomes a column of its own below the block that asks for it (`Tim
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Any
 
 from planproof.conf import Conf
@@ -29,7 +30,7 @@ _MICROS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_AMOUNT = re.compile(r"\s*([+-]?\d+)\s*([a-z]+?)s?(?=\s|$)")
+_AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d{1,9})?)\s*([a-z]+?)s?(?=\s|$)")
 
 
 def _duration(arg: Expr) -> int:
@@ -54,7 +55,9 @@ def _spelled(text: str) -> int:
             raise Mismatch("_LEGACY_ERROR_TEMP_3231", f"Intervals greater than a month is not supported ({text}).")
         if found[2] not in _MICROS:
             raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': `{found[2]}` is no unit of time.", whole=True)
-        total += int(found[1]) * _MICROS[found[2]]
+        if "." in found[1] and found[2] != "second":
+            raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': only seconds have fractions.", whole=True)
+        total += int(Fraction(found[1]) * _MICROS[found[2]])
         at = found.end()
     return total
 
