@@ -43,7 +43,9 @@ def choose(
         try:
             return _chosen(manifest, project_dir, select, exclude, selector, state)
         except DbtBaseException as error:
-            raise ProjectError(f"dbt's selection: {error}") from error
+            said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
+            what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
+            raise ProjectError(f"dbt's selection: {said}{what}") from error
 
 
 def _chosen(
