@@ -10,7 +10,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
+.PHONY: help environment install demo docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -22,6 +22,15 @@ install: environment ## Makes .venv from uv.lock.
 
 demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and shows what happened.
 	@$(BIN)/python dags_examples/demo.py
+
+docs: environment ## Writes anew what the documentation shows of programs: look at it with `git diff`.
+	$(BIN)/python tools/code_pages.py
+	$(BIN)/python tools/settings_page.py
+	$(BIN)/python tools/support_matrix.py
+	$(BIN)/python tools/docs_examples.py
+	PLANPROOF_WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_outputs.py
+	mkdir -p .demo && $(BIN)/python dags_examples/demo.py > .demo/said.txt
+	$(BIN)/python tools/docs_examples.py --demo .demo/said.txt
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
 	$(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)

@@ -2,7 +2,8 @@
 
 An example is a block of `sql`, one of `yaml` with the contract's columns, and one of `text`, which this tool writes:
 
-    python tools/docs_examples.py          # writes what is said now; look at the diff
+    python tools/docs_examples.py                 # writes what is said now; look at the diff
+    python tools/docs_examples.py --demo FILE     # writes what `make demo` said, from FILE, into README.md
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from planproof.project.request import Request
 from planproof.report.model import Report
 
 DOCS = Path(__file__).parents[1] / "docs"
+README = DOCS.parent / "README.md"
 PAGES = ("unproved.md",)
+DEMO = "0  TPC-H data"
 _EXAMPLE = re.compile(
     r"```sql\n(?P<sql>.*?)```\n\n```yaml\n(?P<yaml>.*?)```\n\n(?P<head>```text\n)(?P<said>.*?)```", re.S
 )
@@ -114,7 +117,34 @@ def rewritten(page: str) -> str:
     return page
 
 
+def block(page: str, first: str) -> str:
+    """The fenced block of a page that begins with these words."""
+    return page[slice(*_span(page, first))]
+
+
+def with_block(page: str, first: str, text: str) -> str:
+    """The page with another text in that block."""
+    start, end = _span(page, first)
+    return page[:start] + text + page[end:]
+
+
+def _span(page: str, first: str) -> tuple[int, int]:
+    found = re.search(rf"^```\w*\n({re.escape(first)}.*?)^```$", page, re.S | re.M)
+    if found is None:
+        raise ValueError(f"no block begins with {first!r}")
+    return found.span(1)
+
+
+def demo_said(text: str) -> str:
+    """What the demo told, from its first chapter on."""
+    return text[text.index(DEMO) :].rstrip() + "\n"
+
+
 def main() -> int:
+    if "--demo" in sys.argv:
+        said = demo_said(Path(sys.argv[-1]).read_text("utf-8"))
+        README.write_text(with_block(README.read_text("utf-8"), DEMO, said), "utf-8")
+        return 0
     for name in PAGES:
         path = DOCS / name
         path.write_text(rewritten(path.read_text("utf-8")), "utf-8")

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import docs_examples
 import pytest
 from rich.console import Console
 
+EXAMPLES = Path(__file__).parents[2] / "dags_examples"
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def words(told: str) -> list[str]:
+    """What was told, word by word: frames, breaks of lines and numbers aside, for the scale is another one."""
+    plain = re.sub(r"[─│╭╮╰╯]+", " ", docs_examples.demo_said(told))
+    return re.sub(r"\d[\d,.]*", "#", plain).split()
 
 
 @pytest.fixture
@@ -23,11 +34,12 @@ def told(demo: ModuleType, demo_home: Path, project: Path, schema: str) -> tuple
 
 
 def test_the_story_goes_as_told(
-    told: tuple[Any, io.StringIO], demo: ModuleType, spark: SparkSession, schema: str
+    told: tuple[Any, io.StringIO], demo: ModuleType, demo_home: Path, spark: SparkSession, schema: str
 ) -> None:
     """Published, broken, stopped: the rows published before are still there, and a healthy run publishes again."""
     story, shown = told
-    story.tell()
+    with contextlib.redirect_stdout(shown):  # `planproof run` prints to it.
+        story.tell()
     table = f"{schema}.customer_activity"
     rows = sorted(spark.table(table).collect())
     assert len(rows) == 1000
@@ -46,6 +58,9 @@ def test_the_story_goes_as_told(
     assert "order_count" in model[violation.origin.line - 1]
 
     said = shown.getvalue()
+    readme = docs_examples.block((EXAMPLES.parent / "README.md").read_text("utf-8"), docs_examples.DEMO)
+    said_here = said.replace(str(story.project), "dags_examples/project").replace(schema, "shop")
+    assert words(readme.rsplit("\n", 2)[0]) == words(said_here.replace(str(demo_home), ".demo")), "run `make docs`"
     assert "published before      1,000 rows        0 nulls" in said
     assert "now                   1,000 rows        0 nulls" in said
 
