@@ -47,14 +47,14 @@ _TABLE = (
     Code(
         "PP112",
         "changed since it was compiled",
-        "The model's file, its YAML, a macro that it calls or a model that it reads is another than dbt compiled: what "
-        "the manifest holds is an older text.",
+        "The model's file, its YAML, a macro that it calls or a model that it reads has changed since `dbt compile`: "
+        "the manifest holds the older text.",
         "Run `dbt compile`, or `planproof check --compile`.",
     ),
     Code(
         "PP120",
         "columns swapped by position",
-        "A set operation, or IN (query), matches columns by position and takes a column for another column's name.",
+        "A set operation, or IN (query), matches columns by position, and puts a column under another column's name.",
         "Reorder the columns of the later SELECT, or allow PP120 where it is meant.",
     ),
     Code(
@@ -72,7 +72,7 @@ _TABLE = (
     Code(
         "PP123",
         "natural join on unseen keys",
-        "A NATURAL join's keys are whatever columns its sides share; a new column changes them.",
+        "A NATURAL join's keys are the columns that both sides share; a column that is added to one side changes them.",
         "Write the keys: JOIN ... USING (...).",
     ),
     Code(
@@ -96,7 +96,7 @@ _TABLE = (
     Code(
         "PP127",
         "integer division cut off",
-        "A division of integers is cast to an integer, which cuts off what is behind the point.",
+        "A division of integers is cast to an integer, which cuts off the digits behind the point.",
         "Use `div`, or round(...), to say what is meant.",
     ),
     Code(
@@ -108,7 +108,7 @@ _TABLE = (
     Code(
         "PP129",
         "open star",
-        "`SELECT *` from a table reaches the model's output: a column that is added there changes its width.",
+        "`SELECT *` from a table reaches the model's output: a column that is added there is added to the model.",
         "Name the columns, or give the model a contract.",
     ),
     Code(
@@ -127,7 +127,7 @@ _TABLE = (
     Code(
         "PP132",
         "value cast to a number",
-        "CASE, IF or COALESCE makes numbers of texts, because another of their values is a number.",
+        "CASE, IF or COALESCE casts a text to a number, because another of its values is a number.",
         "Make all values texts, or cast the text yourself.",
     ),
     Code(
@@ -145,21 +145,22 @@ _TABLE = (
     Code(
         "PP135",
         "changed, and safe for readers",
-        "Between two compiles a model gained something; who read it before reads it now.",
+        "Between two compiles a model gained something; who could read it before can read it now.",
         "Nothing to do.",
     ),
     Code(
         "PP136",
         "integer arithmetic wraps",
         "With ANSI off a sum, difference or product of whole numbers that leaves its type's range is another number, "
-        "without an error. It is said once values do so, or cannot; with `overflow: warn` it is a warning.",
+        "without an error. It is reported where values are known to do so, or known not to; with `overflow: warn` "
+        "always, as a warning.",
         "Cast one side to a wider type before the arithmetic, or use try_add, try_subtract or try_multiply.",
     ),
     Code(
         "PP137",
         "CHAR compared with a string",
-        "A CHAR(n) column, which Spark pads with blanks, is compared with a string, which it does not: shorter values "
-        "never match, and a join is empty.",
+        "A CHAR(n) column is compared with a string. Spark pads the one with blanks and not the other: shorter values "
+        "never match, and a join finds no rows.",
         "Compare rtrim(column), or store both with one type.",
     ),
     Code(

@@ -38,11 +38,14 @@ def some(*places: int) -> Places:
 class Evaluates(Enum):
     """Which arguments a call evaluates in each row, and in which order.
 
-    UNSAID: all of them, in an order that is not known; a null, or a value that gives null, may leave others out.
-    NONE: none of them, their types are all that counts. ALL: all of them, whatever they are. TO_NULL: from the left, up
-    to a null, which makes the result null. LAST_FIRST: so, but the last one first: a divisor, of which a zero ends it
-    like a null where it makes the result null; the places of `round`. FIRST: the first in each row, others in some rows
-    or in none. CHOOSES: so, and Spark computes the first where it stands, in no projection below.
+    - UNSAID: perhaps all of them, in an unknown order. A null, or a value that gives null, may leave others out.
+    - NONE: no argument; the call needs only their types (`typeof`).
+    - ALL: every argument, nulls or not (`struct`).
+    - TO_NULL: from the left, up to the first null, which makes the result null (`a + b`).
+    - LAST_FIRST: as TO_NULL, but the last argument first: the divisor of `/`, the digits of `round`. Where a divisor of
+      zero makes the result null, it ends the evaluation like a null.
+    - FIRST: the first argument in each row, the others in some rows or in none (`nvl`).
+    - CHOOSES: as FIRST, and Spark computes the first argument in its place, not in a projection below (`coalesce`).
     """
 
     UNSAID = "unsaid"

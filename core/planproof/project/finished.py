@@ -1,6 +1,6 @@
-"""A whole check as the cache keeps it for people: where nothing that it read changed, it is told again.
+"""A finished check in the cache. Where no file that it read has changed, its reports are given again.
 
-The manifest of a large project alone takes seconds to read; here its bytes, and those of the models' files, are only
+Parsing the manifest of a large project takes seconds. Here its bytes, and those of the models' files, are only
 compared.
 """
 

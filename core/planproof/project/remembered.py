@@ -145,7 +145,7 @@ class Remembered:
         return self.digests[unique_id]
 
     def _trace(self, asked: Any, node: ProjectNode, *, listed: Any) -> dict[str, Any]:
-        """What stands behind the names that the text looked up, and whether all names were looked through."""
+        """What each name that the text looked up stands for, and whether the text asked for the list of all names."""
         declared = {p.unique_id for p in self._parents[node.unique_id]} | {node.unique_id}
         answers: list[list[Any]] = []
         for parts in asked:

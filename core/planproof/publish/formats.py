@@ -1,8 +1,7 @@
 """The seam between the guard and a table format: a way to stage, to read facts, and to commit.
 
-Two rooms stand behind it. Parquet tables are swapped in steps, under a lock and with a journal, by `strategies`.
-Iceberg commits by itself: `iceberg` opens a transaction, and there is nothing to recover. Another format needs one room
-more.
+There are two formats. A Parquet table is swapped in steps, under a lock and with a journal (`swaps`). An Iceberg table
+is committed by Iceberg itself (`iceberg`): there is no journal. Another format needs one more room of that kind.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Remark:
 
 
 def later(finding: Finding) -> bool:
-    """Whether a finding is told after those that are nearly always a mistake, where both are of one verdict."""
+    """Whether a finding comes after the others of its verdict, which are nearly always a mistake."""
     return finding.code not in SUSPECT
 
 
@@ -88,8 +88,11 @@ def place_of(finding: Finding) -> str:
 
 
 def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
-    """The findings of one verdict, said once where many models share them. What follows from another model's finding
-    stands with that one, and style is only counted. Of what was stopped, what is unproved is told where it was."""
+    """The findings of one verdict; one that many models share is said once.
+
+    Left out are consequences of another model's finding, which stand with that finding; matters of style, which are
+    only counted; and what is unproved of a stopped model, which stands where the stop is said.
+    """
     seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
     below, folded = consequences(reports)
     for report in reports:

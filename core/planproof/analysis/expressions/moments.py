@@ -16,7 +16,7 @@ from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 _DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.S)
 _CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(\D.*?)?)?)?"
 _STAMP = re.compile(rf"\s*([+-]?\d{{4,6}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]{_CLOCK})?)?)?\s*", re.S)
-"""A zone stands behind the seconds only, one `T` or blank before the hours."""
+"""A timestamp's text: a zone only after seconds, and one `T` or blank before the hours."""
 
 _ONLY_CLOCK = re.compile(rf"\s*(?:T(?=\d)|(?=\d{{1,2}}:)){_CLOCK}\s*", re.S)
 _SPECIAL = re.compile(r"\s*(epoch|now|yesterday|today|tomorrow)[ \t]*(.*?)\s*", re.S | re.I)

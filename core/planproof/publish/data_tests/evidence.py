@@ -1,4 +1,7 @@
-"""What the plan of a model that was published proves of its rows, so that no data test needs to count it."""
+"""What the plan of a published model proves of its rows: a data test that asks for that needs no query.
+
+A plan that groups by `id`, say, proves `unique` of `id`; a filter `id is not null` proves `not_null`.
+"""
 
 from __future__ import annotations
 

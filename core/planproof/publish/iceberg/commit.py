@@ -134,8 +134,10 @@ class Commit:
             self.transaction.close()
 
     def settle(self) -> Ending:
-        """What became of a commit of which nobody knows is told by the table itself. Where it does not have it, the
-        files stay: a catalog may still carry out what it was asked for."""
+        """Finds out from the table what became of a commit whose answer was lost.
+
+        Where the table does not have it, the files stay: the catalog may still carry the commit out.
+        """
         step = self.entry.step
         ending: Ending = "undone"
         if step == "clean" or (step == "commit" and self.transaction.is_committed()):

@@ -108,7 +108,7 @@ def locked(message: str) -> Finding:
 
 
 def _unlock(store: Store, root: str, force: bool) -> None:
-    """Removes locks that no publish stands behind: killed before their first step."""
+    """Removes the locks of runs that were killed before the first step of their publish."""
     for name in store.names(join(root, STATE, "locks")):
         slug = name.removesuffix(".json")
         if name.endswith(".json") and not publishes(store, root, slug):
