@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 import docs_examples
 import pytest
 import settings_page
 
+import planproof
 from planproof.cli.group import COMMANDS, cli
 
 ROOT = Path(__file__).parents[2]
@@ -97,3 +102,35 @@ def test_every_function_of_a_walk_stands_in_its_file() -> None:
     assert len(named) > 15
     for path, name in named:
         assert re.search(rf"^\s*(?:def|class) {name}\b", (ROOT / path).read_text("utf-8"), re.M), (path, name)
+
+
+def python_blocks() -> list[tuple[str, str]]:
+    texts = {page: (ROOT / page).read_text("utf-8") for page in NAMED}
+    return [(page, code) for page, text in texts.items() for code in re.findall(r"```python\n(.*?)```", text, re.S)]
+
+
+@pytest.mark.parametrize(("page", "code"), python_blocks())
+def test_python_that_is_shown_imports_and_calls_what_there_is(page: str, code: str) -> None:
+    """What it takes from our packages is there, and knows the arguments that are given by name."""
+    tree = ast.parse(code)
+    ours = {f"planproof.{name}": getattr(planproof, name) for name in planproof.__all__}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in (
+            "planproof",
+            "airflow_planproof",
+        ):
+            pytest.importorskip("airflow" if str(node.module).startswith("airflow") else "planproof")
+            module = importlib.import_module(str(node.module))
+            ours |= {alias.asname or alias.name: getattr(module, alias.name) for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("planproof."):
+            assert hasattr(planproof, node.attr), ast.unparse(node)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ours:
+            given = {keyword.arg for keyword in node.keywords if keyword.arg}
+            assert given <= parameters(ours[ast.unparse(node.func)]), ast.unparse(node)
+
+
+def parameters(called: Any) -> set[str]:
+    """The names of what a function, or a class with those that it is made of, takes."""
+    functions = [c.__init__ for c in inspect.getmro(called)] if inspect.isclass(called) else [called]
+    return set().union(*(inspect.signature(function).parameters for function in functions))
