@@ -193,6 +193,7 @@ def _said(job: Job, found: Parting, term: RowTerm) -> Finding:
 
 
 def shown(table: str) -> str:
+    """The table's name as people read it: its parts with dots, without quotes."""
     return ".".join(split_name(table))
 
 
