@@ -82,7 +82,14 @@ _started: list[tuple[SparkSession, dict[str, str]]] = []
 _numbers = itertools.count(1)
 
 
-IN_MEMORY = ("publish/test_no_table_harmed.py", "publish/test_quarantine.py")
+IN_MEMORY = (
+    "dbt_plugin/test_plugin_tests_before.py",
+    "publish/test_changes.py",
+    "publish/test_leave.py",
+    "publish/test_no_table_harmed.py",
+    "publish/test_python_entries.py",
+    "publish/test_quarantine.py",
+)
 """The folders and files of tests whose tables stand in Spark's own catalog."""
 
 
