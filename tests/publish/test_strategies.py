@@ -188,13 +188,13 @@ class World:
         if self.case.is_delta:
             assert target is not None
             stage.fill(going, model, target, model.sql, session.planes(model.sql).analyzed.names)
-        elif self.case.strategy == "location":
-            planes = session.analyzed(model.sql)
-            stage.write(
-                going, Examined(planes, {}, {}, lambda column: None, model.sql, planes), planes.analyzed.as_nullable()
-            )
         elif self.case.strategy != "view":
-            stage.create(going, model, model.sql, target)
+            planes = session.analyzed(model.sql)
+            examined = Examined(planes, {}, {}, lambda column: None, model.sql, planes)
+            if self.case.strategy == "location":
+                stage.write(going, examined, planes.analyzed.as_nullable())
+            else:
+                stage.create(going, model, examined, target)
         going.note("audit")
         STRATEGIES[self.case.strategy].swap(going)
         going.journal.close()

@@ -45,9 +45,13 @@ def write(publication: Publication, examined: Examined, schema: PhysicalSchema) 
     return statement
 
 
-def create(publication: Publication, model: Model, sql: str, target: StoredTable | None) -> str:
-    """Writes the whole table into staging by CREATE TABLE AS; returns the statement."""
-    entry = publication.entry
+def create(publication: Publication, model: Model, examined: Examined, target: StoredTable | None) -> str:
+    """Makes the staging table and writes the whole table into it; returns what was run.
+
+    CREATE TABLE AS reads, analyzes and plans a text that was analyzed already, and does not tell its plan. An analyzed
+    query is written as it is, where the table's columns are all that CREATE TABLE AS would take of it.
+    """
+    entry, sql = publication.entry, examined.sql
     clauses = ["USING parquet", *_options(model.options)]
     if model.partition_by:
         clauses.append(f"PARTITIONED BY ({_columns(model.partition_by)})")
@@ -59,9 +63,23 @@ def create(publication: Publication, model: Model, sql: str, target: StoredTable
         clauses.append(f"COMMENT {literal(comment)}")
     if properties:
         clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+    if _is_written_as_analyzed(model, examined):
+        columns = column_list((f.name, f.type.sql) for f in examined.runs.analyzed.as_nullable())
+        publication.run("\n".join([f"CREATE TABLE {entry.staging} ({columns})", *clauses]))
+        if publication.write_files(examined.runs):
+            return sql
+        publication.drop(entry.staging)
     statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", query(sql)])
     publication.run(statement)
     return statement
+
+
+def _is_written_as_analyzed(model: Model, examined: Examined) -> bool:
+    """Not what Python feeds, which is watched and compared as a text, nor columns with more than a name and a type, nor
+    files that follow partitions, buckets or options."""
+    if model.partition_by or _buckets(model.options) or _options(model.options):
+        return False
+    return examined.runs.execution is not None and examined.runs.bare and not examined.planes.python_fed
 
 
 def fill(publication: Publication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ class Table:
     def stage(self, job: Job, publication: Publication) -> str:
         if publication.entry.strategy == "location":
             return stage.write(publication, job.examined, plain(job.examined.promised))
-        return stage.create(publication, job.model, job.examined.sql, job.target)
+        return stage.create(publication, job.model, job.examined, job.target)
 
     def audit(self, job: Job, publication: Publication) -> None:
         # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
