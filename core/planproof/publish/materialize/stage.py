@@ -64,9 +64,12 @@ def create(publication: Publication, model: Model, examined: Examined, target: S
     if properties:
         clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
     if _is_written_as_analyzed(model, examined):
-        columns = column_list((f.name, f.type.sql) for f in examined.runs.analyzed.as_nullable())
+        schema = examined.runs.analyzed.as_nullable()
+        columns = column_list((f.name, f.type.sql) for f in schema)
         publication.run("\n".join([f"CREATE TABLE {entry.staging} ({columns})", *clauses]))
-        if publication.write_files(examined.runs):
+        made = publication.stored(entry.staging)
+        # A database's default collation is one of declared columns, and not of a query's.
+        if made is not None and made.schema.as_nullable() == schema and publication.write_files(examined.runs):
             return sql
         publication.drop(entry.staging)
     statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", query(sql)])
