@@ -35,6 +35,8 @@ create table iceberg_namespace_properties (
   primary key (catalog_name, namespace, property_key));
 """
 _numbers = itertools.count(1)
+_prepared: set[str] = set()
+"""The Spark applications whose metastore has the tables of locks."""
 
 
 def _runtime() -> Path | None:
@@ -125,11 +127,14 @@ def lake_settings() -> Callable[[Path], dict[str, str]]:
     return settings
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def iceberg(spark: SparkSession) -> SparkSession:
     """The run's Spark session, ready for Iceberg's Hive catalogs."""
     if "iceberg" not in spark.conf.get("spark.sql.catalog.spark_catalog", ""):
         pytest.skip("this run's Spark was started for other tests: run tests/iceberg alone, as make test-iceberg does")
+    if spark.sparkContext.applicationId in _prepared:
+        return spark
+    _prepared.add(spark.sparkContext.applicationId)
     # HiveCatalog takes Hive's locks; without their tables it fails with "already exists".
     jvm = spark._jvm
     hive = jvm.org.apache.hadoop.hive.conf.HiveConf()
