@@ -138,6 +138,7 @@ class Running:
             self.stop()
             self.settings = settings
             session = self._start()
+            _count_what_is_asked(session)
             _started.append((session, _settings(session)))
         return _started[0][0]
 
@@ -294,26 +295,56 @@ def _settings(spark: SparkSession) -> dict[str, str]:
     return given_settings(spark)
 
 
+class _Asked:
+    """How often Python has asked the JVM, and which temporary views there were then: most tests ask it nothing, and
+    what they cannot have changed is not looked at after them."""
+
+    count = 0
+    views: tuple[int, frozenset[str]] = (0, frozenset())
+
+
+def _count_what_is_asked(spark: SparkSession) -> None:
+    client: Any = spark.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
+    send = client.send_command
+
+    def counted(*args: Any, **options: Any) -> Any:
+        _Asked.count += 1
+        return send(*args, **options)
+
+    client.send_command = counted
+
+
 def _temporary_views(spark: Any) -> set[str]:
     found = spark._jsparkSession.sessionState().catalog().listLocalTempViews("*")
     return {found.apply(i).table() for i in range(found.size())}
 
 
+def _views() -> frozenset[str]:
+    """The temporary views of the run's Spark, asked for where it was asked anything since."""
+    if _Asked.views[0] != _Asked.count:
+        found = frozenset(name for spark, _ in _started for name in _temporary_views(spark))
+        _Asked.views = _Asked.count, found
+    return _Asked.views[1]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _views_of_a_module() -> Iterator[None]:
     """Drops the temporary views that a module's own fixtures made: dbt leaves one for each incremental run."""
-    kept = {name for spark, _ in _started for name in _temporary_views(spark)}
+    kept = _views()
     yield
-    for spark, _ in _started:
-        for name in _temporary_views(spark) - kept:
-            spark.catalog.dropTempView(name)
+    if new := _views() - kept:
+        for spark, _ in _started:
+            for name in new & _temporary_views(spark):
+                spark.catalog.dropTempView(name)
 
 
 @pytest.fixture(autouse=True)
 def _restored_spark() -> Iterator[None]:
     """Gives the next test the settings, the database and the temporary views that stood before this one."""
-    kept = {name for spark, _ in _started for name in _temporary_views(spark)}
+    kept, before_it = _views(), _Asked.count
     yield
+    if _Asked.count == before_it:
+        return
     for spark, before in _started:
         for name in _temporary_views(spark) - kept:
             spark.catalog.dropTempView(name)

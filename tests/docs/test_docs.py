@@ -109,17 +109,18 @@ def python_blocks() -> list[tuple[str, str]]:
     return [(page, code) for page, text in texts.items() for code in re.findall(r"```python\n(.*?)```", text, re.S)]
 
 
+OURS = ("planproof", "airflow_planproof")
+
+
 @pytest.mark.parametrize(("page", "code"), python_blocks())
 def test_python_that_is_shown_imports_and_calls_what_there_is(page: str, code: str) -> None:
     """What it takes from our packages is there, and knows the arguments that are given by name."""
     tree = ast.parse(code)
     ours = {f"planproof.{name}": getattr(planproof, name) for name in planproof.__all__}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in (
-            "planproof",
-            "airflow_planproof",
-        ):
-            pytest.importorskip("airflow" if str(node.module).startswith("airflow") else "planproof")
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in OURS:
+            if str(node.module).startswith("airflow"):
+                pytest.importorskip("airflow")
             module = importlib.import_module(str(node.module))
             ours |= {alias.asname or alias.name: getattr(module, alias.name) for alias in node.names}
     for node in ast.walk(tree):

@@ -49,7 +49,7 @@ def test_the_examples_of_a_rule_hold(rule: Any) -> None:
 
 @by_name
 def test_each_condition_is_declared_with_the_function_that_decides_it(rule: Any) -> None:
-    lines = re.findall(r"^ +- (.+(?:\n {6,}.+)*)", rule.__doc__, re.M)
+    lines = re.findall(r"^ +- (.+(?:\n {6,}(?!- ).+)*)", rule.__doc__, re.M)
     conditions = module(rule).CONDITIONS
     assert len(lines) == len(conditions)
     for line, condition in zip(lines, conditions):

@@ -68,7 +68,6 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     Only when the expression
 
     - uses none of the variables of the lambda;
-    - is deterministic: `rand()` gives each element another value;
     - cannot raise. An empty array never evaluates the body, so that an error would be new. An expression that may raise
       is bound behind a test that the array has elements, and then only when it
 
@@ -80,6 +79,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     and
 
+    - it is deterministic: `rand()` gives each element another value;
     - no struct names a field after it: `struct(upper(name))` has a field `col1`, `struct(v)` one called `v`;
     - no string has a collation of its own: where collations meet, a column's and a variable's give way, and an
       expression's does not;
