@@ -20,8 +20,11 @@ from planproof.project import cache as caches
 from planproof.project import location, read_project, schedule
 from planproof.project.cache import Cache
 from planproof.project.check import check_project
+from planproof.project.finished import Earlier, Finished
+from planproof.project.reads import Reads, content, noting
 from planproof.project.request import Progress, Request
 from planproof.project.workers import can_fork
+from planproof.report.model import Report
 from planproof.report.text import plain
 
 ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}
@@ -438,3 +441,31 @@ def test_what_a_check_reads_of_a_project_goes_through_reads() -> None:
     folder = Path(caches.__file__).parent
     found = {f.name: len(direct.findall(f.read_text())) for f in sorted(folder.glob("*.py")) if f.name != "reads.py"}
     assert {name: number for name, number in found.items() if number} == live
+
+
+def test_what_two_checks_wrote_at_the_same_time_is_not_mixed(tmp_path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    entries = []
+    for name in ("a", "b"):
+        report, earlier = Report(name, "checked"), Earlier()
+        earlier.take(report, name.encode(), b"head of " + name.encode())
+        Finished("shop", (), (report,)).keep(cache, b"key", Reads(), earlier)
+        entries.append(cache.get(b"key"))
+    assert {key: head for key, (head, _) in Earlier.of(cache, b"key", entries[1]).known.items()} == {b"b": b"head of b"}
+    assert Earlier.of(cache, b"key", entries[0]).known == {}, "the heads are those of the other check"
+
+
+@pytest.mark.parametrize("size", [10, 200_000])
+def test_a_file_is_as_it_was_only_while_each_byte_is(tmp_path, size) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(b"x" * size)
+    with noting() as reads:
+        assert content(path) == b"x" * size
+    assert reads.hold()
+    for other in (b"x" * (size - 1) + b"y", b"x" * (size + 1), b""):
+        path.write_bytes(other)
+        assert not reads.hold()
+    path.write_bytes(b"x" * size)
+    assert reads.hold()
+    path.unlink()
+    assert not reads.hold()

@@ -9,4 +9,9 @@ def main() -> None:
         from planproof.cli.group import cli
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    cli(prog_name="planproof")
+    try:
+        cli(prog_name="planproof")
+    finally:
+        from planproof.project.garbage import left_to_the_system
+
+        left_to_the_system()

@@ -129,6 +129,7 @@ class Cache:
                 self.path = None
                 return None
             self._open = sqlite3.connect(self.path, timeout=5, isolation_level=None)
+            self._open.execute("pragma page_size = 32768")  # Of a new file. Some entries are megabytes.
             self._open.execute("pragma synchronous = off")
             self._open.execute(_OLD)
             self._open.execute(_TABLE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.conf import Conf
-from planproof.project.cache import Cache, digest_of, maker
+from planproof.project.cache import Cache, CacheEntry, digest_of, maker
 from planproof.project.reads import Reads
 from planproof.report.model import Report
 from planproof.report.packed import form_of, report_of
@@ -34,22 +34,23 @@ class Earlier:
     taken: dict[int, tuple[Report, bytes, bytes, Form | None]] = field(default_factory=dict)
 
     @classmethod
-    def find(cls, cache: Cache, key: bytes) -> Earlier:
-        """What was kept under the key, whatever its files hold now."""
-        found = cache.get(key)
-        if found is None:
+    def of(cls, cache: Cache, key: bytes, finished: CacheEntry | None) -> Earlier:
+        """What the entry of a finished check tells, whatever its files hold now."""
+        beside = cache.get(_beside(key))
+        if finished is None or beside is None:
             return cls()
         try:
-            body, heads = marshal.loads(found[1] or b"")
-            forms = marshal.loads(body)[2]
-            return cls({head[0]: (head[1], form) for head, form in zip(marshal.loads(heads), forms) if head})
+            body = finished[1] or b""
+            forms, heads = marshal.loads(body)[2], marshal.loads(beside[1] or b"")
+            whole = beside[0] == digest_of([body])  # Two checks may have written at the same time.
+            return cls({head[0]: (head[1], form) for head, form in zip(heads, forms) if head and whole})
         except (ValueError, KeyError, TypeError, EOFError):
             return cls()
 
     def take(self, report: Report, key: bytes, head: bytes, form: Form | None = None) -> None:
         self.taken[id(report)] = report, key, head, form
 
-    def of(self, report: Report) -> tuple[tuple[bytes, bytes] | None, Form | None]:
+    def told(self, report: Report) -> tuple[tuple[bytes, bytes] | None, Form | None]:
         """The key and head of the report's entry, and its form; None where they are not known. A report that tells
         where a promise stands is another one than its entry's."""
         found = self.taken.get(id(report))
@@ -65,17 +66,19 @@ class Finished:
     reports: tuple[Report, ...]
 
     @classmethod
-    def find(cls, cache: Cache, key: bytes) -> Finished | None:
-        """What was kept under the key, if all files that were read for it are what they were."""
-        found = cache.get(key)
+    def of(cls, found: CacheEntry | None) -> Finished | None:
+        """What the entry tells, if all files that were read for it are what they were."""
         if found is None:
             return None
         try:
             files, later = marshal.loads(found[0])
             if not Reads(files, later).hold():
                 return None
-            project, remarks, forms = marshal.loads(marshal.loads(found[1] or b"")[0])
-            return cls(project, tuple(remarks), tuple(map(report_of, forms)))
+            project, remarks, forms = marshal.loads(found[1] or b"")
+            forms.reverse()
+            # Each form goes as its report comes: together they take as much memory again.
+            reports = tuple(report_of(forms.pop()) for _ in range(len(forms)))
+            return cls(project, tuple(remarks), reports)
         except (ValueError, KeyError, TypeError, EOFError):
             return None
 
@@ -85,11 +88,12 @@ class Finished:
         texts: dict[int, str] = {}
         heads, forms = [], []
         for report in self.reports:
-            head, form = earlier.of(report)
+            head, form = earlier.told(report)
             heads.append(head)
             forms.append(form if form is not None else _brief(report, texts))
         body = marshal.dumps((self.project, list(self.remarks), forms))
-        cache.put(key, marshal.dumps((reads.files, reads.later)), marshal.dumps((body, marshal.dumps(heads))))
+        cache.put(key, marshal.dumps((reads.files, reads.later)), body)
+        cache.put(_beside(key), digest_of([body]), marshal.dumps(heads))
         cache.close()
 
 
@@ -97,6 +101,11 @@ def key_of(parts: Sequence[object]) -> bytes:
     """The key of a check that is asked with these words, in this folder. There is one entry for each, which the next
     check that differs replaces."""
     return digest_of((maker(), b"finished", os.getcwd().encode(), *(repr(part).encode() for part in parts)))
+
+
+def _beside(key: bytes) -> bytes:
+    """Where the keys of the reports' entries are kept, which a check without a change does not read."""
+    return digest_of((key, b"heads"))
 
 
 def form_of_conf(conf: Conf) -> dict[str, object]:

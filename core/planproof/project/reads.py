@@ -12,6 +12,9 @@ from pathlib import Path
 
 File = str | Path
 
+_LARGE = 2**16
+_SIZE = 16
+
 
 @dataclass(slots=True)
 class Reads:
@@ -27,6 +30,7 @@ class Reads:
         """Whether all of it would be read now as it was."""
         return (
             self.is_whole
+            and not any(_has_another_length(path, known) for path, known in self.files.items())
             and all(_digest(path, known) == known for path, known in self.files.items())
             and all(_is_later(path, moment) == was for path, (moment, was) in self.later.items())
         )
@@ -50,8 +54,7 @@ def content(path: File) -> bytes:
     """The file's bytes. Raises OSError."""
     noted = _noted.get()
     try:
-        with open(path, "rb") as file:
-            found = file.read()
+        found = _read(path)
     except OSError:
         if noted is not None:
             noted.files[os.fspath(path)] = None
@@ -93,8 +96,7 @@ def _digest(path: str, known: bytes | None) -> bytes | None:
     if not known:
         return b"" if os.path.isfile(path) else None
     try:
-        with open(path, "rb") as file:
-            return _digest_of(file.read())
+        return _digest_of(_read(path))
     except OSError:
         return None
 
@@ -106,5 +108,29 @@ def _is_later(path: str, moment: float) -> bool | None:
         return None
 
 
+def _read(path: File) -> bytes:
+    """The file's bytes. Of a small file in half the time: a check reads thousands of them. Raises OSError."""
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        found = os.read(opened, _LARGE)
+        if len(found) < _LARGE and not os.read(opened, 1):
+            return found
+    finally:
+        os.close(opened)
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def _digest_of(found: bytes) -> bytes:
-    return hashlib.blake2b(found, digest_size=16).digest()
+    """A digest, and of a large file, a manifest, its length: most changes show in it."""
+    length = len(found).to_bytes(8, "big") if len(found) >= _LARGE else b""
+    return length + hashlib.blake2b(found, digest_size=_SIZE).digest()
+
+
+def _has_another_length(path: str, known: bytes | None) -> bool:
+    if not known or len(known) == _SIZE:
+        return False
+    try:
+        return os.stat(path).st_size != int.from_bytes(known[:8], "big")
+    except OSError:
+        return True

@@ -47,7 +47,7 @@ class Judged:
 
     def report(self, node: ProjectNode) -> Report | None:
         if self.form is not None:
-            return report_of(dict(self.form))
+            return report_of(self.form)
         return unpack(self.small, self.large, node.sql) if self.small else None
 
 
@@ -98,19 +98,20 @@ class Remembered:
 
     def find(self, node: ProjectNode, key: bytes) -> Judged | None:
         """The judgement, where all that its text looked up is still what it was. Raises `Wanted`."""
-        found = self._found(key)
-        if found is None:
-            return None
         try:
-            head, small, large, form = found
-            trace, state = json.loads(head)
-            if trace != self._trace([tuple(answer[0]) for answer in trace["asked"]], node, listed=trace["names"]):
+            found = self._found(key)
+            if found is None:
                 return None
-            besides = tuple(answer[1] for answer in trace["asked"] if len(answer) == 3)
+            head, small, large, form = found
+            asked, names, state, of_state = marshal.loads(head)
+            if (asked, names) != self._trace([tuple(answer[0]) for answer in asked], node, listed=names):
+                return None
+            besides = tuple(answer[1] for answer in asked if len(answer) == 3)
             judged = Judged(small, large, State(*state), besides=besides, head=head, form=form)
         except (ValueError, KeyError, TypeError, EOFError):
             return None
         self.cache.hits += 1
+        self.digests[node.unique_id] = of_state
         return judged
 
     def _found(self, key: bytes) -> tuple[bytes, bytes, bytes | None, Form | None] | None:
@@ -121,7 +122,7 @@ class Remembered:
         found = self.cache.get(key)
         if found is None:
             return None
-        head, _, small = found[0].partition(b"\n")
+        head, small = marshal.loads(found[0])
         return head, small, found[1], None
 
     def take(self, report: Report | None, key: bytes | None, head: bytes, form: Form | None) -> None:
@@ -132,8 +133,8 @@ class Remembered:
     def keep(self, node: ProjectNode, key: bytes, judged: Judged) -> bytes:
         """Returns the entry's head."""
         trace = self._trace(judged.asked, node, listed=judged.listed)
-        head = json.dumps([trace, judged.state.to_list()]).encode()
-        self.cache.put(key, head + b"\n" + judged.small, judged.large)
+        head = marshal.dumps((*trace, judged.state.to_list(), judged.state.digest))
+        self.cache.put(key, marshal.dumps((head, judged.small)), judged.large)
         return head
 
     def digest(self, unique_id: str) -> str:
@@ -144,7 +145,7 @@ class Remembered:
             self.digests[unique_id] = self.states[unique_id].digest
         return self.digests[unique_id]
 
-    def _trace(self, asked: Any, node: ProjectNode, *, listed: Any) -> dict[str, Any]:
+    def _trace(self, asked: Any, node: ProjectNode, *, listed: Any) -> tuple[list[list[Any]], str]:
         """What each name that the text looked up stands for, and whether the text asked for the list of all names."""
         declared = {p.unique_id for p in self._parents[node.unique_id]} | {node.unique_id}
         answers: list[list[Any]] = []
@@ -155,7 +156,7 @@ class Remembered:
                     answers.append([list(parts), found.unique_id, self.digest(found.unique_id)])
             else:
                 answers.append([list(parts), self._of_known(found)])
-        return {"asked": answers, "names": self._names if listed else ""}
+        return answers, self._names if listed else ""
 
     def _of_known(self, known: Any) -> str:
         # The freeze file's relations live as long as the check.

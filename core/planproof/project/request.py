@@ -212,9 +212,10 @@ class Request:
         file = location.manifest or location.folder / MANIFEST
         asked = {name: value for name, value in self.to_dict().items() if name not in ("jobs", "cache")}
         key = key_of((asked, file, form_of_conf(location.conf(self.spark))))
-        found = Finished.find(cache, key)
+        entry = cache.get(key)
+        found = Finished.of(entry)
         if found is None:
-            noted, earlier = _Noted(told), Earlier.find(cache, key)
+            noted, earlier = _Noted(told), Earlier.of(cache, key, entry)
             with noting() as reads:
                 reports = self._check(noted, brief=True, earlier=earlier)
             Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads, earlier)

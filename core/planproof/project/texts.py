@@ -31,10 +31,13 @@ class Texts:
 
     def completed(self, raw: Node) -> Node:
         """The node with its path from the project's directory; of dbt 2 also with `compiled_code` and `raw_code`."""
-        found: dict[str, Any] = dict(raw)
         file = raw.get("original_file_path")
+        relative = self._relative(file) if isinstance(file, str) else file
+        if relative == file and not self.of_dbt_2:
+            return raw
+        found: dict[str, Any] = dict(raw)
         if isinstance(file, str):
-            found["original_file_path"] = self._relative(file)
+            found["original_file_path"] = relative
         if not self.of_dbt_2:
             return found
         if is_missing(raw.get("compiled_code")) and raw.get("compiled") is not False:

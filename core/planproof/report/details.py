@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from planproof.records import record
 from planproof.report.changes import Change
 from planproof.report.comparison import Comparison
 
@@ -82,7 +83,7 @@ class BrokenRows:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Details:
     """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
     has a `contract`, with which `contract_hash`.
@@ -158,6 +159,8 @@ class Details:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Details:
         """What `to_dict` wrote. Raises TypeError for a field that no report has."""
+        if _TYPED.isdisjoint(form):
+            return cls(**form)
         typed: dict[str, Any] = {}
         files, change = form.get("files"), form.get("change")
         if files is not None:
@@ -179,6 +182,8 @@ class Details:
 
 
 _FIELDS = tuple(f.name for f in fields(Details))
+_TYPED = frozenset(("files", "change", "comparison", "uncounted", "quarantine", "broken", "tests"))
+"""Fields that are not the same in JSON's types."""
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from planproof.codes import CODES
 from planproof.origin import Origin
+from planproof.records import record
 from planproof.report.details import Details
 
 
@@ -79,6 +80,13 @@ class Finding:
         names = (self.field, self.renamed) if self.code == "PP501" else (self.renamed, self.field)
         return "Write {1} as {0} in the SELECT, or rename {0} to {1} in the contract.".format(*names)
 
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Finding:
+        """What `flat` wrote, with the verdict as its word; a next step follows from the rest."""
+        known = {k: v for k, v in form.items() if k != "next_step"}
+        places = {"origin": _origin(form.get("origin")), "promise": _origin(form.get("promise"))}
+        return cls(**{**known, "verdict": Verdict(form["verdict"]), **places})
+
     def __str__(self) -> str:
         place = f" at {self.origin}" if self.origin else ""
         return f"{self.code} {self.verdict}: {self.message}{place}"
@@ -137,8 +145,12 @@ class Rewrite:
     applied: bool
     origin: Origin | None = None
 
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Rewrite:
+        return cls(**{**form, "origin": _origin(form.get("origin"))})
 
-@dataclass(frozen=True, slots=True)
+
+@record(frozen=True, slots=True)
 class Report:
     """What one model's check, publish or audit found out.
 
@@ -164,10 +176,11 @@ class Report:
     @property
     def verdict(self) -> Verdict:
         """violated, else unproved, else proved: a warning alone is proved."""
-        verdicts = {f.verdict for f in self.findings}
-        if Verdict.VIOLATED in verdicts or self.outcome in ("failed", "skipped"):
-            return Verdict.VIOLATED if Verdict.VIOLATED in verdicts else Verdict.UNPROVED
-        return Verdict.UNPROVED if Verdict.UNPROVED in verdicts else Verdict.PROVED
+        verdicts = {f.verdict for f in self.findings} if self.findings else ()
+        if Verdict.VIOLATED in verdicts:
+            return Verdict.VIOLATED
+        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped")
+        return Verdict.UNPROVED if left else Verdict.PROVED
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -222,12 +235,10 @@ class Report:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Report:
         known = {k: v for k, v in form.items() if k != "verdict"}
-        known["findings"] = tuple(_finding(f) for f in form.get("findings", ()))
-        known["planes"] = tuple(PlaneReading.from_dict(p) for p in form.get("planes", ()))
+        known["findings"] = tuple(map(Finding.from_dict, form.get("findings", ())))
+        known["planes"] = tuple(map(PlaneReading.from_dict, form.get("planes", ())))
         known["invariants"] = tuple(Enforcement(**e) for e in form.get("invariants", ()))
-        known["rewrites"] = tuple(
-            Rewrite(**{**r, "origin": _origin(r.get("origin"))}) for r in form.get("rewrites", ())
-        )
+        known["rewrites"] = tuple(map(Rewrite.from_dict, form.get("rewrites", ())))
         known["details"] = Details.from_dict(form.get("details") or {})
         return cls(**known)
 
@@ -267,12 +278,6 @@ def flat(part: Any) -> dict[str, Any]:
 
 def _finding_dict(finding: Finding) -> dict[str, Any]:
     return {**flat(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
-
-
-def _finding(form: Mapping[str, Any]) -> Finding:
-    known = {k: v for k, v in form.items() if k != "next_step"}
-    places = {"origin": _origin(form.get("origin")), "promise": _origin(form.get("promise"))}
-    return Finding(**{**known, "verdict": Verdict(form["verdict"]), **places})
 
 
 def _origin(form: Mapping[str, Any] | None) -> Origin | None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from planproof.report.details import Details
-from planproof.report.model import FIELDS, Enforcement, PlaneReading, Report, flat
+from planproof.report.model import FIELDS, Enforcement, Finding, PlaneReading, Report, Rewrite, flat
 
 _LARGE = ("plan", "lineage")
 
@@ -79,15 +79,18 @@ def form_of(report: Report, texts: dict[int, str] | None = None) -> dict[str, An
     return {**form, "details": report.details.to_dict(without=_LARGE)}
 
 
-def report_of(form: dict[str, Any], held: Mapping[str, Any] | None = None) -> Report:
+def report_of(form: Mapping[str, Any], held: Mapping[str, Any] | None = None) -> Report:
     """The report of a `form_of`, with the details `held` beside it. Raises ValueError, KeyError and TypeError."""
-    invariants, planes = form.pop("invariants"), form.pop("planes")
-    details = Details.from_dict({**form.pop("details"), **(held or {})})
-    found = Report.from_dict({**form, "details": None, "invariants": ()})
-    object.__setattr__(found, "details", details)
-    object.__setattr__(found, "invariants", _invariants(invariants))
-    object.__setattr__(found, "planes", tuple(map(_plane, planes)))
-    return found
+    details = form["details"]
+    known = {
+        **form,
+        "findings": tuple(map(Finding.from_dict, form["findings"])),
+        "planes": tuple(map(_plane, form["planes"])),
+        "invariants": _invariants(form["invariants"]),
+        "rewrites": tuple(map(Rewrite.from_dict, form["rewrites"])),
+        "details": Details.from_dict({**details, **held} if held else details),
+    }
+    return Report(**known)
 
 
 @lru_cache(maxsize=4096)
