@@ -204,6 +204,27 @@ def test_what_cannot_be_cut_out_or_is_meant_is_not_counted(sql: str) -> None:
     assert found.checks == ()
 
 
+@pytest.mark.parametrize(
+    ("sql", "counted"),
+    [
+        ("select cast(id as int) as n from big", True),
+        ("select case when id < 9 then cast(id as int) end as n from big", False),
+        ("select code from big where id > 0 and cast(id as int) > 0", True),
+        ("select n from (select cast(id as int) as n from big union select 1)", True),
+        ("select code from (select distinct code, cast(id as int) as n from big)", True),
+        ("select code from big order by cast(id as int)", True),
+        ("select code from big where code in (select string(cast(id as int)) from big)", True),
+        ("select code, (select max(cast(ids.id as tinyint)) from ids where ids.id = big.id) as m from big", True),
+    ],
+)
+def test_what_is_computed_in_a_branch_alone_is_not_counted_over_all_rows(sql: str, counted: bool) -> None:
+    found = plan(sql, Catalog(SOURCES), OFF)
+    assert [f.code for f in found.findings] == ["PP126"]
+    assert [c.counting is not None for c in found.checks if c.counting is not None or c.fits is None] == [
+        True
+    ] * counted
+
+
 def test_a_zone_that_nobody_set_is_not_named():
     query = "select at from times union all select local_at from times"
     catalog = Catalog(SOURCES)
@@ -224,8 +245,34 @@ def test_a_zone_that_nobody_set_is_not_named():
     ("sql", "settings", "said"),
     [
         ("select 2147483647 + 1 as n", {}, [("PP136", "violated")]),
-        ("select cast(99999999999L as int) as n from t", {}, [("PP126", "violated")]),
-        ("select a from t where a > 2147483647 + 1", {}, [("PP136", "violated")]),
+        ("select cast(99999999999L as int) as n", {}, [("PP126", "violated")]),
+        ("select cast(1e20 as int) as n", {}, [("PP126", "violated")]),
+        ("select cast(99999999999.5BD as int) as n, cast(9.5BD as int) as m", {}, [("PP126", "violated")]),
+        ("select cast(99999999999L as int) as n from values (1), (2)", {}, [("PP126", "violated")]),
+        ("with x as (select 2147483647 + 1 as n) select n from x order by n", {}, [("PP136", "violated")]),
+        ("select a from t union all select 2147483647 + 1", {}, [("PP136", "violated")]),
+        ("select count(*) as c, 2147483647 + 1 as n from t", {}, [("PP136", "violated")]),
+        # A table may have no rows, and then no row holds it.
+        ("select cast(99999999999L as int) as n from t", {}, [("PP126", "warning")]),
+        ("select 2147483647 + 1 as n from t", {}, [("PP136", "warning")]),
+        ("select max(2147483647 + 1) as n from t", {}, [("PP136", "warning")]),
+        ("select a from t where a > 2147483647 + 1", {}, [("PP136", "warning")]),
+        ("select 2147483647 + 1 as n where rand() > 2", {}, [("PP136", "warning")]),
+        ("select cast(99999999999L as int) as n from t where 1 = 0", {}, [("PP126", "warning")]),
+        ("select (select 2147483647 + 1) as n from t", {}, [("PP136", "warning")]),
+        ("select explode(sequence(1, 2147483647 + 1)) as n from t where 1 = 0", {}, [("PP136", "warning")]),
+        # Nobody computes it.
+        ("select 2147483647 + 1 as n limit 0", {}, []),
+        ("select cast(99999999999L as int) as n from t where false", {}, []),
+        ("select a from t union all select cast(99999999999L as int) from t where false", {}, []),
+        ("select a from t where exists (select 2147483647 + 1 from t)", {}, []),
+        ("select n from (select a, 2147483647 + 1 as d from t) as x(n, d)", {}, []),
+        ("select explode(sequence(1, 2147483647 + 1)) as n from t where false", {}, []),
+        # NULL + 1 is NULL.
+        ("select case when a > 1 then 2147483647 end + 1 as n from t", {}, []),
+        ("select nullif(2147483647, a) + 1 as n from t", {}, []),
+        ("select nvl2(a, 2147483647, 2147483647) + 1 as n from t", {}, []),
+        ("select max(2147483647) + 1 as n, lag(2147483647) over (order by a) + 1 as m from t group by a", {}, []),
         ("select case when a > 1 then 2147483647 + 1 end as n from t", {}, []),
         ("select if(a > 1, cast(99999999999L as int), 0) as n from t", {}, [("PP126", "warning")]),
         ("select 2147483646 + 1 as n, 60 * 60 * 24 * 365 as s", {}, []),

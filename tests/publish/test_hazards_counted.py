@@ -120,7 +120,13 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
         "rejected",
         [("violated", "the constant lies outside of it")],
     )
-    constant = [("violated", "the constant lies outside of it")]
-    assert told("select 2147483647 + 1 as m from {d}.small") == ("rejected", constant)
+    assert told("select 2147483647 + 1 as m from {d}.small") == ("rejected", [("violated", "counted: 5 values wrap")])
+    none = ("published", [("proved", "0 values wrap, counted over the model's sources")])
+    assert told("select 2147483647 + 1 as m from {d}.small where a < 0") == none
+    assert told("select b from {d}.small union all select cast(99999999999L as int) from {d}.small where a < 0") == none
+    assert told("select b, cast(99999999999L as int) as m from {d}.small limit 0") == ("published", [])
+    assert told("select a from {d}.small where exists (select b * a from {d}.large)") == ("published", [])
+    guarded = "select case when b < 9 then cast(b * 10L as int) end as n from {d}.large"
+    assert [v for v, _ in told(guarded)[1]] == ["warning"]
     assert told("select case when a > 99 then 2147483647 + 1 end as m from {d}.small") == ("published", [])
     assert told("select b * a as n from {d}.large", allow=("PP136",))[0] == "published"

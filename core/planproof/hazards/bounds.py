@@ -21,6 +21,10 @@ class Between:
     low: int
     high: int
 
+    @property
+    def is_constant(self) -> bool:
+        return self.low == self.high
+
     def found(self, find: Find) -> tuple[int, int]:
         return self.low, self.high
 
@@ -37,6 +41,10 @@ class StoredRange:
     low: int
     high: int
 
+    @property
+    def is_constant(self) -> bool:
+        return False
+
     def found(self, find: Find) -> tuple[int, int]:
         return find(self.relation, self.column) or (self.low, self.high)
 
@@ -46,7 +54,7 @@ class StoredRange:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """`+`, `-` or `*` of two, as numbers without an end; `or` is one of the two.
+    """`+`, `-` or `*` of two, as numbers without an end.
 
     >>> Computed("*", Between(-2, 3), Between(-5, 7)).found(unknown)
     (-15, 21)
@@ -56,12 +64,14 @@ class Computed:
     left: Bounds
     right: Bounds
 
+    @property
+    def is_constant(self) -> bool:
+        return self.left.is_constant and self.right.is_constant
+
     def found(self, find: Find) -> tuple[int, int]:
         (a, b), (c, d) = self.left.found(find), self.right.found(find)
         if self.operator == "+":
             return a + c, b + d
-        if self.operator == "or":
-            return min(a, c), max(b, d)
         if self.operator == "-":
             return a - d, b - c
         ends = (a * c, a * d, b * c, b * d)
@@ -72,22 +82,44 @@ class Computed:
         yield from self.right.columns()
 
 
-Bounds = Between | StoredRange | Computed
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of several values, or null, which is no number: so it is no constant, though all of them be the same."""
+
+    values: tuple[Bounds, ...]
+
+    @property
+    def is_constant(self) -> bool:
+        return False
+
+    def found(self, find: Find) -> tuple[int, int]:
+        ranges = [value.found(find) for value in self.values]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+    def columns(self) -> Iterator[tuple[str, str]]:
+        for value in self.values:
+            yield from value.columns()
+
+
+Bounds = Between | StoredRange | Computed | OneOf
 
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """No row shows a hazard where the `value` lies between `low` and `high`."""
+    """No row shows a hazard where the `value` lies between `low` and `high`.
+
+    `surely`: the result has a row that computes it, whatever any table holds.
+    """
 
     value: Bounds
     low: int
     high: int
+    surely: bool = False
 
     @property
-    def is_constant(self) -> bool:
-        """Whether the value is one number, whatever any row holds."""
-        least, most = self.value.found(unknown)
-        return least == most and not any(self.value.columns())
+    def is_beyond(self) -> bool:
+        """Whether the value is one number, whatever any row holds, and lies outside."""
+        return self.value.is_constant and not self.holds(unknown)
 
     def holds(self, find: Find) -> bool:
         least, most = self.value.found(find)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from planproof.conf import Conf
@@ -14,45 +14,25 @@ from planproof.expr.nodes import (
     Expr,
     GetField,
     GetFieldOfElements,
-    Lambda,
     Span,
-    Subquery,
     Variable,
-    Window,
 )
 from planproof.expr.traits import Elements
 from planproof.functions.families.casts import CASTS
-from planproof.plan.nodes import Aggregate, Generate, Named, Plan, Project, Recursion, Scan, SetOperation
+from planproof.hazards.needed import filled, in_branches, needed, plans, sure
+from planproof.plan.nodes import Aggregate, Filter, Generate, Join, Named, Plan, Project, Recursion, Scan, SetOperation
+from planproof.plan.rows import conjuncts
 
 
-def plans(root: Plan) -> Iterator[Plan]:
-    """Every node of the plan, those of subqueries in expressions included."""
-    for node in root.walk():
-        yield node
-        for top in node.expressions:
-            for expr in top.walk():
-                if isinstance(expr, Subquery):
-                    yield from plans(expr.plan)
-
-
-def in_branches(expr: Expr, always: bool = True) -> Iterator[tuple[Expr, bool]]:
-    """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
-    lambda, in a window or behind a FILTER."""
-    yield expr, always
-    children = len(expr.children)
-    evaluated = expr.function.evaluated(children) if isinstance(expr, Call) else children
-    for at, child in enumerate(expr.children):
-        yield from in_branches(child, always and at < evaluated and not _is_apart(expr))
-
-
-def _is_apart(expr: Expr) -> bool:
-    return isinstance(expr, (Lambda, Window)) or (isinstance(expr, Call) and expr.filter is not None)
+def _places(found: Iterable[Expr]) -> frozenset[Span]:
+    return frozenset(span for expr in found if (span := getattr(expr, "span", None)) is not None)
 
 
 class Definitions:
     """What makes each column: a source's own column, or the expression behind a name."""
 
     def __init__(self, root: Plan) -> None:
+        self.root = root
         self.nodes = tuple(plans(root))
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}
@@ -62,17 +42,34 @@ class Definitions:
             self._note(node)
 
     @cached_property
+    def tops(self) -> Sequence[tuple[Plan, Expr]]:
+        """Every node's expressions, whole, which Spark computes: not of a column that nobody reads, nor where no row
+        comes."""
+        nodes = list(filled(self.root))
+        used = needed(self.root, nodes)
+        return [
+            (node, top)
+            for node in nodes
+            for top in node.expressions
+            if not (isinstance(top, Alias) and isinstance(node, (Project, Aggregate)) and top.id not in used)
+        ]
+
+    @cached_property
     def expressions(self) -> Sequence[tuple[str | None, Expr]]:
         """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
-        tops = [top for node in self.nodes for top in node.expressions]
-        return [(top.name if isinstance(top, Alias) else None, expr) for top in tops for expr in top.walk()]
+        return [(top.name if isinstance(top, Alias) else None, expr) for _, top in self.tops for expr in top.walk()]
 
     @cached_property
     def always(self) -> frozenset[Span]:
-        """The places of expressions that every row of their query block computes."""
-        tops = [top for node in self.nodes for top in node.expressions]
-        found = [expr for top in tops for expr, always in in_branches(top) if always]
-        return frozenset(span for expr in found if (span := getattr(expr, "span", None)) is not None)
+        """The places of expressions that every row of their query block computes. Rows that a condition kept have
+        passed all that AND joins in it."""
+        roots = (e for node, top in self.tops for e in (conjuncts(top) if isinstance(node, (Filter, Join)) else (top,)))
+        return _places(expr for root in roots for expr, always in in_branches(root) if always)
+
+    @cached_property
+    def sure(self) -> frozenset[Span]:
+        """The places of expressions that the result shows whatever any table holds."""
+        return _places(sure(self.root))
 
     def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
         """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""

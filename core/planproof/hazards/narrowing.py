@@ -6,6 +6,8 @@ runs with ANSI off.
 
 from __future__ import annotations
 
+import decimal
+import math
 from collections.abc import Iterator
 
 from planproof.conf import Conf
@@ -44,9 +46,9 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
 def _wraps(cast: Cast, definitions: Definitions) -> bool:
     if not _narrows(cast.child.type, cast.type):
         return False
-    return may_be_large(cast.child, definitions) or (
-        isinstance(cast.child, Literal) and not _constant(cast.child, cast.type)
-    )
+    constant = _whole(cast.child)
+    beyond = constant is not None and not -LIMIT[cast.type] <= constant < LIMIT[cast.type]
+    return beyond or may_be_large(cast.child, definitions)
 
 
 def _narrows(source: DataType, target: DataType) -> bool:
@@ -95,17 +97,21 @@ def _comparable(t: DataType) -> bool:
     return not isinstance(t, Map) and all(_comparable(i) and i not in _FLOATING for i in inside)
 
 
-def _constant(value: Literal, target: DataType) -> bool:
-    """Whether a constant lies within an integer's range; what is no whole number is not looked at."""
-    return not isinstance(value.value, int) or -LIMIT[target] <= value.value < LIMIT[target]
+def _whole(value: Expr) -> int | None:
+    """What a cast to an integer makes of a constant, before it wraps: its whole part; None of what is no number."""
+    if not isinstance(value, Literal) or not isinstance(value.value, (int, float, decimal.Decimal)):
+        return None
+    return int(value.value) if math.isfinite(value.value) else None
 
 
 def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
     """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
-    if isinstance(cast.child, Literal) and isinstance(cast.child.value, int) and is_integral(cast.type):
+    whole = _whole(cast.child)
+    if whole is not None and is_integral(cast.type):
         if cast.span not in definitions.always:
             return None  # Whether any row takes the branch is not known.
-        return Fits(Between(cast.child.value, cast.child.value), -LIMIT[cast.type], LIMIT[cast.type] - 1)
+        constant, limit = Between(whole, whole), LIMIT[cast.type]
+        return Fits(constant, -limit, limit - 1, cast.span in definitions.sure)
     found = definitions.stored(cast.child)
     if found is None or not is_integral(cast.child.type):
         return None
@@ -116,10 +122,11 @@ def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
 
 def _count(cast: Cast, definitions: Definitions) -> Count | None:
     within, fits = in_rows(cast.child), _fits(cast, definitions)
-    if within is None or not _comparable(cast.child.type):
+    if within is None or cast.span not in definitions.always or not _comparable(cast.child.type):
         return None if fits is None else Count((-1, -1), "", "values wrap", fits=fits)
     if cast.child.type in _FLOATING:
         limit = LIMIT[cast.type]
-        return Count(within, f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D", "values lie outside of its range")
+        outside = f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D"
+        return Count(within, outside, "values lie outside of its range", fits=fits)
     condition = changed("({x})", cast.child.type, cast.type)
     return Count(within, condition, "values wrap", fits=fits)

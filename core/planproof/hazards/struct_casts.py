@@ -24,10 +24,12 @@ def struct_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                 said = ", ".join(f"{old} under {'.'.join(place)}" for place, old in pairs)
                 message = f"a cast matches struct fields by position and puts {said}"
                 place, old = pairs[0]
-                yield Suspicion(warning("PP122", ".".join(place), place[-1], old, message), expr.span, _count(expr))
+                finding = warning("PP122", ".".join(place), place[-1], old, message)
+                yield Suspicion(finding, expr.span, _count(expr, definitions))
 
 
-def _count(cast: Cast) -> Count | None:
+def _count(cast: Cast, definitions: Definitions) -> Count | None:
     span = in_rows(cast.child)
     condition = " OR ".join(fields_differ("({x})", cast.child.type, cast.type))
-    return None if span is None else Count(span, condition, "rows hold a value under another field's name")
+    what = "rows hold a value under another field's name"
+    return Count(span, condition, what) if span in definitions.always else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from planproof.expr.function import Category
 from planproof.expr.nodes import Call, Expr, Lambda, Span, Variable, Window
-from planproof.hazards.bounds import Fits, unknown
+from planproof.hazards.bounds import Fits
 from planproof.report.model import Finding, Verdict
 
 
@@ -52,8 +52,9 @@ def in_rows(expr: Expr) -> Span | None:
 
 
 def certain(finding: Finding, fits: Fits | None) -> Finding | None:
-    """The hazard that is true whatever any row holds: a constant lies outside of its range; None where rows decide."""
-    if fits is None or not fits.is_constant or fits.holds(unknown):
+    """The hazard that is true whatever any table holds: a constant lies outside of its range, in a row that is surely
+    there; None where rows decide."""
+    if fits is None or not fits.surely or not fits.is_beyond:
         return None
     return replace(finding, verdict=Verdict.VIOLATED, message=f"{finding.message}; the constant lies outside of it")
 

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Alias, Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
-from planproof.hazards.bounds import Between, Bounds, Computed, Fits, StoredRange, unknown
-from planproof.hazards.definitions import Definitions, in_branches
+from planproof.hazards.bounds import Between, Bounds, Computed, Fits, OneOf, StoredRange, unknown
+from planproof.hazards.definitions import Definitions
 from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
+from planproof.hazards.needed import in_branches
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
 from planproof.plan.nodes import Aggregate, Project
 from planproof.types import is_integral
@@ -25,12 +25,11 @@ def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Only over what a source holds, what hands it on, or a sum of it, and where the types leave room for it."""
     if conf.ansi:
         return
-    for node in definitions.nodes:
+    for node, top in definitions.tops:
         in_items = isinstance(node, (Project, Aggregate))
-        for top in node.expressions:
-            column = top.name if isinstance(top, Alias) else None
-            for call, always in _trees(top):
-                yield from _suspected(call, column, always, always and in_items, definitions)
+        column = top.name if isinstance(top, Alias) else None
+        for call, always in _trees(top):
+            yield from _suspected(call, column, always, always and in_items, definitions)
 
 
 def _trees(expr: Expr) -> Iterator[tuple[Call, bool]]:
@@ -57,14 +56,13 @@ def _suspected(
 ) -> Iterator[Suspicion]:
     """`apart`: every row computes it, and it can be counted apart from the query."""
     limit = LIMIT[call.type]
-    value = _bounds(call, definitions)
-    fits = Fits(value, -limit, limit - 1)
-    if fits.holds(unknown) or not (may_be_large(call, definitions) or fits.is_constant):
+    fits = Fits(_bounds(call, definitions), -limit, limit - 1, call.span in definitions.sure)
+    if fits.holds(unknown) or not (may_be_large(call, definitions) or fits.is_beyond):
         return
+    if fits.is_beyond and not always:
+        return  # Whether any row takes the branch is not known.
     name, kind = pretty(call), call.type.simple
     message = f"{told(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
-    if fits.is_constant and not always:
-        return  # Whether any row takes the branch is not known.
     span = in_rows(call) if apart else None
     count = None if span is None else Count(span, "", "values wrap", fits=fits, wide=(-limit, limit - 1))
     finding = warning(CODE, column or name, name, kind, message)
@@ -83,8 +81,7 @@ def _bounds(expr: Expr, definitions: Definitions) -> Bounds:
         return Computed(expr.function.name, left, right)
     made = expr.call if isinstance(expr, Window) else definitions.of(expr)
     if isinstance(made, Call) and is_integral(made.type) and handed_on(made):
-        handed = [_bounds(arg, definitions) for arg in handed_on(made)]
-        return reduce(lambda one, other: Computed("or", one, other), handed)
+        return OneOf(tuple(_bounds(arg, definitions) for arg in handed_on(made)))
     limit = LIMIT.get(expr.type, 2**63)
     if not may_be_large(expr, definitions):
         limit = min(limit, 2**31)

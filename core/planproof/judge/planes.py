@@ -210,10 +210,12 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
 
 
 def _with_constants(suspected: list[Finding], plan: LogicalPlan, allowed: Collection[str]) -> list[Finding]:
-    """The hazards, of which those that no row decides are decided: a constant is what it is."""
-    sure = [(c.finding, certain(c.finding, c.fits)) for c in plan.checks if c.finding.code not in allowed]
-    decided = [(known, found) for known, found in sure if found is not None]
-    return [f for f in suspected if f not in [known for known, _ in decided]] + [found for _, found in decided]
+    """The hazards, and arithmetic of constants: violated where no row decides, for a constant is what it is."""
+    found = {id(f): f for f in suspected}
+    for check in plan.checks:
+        if check.fits is not None and check.fits.is_beyond and check.finding.code not in allowed:
+            found[id(check.finding)] = certain(check.finding, check.fits) or check.finding
+    return list(found.values())
 
 
 def _strict(finding: Finding) -> Finding:

@@ -84,7 +84,7 @@ def _project(node: p.Project) -> Rows:
 
 def _filter(node: p.Filter) -> Rows:
     below = _partial(rows_of(node.child))
-    found = (_first_of(c, below.numbered) for c in _conjuncts(node.condition))
+    found = (_first_of(c, below.numbered) for c in conjuncts(node.condition))
     first = {key: "the first row of each" for key in found if key is not None}
     return replace(below, keys={**first, **below.keys})
 
@@ -194,10 +194,11 @@ def _numbered_by(expr: Expr) -> Key | None:
     return Key(groups) if len(groups) == len(expr.partition) else None
 
 
-def _conjuncts(condition: Expr | None) -> Iterable[Expr]:
+def conjuncts(condition: Expr | None) -> Iterable[Expr]:
+    """What AND joins, each by itself."""
     if isinstance(condition, Call) and condition.function.name == "and":
         for side in condition.args:
-            yield from _conjuncts(side)
+            yield from conjuncts(side)
     elif condition is not None:
         yield condition
 
@@ -228,7 +229,7 @@ def _may_differ(call: Call) -> bool:
 
 def _equalities(condition: Expr | None) -> list[tuple[Expr, Expr]]:
     """Both sides of each equality that holds in every row that was matched."""
-    found = [c.args for c in _conjuncts(condition) if isinstance(c, Call) and c.function.name == "="]
+    found = [c.args for c in conjuncts(condition) if isinstance(c, Call) and c.function.name == "="]
     return [(a, b) for a, b in found]
 
 

@@ -42,13 +42,14 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
     decided = [(check, _by_footers(check, footers)) for check in wanted]
     counted = _counted(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
     for check, found in decided:
-        found = found or counted.get(id(check))
-        if check.finding.code == ARITHMETIC:
-            _told(draft, check, found)
-            continue
+        found = found or counted.get(id(check)) or _uncounted(check, overflow)
         at = _place(draft, check)
-        if at is not None and found is not None:
+        if found is None:
+            continue
+        if at is not None:
             draft.findings[at] = replace(found, origin=draft.findings[at].origin)
+        elif check.finding.code == ARITHMETIC:
+            _told(draft, found)
 
 
 def _place(draft: Draft, check: Check) -> int | None:
@@ -61,13 +62,18 @@ def _is_counted(check: Check, overflow: str) -> bool:
     return check.sql is not None and (check.finding.code != ARITHMETIC or check.cheap or overflow == "count")
 
 
-def _told(draft: Draft, check: Check, found: Finding | None) -> None:
-    """Arithmetic once it is decided; with `overflow: count` what cannot be decided is unproved."""
-    if found is None and draft.settings.overflow == "count":
-        message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
-        found = replace(check.finding, verdict=Verdict.UNPROVED, message=message)
+def _uncounted(check: Check, overflow: str) -> Finding | None:
+    """With `overflow: count` arithmetic that cannot be decided is unproved."""
+    if check.finding.code != ARITHMETIC or overflow != "count":
+        return None
+    message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
+    return replace(check.finding, verdict=Verdict.UNPROVED, message=message)
+
+
+def _told(draft: Draft, found: Finding) -> None:
+    """Arithmetic once it is decided."""
     known = {(f.code, f.field, f.message) for f in draft.findings}
-    if found is not None and (found.code, found.field, found.message) not in known:
+    if (found.code, found.field, found.message) not in known:
         origin, file = found.origin, draft.model.file
         draft.add([replace(found, origin=origin.within(file) if origin is not None and file else origin)])
 
