@@ -77,7 +77,7 @@ def test_a_missing_source_does_not_keep_the_others_from_being_frozen(
     (tmp_path / "target" / "manifest.json").write_text(json.dumps(dbt_manifest(sources=sources)))
     done = CliRunner().invoke(cli, ["freeze", "--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert done.stdout.endswith("planproof_sources.json: 1 sources and seeds\n")
+    assert done.stdout.endswith("planproof_sources.json: 1 schema\n")
     assert f"not frozen: {database}.lines: Spark knows no such relation" in done.stderr
     assert "not frozen: no_such_database.t: " in done.stderr
     assert list(json.loads((tmp_path / "planproof_sources.json").read_text())["sources"]) == [f"{database}.orders"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.conf import Conf
 from planproof.project.errors import ProjectError
-from planproof.project.infer import infer_project, property_file, spelling
+from planproof.project.infer import Inferred, InferredColumn, infer_project, property_file, spelling
 from planproof.project.manifest import read_project
 from planproof.types import parse_type
 
@@ -237,3 +238,47 @@ def test_columns_that_an_anchor_shares_and_that_differ_are_an_error(project: Any
     assert done.exit_code == 2
     assert "b would get what another model is promised" in done.output
     assert (where / "models/all.yml").read_text() == text
+
+
+BLANKS = """\
+version: 2
+
+models:
+  - name: a
+    description: "As `dbt init` writes one"
+    columns:
+      - name: id
+        data_tests:
+          - unique
+          - not_null
+
+      # about n
+      - name: n   # its own remark
+        tags: [x, y]  # theirs
+
+  # b is odd
+  - name: b
+    columns:
+      - {name: id}
+
+seeds:
+  - name: codes
+"""
+
+
+def test_blank_lines_and_comments_stay_before_what_follows_them(tmp_path: Path) -> None:
+    file = tmp_path / "schema.yml"
+    file.write_text(BLANKS)
+    columns = (InferredColumn("id", "int"), InferredColumn("n", "bigint", "why"))
+    inferred = [
+        Inferred(SimpleNamespace(name="a"), columns),  # type: ignore[arg-type]
+        Inferred(SimpleNamespace(name="b"), columns),  # type: ignore[arg-type]
+    ]
+    text, _ = with_contracts(file, inferred)
+    enforced = "    config:\n      contract:\n        enforced: true\n"
+    never_null = "        constraints:\n          - type: not_null\n"
+    added = BLANKS.replace("          - not_null\n", "          - not_null\n        data_type: int\n")
+    added = added.replace("  # theirs\n", f"  # theirs\n        data_type: bigint\n{never_null}{enforced}")
+    new = f"      - name: n\n        data_type: bigint\n{never_null}{enforced}"
+    added = added.replace("      - {name: id}\n", f"      - {{name: id, data_type: int}}\n{new}")
+    assert text == added

@@ -571,6 +571,15 @@ def test_what_freeze_would_make_known_is_said_once(check):
     assert len(remarks) == 3
 
 
+def test_what_a_freeze_file_does_not_hold_has_another_next_step_than_the_first_freeze(check, tmp_path):
+    file, remarks = tmp_path / "planproof_sources.json", []
+    file.write_text('{"sources": {"raw.t0": {"columns": [{"name": "id", "type": "int"}]}}}')
+    models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(2)}
+    check(models, {f"raw.t{i}": {} for i in range(2)}, frozen=file, noted=remarks.append)
+    assert "(raw.t1)" in remarks[-1]
+    assert remarks[-1].endswith("once Spark knows it (`dbt seed` loads a seed), run `planproof freeze` again")
+
+
 def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):
     models = {"a": {"sql": "select id from shop.b"}, "b": {"sql": "select id from shop.a"}}
     assert {found(report)[0] for report in check(models, {}).values()} == {("PP111", None)}

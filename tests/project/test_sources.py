@@ -93,7 +93,8 @@ def test_a_seed_is_known_where_every_column_of_its_file_has_a_type(dbt_manifest,
     unread = schema(read_project(dbt_manifest(seeds={"codes": seed})), "seed.shop.codes")
     assert (
         unread.reason
-        == "the seed shop.codes states no column_types for the column 'label'; state them for every column"
+        == "the seed shop.codes states no column_types for the column 'label'; state them for every column, or run "
+        "`dbt seed` and then `planproof freeze`"
     )
 
 

@@ -10,6 +10,7 @@ from planproof.cli import comparing, options, output
 from planproof.project.freeze import drift_of_sources, frozen_form, text_of
 from planproof.project.location import ProjectLocation
 from planproof.project.sources import FREEZE_FILES, read_frozen
+from planproof.report.parts import counted
 
 
 @click.command()
@@ -45,7 +46,7 @@ def freeze(
     form, missing = frozen_form(project, location.open_session(spark))
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
     output.write(where, text_of(form))
-    click.echo(text_of(form) if as_json else f"{where}: {len(form['sources'])} sources and seeds")
+    click.echo(text_of(form) if as_json else f"{where}: {counted(len(form['sources']), 'schema')}")
     for relation, why in missing.items():
         click.echo(f"not frozen: {relation}: {why}", err=True)
     return None

@@ -34,7 +34,8 @@ def frozen_form(
             missing[node.relation] = str(error)
             continue
         if table is None:
-            missing[node.relation] = "Spark knows no such relation"
+            step = "; `dbt seed` loads it, and `planproof freeze` then tells it" if node.kind == "seed" else ""
+            missing[node.relation] = f"Spark knows no such relation{step}"
         else:
             sources[node.relation] = {"kind": _kind(table), "columns": _columns(table, _ids(session, node, table))}
     if wanted and not sources:

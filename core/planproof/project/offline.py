@@ -254,6 +254,11 @@ class OfflineCheck:
             f"schemas of {len(missing)} sources and seeds are" if len(missing) > 1 else "schema of 1 source or seed is"
         )
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        if self.frozen.file is not None:
+            return (
+                f"the {what} not known ({shown}), and {self.frozen.file} does not hold it; once Spark knows it (`dbt "
+                "seed` loads a seed), run `planproof freeze` again"
+            )
         return (
             f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes them down once, and what "
             "reads them can be judged"

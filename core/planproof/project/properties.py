@@ -16,6 +16,7 @@ from yaml import safe_load
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
+from planproof.project.tails import growing
 
 
 def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
@@ -48,10 +49,12 @@ def _promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
     said: list[str] = []
     for one in inferred:
         found = [m for m in models if isinstance(m, MutableMapping) and m.get("name") == one.node.name]
-        entry = found[0] if found else CommentedMap(name=_text(one.node.name))
         if not found:
-            models.append(entry)
-        said += [f"{one.node.name}: {line}" for line in _promise(file, entry, one.columns)]
+            with growing(models):
+                models.append(CommentedMap(name=_text(one.node.name)))
+        entry = found[0] if found else models[-1]
+        with growing(entry):
+            said += [f"{one.node.name}: {line}" for line in _promise(file, entry, one.columns)]
     return said
 
 
@@ -98,8 +101,10 @@ def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[
         form = known.get(column.name.lower())
         if form is None:
             form = CommentedMap(name=_text(column.name))
-            given.append(form)
-        said += _column(file, form, column)
+            with growing(given):
+                given.append(form)
+        with growing(form):
+            said += _column(file, form, column)
     return said
 
 

@@ -198,7 +198,10 @@ def _seed(project: Project, node: ProjectNode) -> Known | Unread:
     missing = [name for name in names if name.lower() not in stated]
     if not names or missing:
         which = f"the column {missing[0]!r}" if missing else "its columns"
-        return Unread(f"the seed {node.relation} states no column_types for {which}; state them for every column")
+        return Unread(
+            f"the seed {node.relation} states no column_types for {which}; state them for every column, or run `dbt "
+            "seed` and then `planproof freeze`"
+        )
     fields = tuple(_typed((name, stated[name.lower()], True), node.label) for name in names)
     return Known(fields, f"column_types of {node.file or node.name}")
 

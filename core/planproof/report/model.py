@@ -73,7 +73,10 @@ class Finding:
     @property
     def next_step(self) -> str:
         if self.code == "PP111" and self.message.startswith(UNREAD):
-            return "Make that schema known: `planproof freeze` tells a source's or seed's, a contract a model's."
+            return (
+                "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "
+                "a contract tells a model's."
+            )
         if self.renamed is None:
             return CODES[self.code].next_step
         # One step for both findings of a renaming: what each asks for alone contradicts the other.
