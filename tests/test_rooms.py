@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 SHIPPED = ("core", "dbt_plugin", "operators")
 CORE = ROOT / "core"
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("codes", "conf", "limits", "origin", "quarantine", "quoting", "records"),
+    ("codes", "conf", "depth", "limits", "origin", "quarantine", "quoting", "records"),
     ("report", "settings", "types"),
     ("schema",),
     ("catalog", "claim", "contract", "expr"),

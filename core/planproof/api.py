@@ -17,6 +17,7 @@ from planproof.analysis.script.immediate import is_immediate, parsed
 from planproof.analysis.versions import as_called
 from planproof.catalog import Catalog
 from planproof.conf import Conf
+from planproof.depth import deeply
 from planproof.functions.registry import Registry, builtin
 from planproof.hazards import UNDECIDED, Suspicion, hazards
 from planproof.hazards.bounds import Fits
@@ -107,7 +108,7 @@ class LogicalPlan:
     def __str__(self) -> str:
         from planproof.plan.text import show
 
-        return show(self.root)
+        return deeply(lambda: show(self.root))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the text."""
@@ -131,15 +132,20 @@ def plan(
     """
     if catalog is not None and not isinstance(catalog, Catalog):
         raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
-    env = evolve(environment or make_environment(sql, catalog, conf, registry), widths={})
+    env = environment or make_environment(sql, catalog, conf, registry)
+    try:
+        return deeply(lambda: _planned(sql, evolve(env, widths={}), strict))
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
+
+
+def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         env, tree = parsed(sql, env)
     except AnalysisError as error:
         raise as_called(error, env.conf.spark) from None
     try:
         root = bind_query(tree, env, None)
-    except RecursionError:
-        raise Unknown("a query nested this deep") from None
     except AnalysisError as error:
         raise as_called(unresolved_routine(tree, env) or error, env.conf.spark) from None
     if strict:
@@ -207,7 +213,8 @@ def optimize(
     the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
     `form` is I6's: `ordered`, or `set`, which lets a rule change the order of columns; by default the set form holds
     for plans that are not projected. A text gives columns in one order: a lawful swap that it cannot spell is dropped
-    without a finding. Raises `RegistryMismatch` for a `registry` that is not the plan's.
+    without a finding. Raises `RegistryMismatch` for a `registry` that is not the plan's, `Unknown` for a plan that is
+    nested too deeply.
     """
     from planproof.optimizer.driver import FORMS
     from planproof.optimizer.rules import DISPENSABLE, RULES
@@ -220,10 +227,17 @@ def optimize(
     if is_immediate(plan.text):
         return Rewriting(plan, plan.text)
     wanted = RULES if rules is None else rules
-    found, fired = _optimized(plan, wanted, known, form)
-    if not found.rules and any(rule.__name__ in fired for rule in DISPENSABLE):
-        found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
-    return found
+
+    def optimized() -> Rewriting:
+        found, fired = _optimized(plan, wanted, known, form)
+        if not found.rules and any(rule.__name__ in fired for rule in DISPENSABLE):
+            found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
+        return found
+
+    try:
+        return deeply(optimized)
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
 
 
 def _optimized(

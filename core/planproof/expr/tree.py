@@ -124,9 +124,11 @@ class Plan:
 
     def walk(self) -> Iterator[Plan]:
         """This node and all below it, outermost first; the plans of subqueries in expressions are left out."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        pending: list[Plan] = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += node.children[::-1]
 
     def everywhere(self) -> Iterator[Plan]:
         """This node and all below it, outermost first, and the same of every subquery in their expressions."""

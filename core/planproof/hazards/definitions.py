@@ -42,28 +42,33 @@ class Definitions:
             self._note(node)
 
     @cached_property
-    def tops(self) -> Sequence[tuple[Plan, Expr]]:
-        """Every node's expressions, whole, which Spark computes: not of a column that nobody reads, nor where no row
-        comes."""
+    def expressions(self) -> Sequence[tuple[str | None, Expr]]:
+        """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
+        tops = [top for node in self.nodes for top in node.expressions]
+        return [(top.name if isinstance(top, Alias) else None, expr) for top in tops for expr in top.walk()]
+
+    def computes(self, expr: Expr) -> bool:
+        """Whether Spark computes an expression: not one of a column that nobody reads, nor where no row comes."""
+        return id(expr) in self._computed
+
+    @cached_property
+    def _computed(self) -> frozenset[int]:
         nodes = list(filled(self.root))
         used = needed(self.root, nodes)
-        return [
-            (node, top)
+        return frozenset(
+            id(expr)
             for node in nodes
             for top in node.expressions
             if not (isinstance(top, Alias) and isinstance(node, (Project, Aggregate)) and top.id not in used)
-        ]
-
-    @cached_property
-    def expressions(self) -> Sequence[tuple[str | None, Expr]]:
-        """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
-        return [(top.name if isinstance(top, Alias) else None, expr) for _, top in self.tops for expr in top.walk()]
+            for expr in top.walk()
+        )
 
     @cached_property
     def always(self) -> frozenset[Span]:
         """The places of expressions that every row of their query block computes. Rows that a condition kept have
         passed all that AND joins in it."""
-        roots = (e for node, top in self.tops for e in (conjuncts(top) if isinstance(node, (Filter, Join)) else (top,)))
+        tops = ((isinstance(node, (Filter, Join)), top) for node in self.nodes for top in node.expressions)
+        roots = (expr for is_condition, top in tops for expr in (conjuncts(top) if is_condition else (top,)))
         return _places(expr for root in roots for expr, always in in_branches(root) if always)
 
     @cached_property

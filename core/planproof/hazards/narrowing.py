@@ -36,7 +36,7 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     if conf.ansi:
         return
     for column, expr in definitions.casts(conf):
-        if expr.mode == "legacy" and _wraps(expr, definitions):
+        if expr.mode == "legacy" and _wraps(expr, definitions) and definitions.computes(expr.child):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"

@@ -20,7 +20,7 @@ def struct_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     for column, expr in definitions.expressions:
         if isinstance(expr, Cast):
             pairs = list(swapped_fields(expr.child.type, expr.type, (column or pretty(expr.child),)))
-            if pairs:
+            if pairs and definitions.computes(expr):
                 said = ", ".join(f"{old} under {'.'.join(place)}" for place, old in pairs)
                 message = f"a cast matches struct fields by position and puts {said}"
                 place, old = pairs[0]

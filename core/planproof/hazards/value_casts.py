@@ -22,7 +22,7 @@ def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     for column, expr in definitions.expressions:
         if isinstance(expr, Call) and expr.function.category in (Category.SCALAR, Category.OPERATOR):
             for value in (expr.args[place] for place in expr.function.traits.hands_on(len(expr.args))):
-                if _loses(value, definitions):
+                if _loses(value, definitions) and definitions.computes(expr):
                     assert isinstance(value, Cast)
                     name, given, used = pretty(value.child), value.child.type.simple, value.type.simple
                     message = (

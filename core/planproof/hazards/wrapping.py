@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planproof.conf import Conf
 from planproof.expr.nodes import Alias, Call, Cast, Expr, Literal, Window
@@ -25,11 +26,12 @@ def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Only over what a source holds, what hands it on, or a sum of it, and where the types leave room for it."""
     if conf.ansi:
         return
-    for node, top in definitions.tops:
+    for node in definitions.nodes:
         in_items = isinstance(node, (Project, Aggregate))
-        column = top.name if isinstance(top, Alias) else None
-        for call, always in _trees(top):
-            yield from _suspected(call, column, always, always and in_items, definitions)
+        for top in node.expressions:
+            column = top.name if isinstance(top, Alias) else None
+            for call, always in _trees(top):
+                yield from _suspected(call, column, always, always and in_items, definitions)
 
 
 def _trees(expr: Expr) -> Iterator[tuple[Call, bool]]:
@@ -56,11 +58,12 @@ def _suspected(
 ) -> Iterator[Suspicion]:
     """`apart`: every row computes it, and it can be counted apart from the query."""
     limit = LIMIT[call.type]
-    fits = Fits(_bounds(call, definitions), -limit, limit - 1, call.span in definitions.sure)
+    fits = Fits(_bounds(call, definitions), -limit, limit - 1)
     if fits.holds(unknown) or not (may_be_large(call, definitions) or fits.is_beyond):
         return
-    if fits.is_beyond and not always:
+    if not definitions.computes(call) or (fits.is_beyond and not always):
         return  # Whether any row takes the branch is not known.
+    fits = replace(fits, surely=call.span in definitions.sure)
     name, kind = pretty(call), call.type.simple
     message = f"{told(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
     span = in_rows(call) if apart else None

@@ -14,6 +14,7 @@ from planproof.catalog import Catalog, split_name
 from planproof.claim import Claim, Facts, dotted
 from planproof.claims import logical, spark
 from planproof.conf import Conf
+from planproof.depth import deeply
 from planproof.hazards import NARROWED, UNDECIDED, certain, concerns
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
@@ -171,7 +172,10 @@ def _logical(
     """Our own plan of the query; or None, with Spark's refusal as we foresee it, where that is why there is none."""
     try:
         made = plan()
-    except Unknown as unknown:
+        _planned(draft, made)
+        return made, None
+    except (Unknown, RecursionError) as error:
+        unknown = error if isinstance(error, Unknown) else Unknown("a query nested this deep")
         reason, refusal = f"planproof does not know {unknown.construct}", None
         verdict = Verdict.UNPROVED if alone else Verdict.WARNING
         draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
@@ -183,9 +187,6 @@ def _logical(
         if alone:
             raise
         reason, refusal = draft.ours("logical", error), None
-    else:
-        _planned(draft, made)
-        return made, None
     draft.unreadable("logical", reason)
     draft.absent("rewritten", "no logical plan")
     for invariant in ("I1", "I4", "I6"):
@@ -202,14 +203,14 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
     if overflow == "warn":
         suspected += [check.finding for check in plan.checks if check.finding.code in UNDECIDED]
     elif overflow != "off":
-        suspected = _with_constants(suspected, plan, draft.settings.allow)
+        suspected = deeply(lambda: _with_constants(plan, suspected, draft.settings.allow))
     found = (f for f in suspected if concerns(f, model.materialized, model.contract is not None))
     strict = draft.settings.planning == "strict"
     draft.add(replace(_strict(f) if strict else f, origin=_in(draft, f.origin)) for f in found)
     draft.enforced("I1", plan.looked_at)
 
 
-def _with_constants(suspected: list[Finding], plan: LogicalPlan, allowed: Collection[str]) -> list[Finding]:
+def _with_constants(plan: LogicalPlan, suspected: list[Finding], allowed: Collection[str]) -> list[Finding]:
     """The hazards, and arithmetic of constants: violated where no row decides, for a constant is what it is."""
     found = {id(f): f for f in suspected}
     for check in plan.checks:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planproof.depth import deeply
 from planproof.lsp.texts import Lines, moved, respliced
 from planproof.origin import AnalysisError, Unknown
 from planproof.plan.references import References
@@ -229,8 +230,8 @@ class Workspace:
             self.judge(node)
             try:
                 plan = self.check.plan(node)
-                self._read[key] = node, plan, References(plan.root)
-            except (AnalysisError, Unknown):
+                self._read[key] = node, plan, deeply(lambda: References(plan.root))
+            except (AnalysisError, Unknown, RecursionError):
                 self._read[key] = None
         return self._read[key]
 

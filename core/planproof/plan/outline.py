@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planproof.depth import deeply
 from planproof.plan import nodes as p
 from planproof.plan.lineage import Trace, feeds, lineage
 from planproof.plan.text import detail
@@ -28,7 +29,15 @@ def outline(root: p.Plan, walked: Trace | None = None) -> dict[str, Any]:
 
 
 def plan_details(plan: Any) -> dict[str, Any]:
-    """What a report keeps of a model's `LogicalPlan`: `plan`, its outline, and `lineage`, unless that is a huge one."""
+    """What a report keeps of a model's `LogicalPlan`: `plan`, its outline, and `lineage`, unless that is a huge one;
+    neither of a plan that is nested too deeply."""
+    try:
+        return deeply(lambda: _details(plan))
+    except RecursionError:
+        return {}
+
+
+def _details(plan: Any) -> dict[str, Any]:
     walked = Trace.of(plan.root)
     kept: dict[str, Any] = {"plan": outline(plan.root, walked)}
     found = lineage(plan.root, walked)

@@ -11,6 +11,7 @@ from typing import Any
 from planproof.api import LogicalPlan, plan
 from planproof.catalog import Catalog
 from planproof.conf import Conf
+from planproof.depth import deeply
 from planproof.expr import Lambda
 from planproof.expr.function import ALWAYS, Coerce, Many, Signature
 from planproof.functions.declared import Function, calls_declared
@@ -61,7 +62,8 @@ class Functions:
         """
         if not self._declared:
             return None
-        found = lower(logical.root, logical.text, logical.conf, f"planproof_{uuid.uuid4().hex[:8]}_")
+        prefix = f"planproof_{uuid.uuid4().hex[:8]}_"
+        found = deeply(lambda: lower(logical.root, logical.text, logical.conf, prefix))
         if found is None:
             return None
         registry = self.registry.extended()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from planproof.conf import Conf
+from planproof.depth import deeply
 from planproof.origin import AnalysisError, Unknown, place
 from planproof.sql import nodes as q
 from planproof.sql.queries import QueryGrammar
@@ -48,6 +49,13 @@ def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
 
 
 def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], Read]) -> Read:
+    try:
+        return deeply(lambda: _read(text, conf, kind, read))
+    except RecursionError:
+        raise Unknown("a query nested this deep", place(text, 0)) from None
+
+
+def _read(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], Read]) -> Read:
     grammar = kind(text, conf)
     if "${" in text:
         _refuse_substitution(grammar)
@@ -55,8 +63,6 @@ def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar],
         raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
     try:
         return _attempt(grammar, read)
-    except RecursionError:
-        raise Unknown("a query nested this deep", place(text, 0)) from None
     except AnalysisError as error:
         if error.condition != "PARSE_SYNTAX_ERROR":
             raise
@@ -69,7 +75,7 @@ def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar],
         except AnalysisError as error:
             if error.condition != "PARSE_SYNTAX_ERROR":
                 raise
-        except (Unknown, RecursionError):
+        except Unknown:
             continue
     raise first
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from planproof.api import Check
 from planproof.arrow.ranges import EMPTY, whole_numbers
 from planproof.catalog import split_name
+from planproof.depth import deeply
 from planproof.hazards.bounds import Fits
 from planproof.hazards.narrowing import CODE as NARROWING
 from planproof.hazards.positions import swapped
@@ -82,7 +83,7 @@ def _by_footers(check: Check, footers: _Footers) -> Finding | None:
     known, fits = check.finding, check.fits
     if fits is None:
         return None
-    evidence = footers.harmless(fits)
+    evidence = deeply(lambda: footers.harmless(fits))
     if evidence is not None:
         message = f"{known.message}; {evidence}"
         return replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from planproof.arrow.column_counts import compares
 from planproof.catalog import split_name
 from planproof.claim import dotted
+from planproof.depth import deeply
 from planproof.origin import AnalysisError
 from planproof.plan.rows import StoredColumn, rows_of
 from planproof.publish.fingerprint import fingerprint
@@ -72,7 +73,7 @@ def shown(job: Job) -> Shown | None:
     }
     compared = {c.id: kept[c.id] for c, f in zip(output, promised) if c.id in kept and compares(f.type)}
     filled = {kept[c.id]: evidence[dotted((c.name,))] for c in output if c.id in kept and dotted((c.name,)) in evidence}
-    found = rows_of(plan.root)
+    found = deeply(lambda: rows_of(plan.root))
     keys = {frozenset(compared[i] for i in key): why for key, why in found.keys.items() if key <= compared.keys()}
     types = {c.id: c.type for c in output}
     live = found.stored.items() if job.draft.strategy == "view" else ()

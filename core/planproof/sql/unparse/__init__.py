@@ -7,6 +7,8 @@ has no text.
 
 from __future__ import annotations
 
+from planproof.depth import deeply
+from planproof.origin import Unknown
 from planproof.plan.nodes import Plan
 from planproof.quoting import backticked
 from planproof.sql.unparse import expressions, plans
@@ -19,8 +21,13 @@ writers(expressions.WRITERS)
 def unparse(plan: Plan, *, readable: bool = False) -> str:
     """The plan as one query. `readable`: columns below the root are named as people named them, as far as those names
     tell them apart. Raises `Unknown` with the name of a node or function that it cannot write."""
-    if not readable:
-        return _written(plan)
+    try:
+        return deeply(lambda: _readable(plan) if readable else _written(plan))
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
+
+
+def _readable(plan: Plan) -> str:
     with by_name(lambda: _written(plan)):
         return _written(plan)
 

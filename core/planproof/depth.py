@@ -1,0 +1,84 @@
+"""Work on what is nested deeply: a surrogate key over 300 columns is a chain of 600 calls, each one within the next.
+
+Such a tree is walked by functions that call themselves, and Python allows 1,000 calls within each other, some of which
+dbt or Airflow has made before.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+CALLS = 50_000
+"""Calls within each other, in a thread of our own."""
+STACK = 256 * 2**20
+"""Bytes of that thread's stack: address space, of which the system gives what is written to."""
+
+_here = threading.local()
+_lock = threading.Lock()
+_limits: list[int] = []
+"""Python's limit of calls as each thread found it that works deeply now."""
+
+
+def deeply(work: Callable[[], T]) -> T:
+    """What `work` returns. Where Python's limit of calls ends it, it is begun anew in a thread that allows many more:
+    so `work` must do no harm when it begins twice. Raises `RecursionError` where not even these are enough."""
+    if getattr(_here, "is_deep", False):
+        return work()
+    try:
+        return work()
+    except RecursionError as error:
+        failed: list[BaseException] = [error.with_traceback(None)]
+    found: list[T] = []
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        _here.is_deep = True
+        try:
+            found.append(context.run(work))
+        except BaseException as error:
+            failed.append(error)
+
+    with _room():
+        thread = _started(run)
+        if thread is not None:
+            thread.join()
+    if not found:
+        raise failed[-1]
+    return found[0]
+
+
+def _started(run: Callable[[], None]) -> threading.Thread | None:
+    """The thread that runs it; None where the system has no such stack to give."""
+    with _lock:
+        before = threading.stack_size(STACK)  # Python gives a thread the stack that is set when it starts.
+        thread = threading.Thread(target=run, name="planproof: deep", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return None
+        finally:
+            threading.stack_size(before)
+    return thread
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Python has one limit for all threads: it is raised by the first that needs it, and put back by the last."""
+    with _lock:
+        _limits.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(CALLS, _limits[0]))
+    try:
+        yield
+    finally:
+        with _lock:
+            first = _limits[0]
+            _limits.pop()
+            if not _limits:
+                sys.setrecursionlimit(first)
