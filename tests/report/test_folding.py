@@ -56,6 +56,54 @@ def test_consequences_stand_under_their_cause() -> None:
     assert "3 unproved" in text, "each is counted"
 
 
+def test_consequences_of_each_model_that_has_the_same_finding_are_named() -> None:
+    """Two Python models, and what reads the one or the other: nobody is left out in any form."""
+    cause = Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know a Python model")
+    roots = [checked(f"shop.py{i}", cause) for i in range(9)]
+    reports = [*roots, *(unread(f"shop.mart{i}", f"shop.py{i}") for i in range(3))]
+    run = run_report("check", reports, datetime.now(timezone.utc))
+    for form in ("text", "markdown", "github"):
+        text = " ".join(render(run, form, Form()).split())
+        assert all(text.count(f"shop.mart{i}") == (2 if form == "text" else 1) for i in range(3)), (form, text)
+    for form in ("text", "markdown"):
+        text = " ".join(render(run, form, Form()).replace("\\", "").split())
+        assert "PP111 shop.py0, shop.py1, shop.py2, shop.py3, shop.py4, shop.py5 and 3 more: planproof" in text, form
+        assert "so 3 models that read one of them cannot be judged: shop.mart0, shop.mart1, shop.mart2" in text, form
+
+
+def test_two_constants_are_two_causes() -> None:
+    def wraps(constant: str) -> Finding:
+        return Finding(Verdict.VIOLATED, "PP136", "logical", "n", message=f"n: ({constant}) is computed as int")
+
+    one, other = checked("a_1", wraps("2147483647 + 1")), checked("a_2", wraps("2000000000 + 2000000000"))
+    assert [len(group) for group in groups([one, other])] == [1, 1]
+    named = [checked(f"a_{i}", broken("x", f"no column c{i}").findings[0]) for i in range(2)]
+    assert [len(group) for group in groups(named)] == [2]
+
+
+def test_open_terms_beside_what_does_not_explain_them_get_their_lines() -> None:
+    wraps = Finding(Verdict.VIOLATED, "PP136", "logical", "n", message="n wraps")
+    failing = Finding(Verdict.VIOLATED, "PP513", "files", message="a data test fails")
+    null = Finding(Verdict.UNPROVED, "PP506", "logical", "n", "NOT NULL", message="n may hold nulls")
+    long = Finding(Verdict.UNPROVED, "PP500", "logical", "name", "varchar(3)", message="name may be longer")
+    for violation in (wraps, failing):
+        report = checked("m", violation, null, long)
+        assert Parts.of(report).beside == (null, long)
+        run = run_report("check", [report], datetime.now(timezone.utc))
+        assert [line.split("title=")[1][:5] for line in render(run, "github", Form()).splitlines()[:-1]] == [
+            *(violation.code, "PP506", "PP500")
+        ]
+
+
+def test_a_step_is_told_by_the_first_finding_that_is_shown() -> None:
+    missing = Finding(Verdict.VIOLATED, "PP501", "logical", "a", message="a is missing")
+    hidden = Finding(Verdict.UNPROVED, "PP506", "logical", "a", "NOT NULL", message="a may hold nulls")
+    shown = Finding(Verdict.UNPROVED, "PP506", "logical", "b", "NOT NULL", message="b may hold nulls")
+    run = run_report("check", [checked("m", missing, hidden, shown)], datetime.now(timezone.utc))
+    (line,) = (line for line in render(run, "github", Form()).splitlines() if "PP506" in line)
+    assert "b may hold nulls. Next: " in line
+
+
 def test_consequences_of_what_is_stopped_stand_with_it_in_every_form() -> None:
     reports = [broken("shop.Stg", "no such column"), unread("shop.mid", "shop.Stg"), unread("shop.mart", "shop.mid")]
     so = "so 2 models that read it cannot be judged: shop.mid, shop.mart"

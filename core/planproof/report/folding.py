@@ -15,13 +15,14 @@ STYLE = ("PP129", "PP130")
 SUSPECT = ("PP120", "PP121", "PP122")
 """Codes of what is nearly always a mistake, of values that land in another column: told before other hazards."""
 
-_NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
+_NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<=[A-Za-z_])\d+")
 _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read offline")
 
 
 def groups(stopped: Sequence[Report]) -> list[list[Report]]:
     """The reports of a check by their cause, in the order of the first of each: models whose findings differ in
-    nothing but names and numbers. What a run or an audit stopped stands alone: each has a table of its own."""
+    nothing but quoted names and the numbers in names, for another number is another cause. What a run or an audit
+    stopped stands alone: each has a table of its own."""
     found: dict[object, list[Report]] = {}
     for report in stopped:
         key: object = _cause(report) if report.outcome == "checked" else id(report)
@@ -69,7 +70,7 @@ class Remark:
 
     @property
     def named(self) -> str:
-        return self.report.model + (f" and {len(self.others)} more" if self.others else "")
+        return listed((self.report.model, *self.others))
 
     @property
     def place(self) -> str:
@@ -101,14 +102,17 @@ def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
                 seen.setdefault((f.code, f"{said(f)}{place_of(f)}"), []).append((report, f))
-    for (report, finding), *others in sorted(seen.values(), key=lambda found: later(found[0][1])):
-        following = below.pop(report.model, []) if verdict is Verdict.UNPROVED else []
+    for found in sorted(seen.values(), key=lambda found: later(found[0][1])):
+        (report, finding), *others = found
+        holders = [one for one, _ in found] if verdict is Verdict.UNPROVED else []
+        following = [name for one in holders for name in below.pop(one.model, [])]
         yield Remark(report, finding, tuple(other.model for other, _ in others), tuple(following))
 
 
-def unjudged(names: Sequence[str]) -> str:
-    """`so 2 models that read it cannot be judged: a, b`."""
-    many = "1 model that reads it" if len(names) == 1 else f"{len(names):,} models that read it"
+def unjudged(names: Sequence[str], of: int = 1) -> str:
+    """`so 2 models that read it cannot be judged: a, b`. `of`: how many are read."""
+    it = "it" if of == 1 else "one of them"
+    many = f"1 model that reads {it}" if len(names) == 1 else f"{len(names):,} models that read {it}"
     return f"so {many} cannot be judged: {listed(names)}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from planproof.report.folding import consequences, later, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import asked_once, explained, said, stopped
@@ -16,14 +18,12 @@ def render(run: RunReport, prefix: str = "") -> str:
     follows from another model's finding stands with that one, and of a model each next step is said once. `prefix` is
     the dbt project's folder below the repository's root, such as `dbt/`."""
     below, folded = consequences(run.reports)
-    steps = {step for report in run.reports for step in asked_once(report.of(*LEVELS)).items()}
-    next_of = {first: f" Next: {step}" for first, step in steps}
+    told = [(report, _told(report, folded)) for report in run.reports]
+    next_of = {first: f" Next: {step}" for _, found in told for first, step in asked_once(found).items()}
     lines = []
     for verdict, level in LEVELS.items():
-        found = [(report, finding) for report in run.reports for finding in report.of(verdict)]
-        for report, finding in sorted(found, key=lambda pair: later(pair[1])):
-            if id(finding) in folded or explained(finding, report.of(Verdict.VIOLATED)):
-                continue
+        of_level = [(report, f) for report, found in told for f in found if f.verdict is verdict]
+        for report, finding in sorted(of_level, key=lambda pair: later(pair[1])):
             following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []
             so = f" {unjudged(following)}." if following else ""
             lines.append(_annotation(report, finding, level, prefix, f"{so}{next_of.get(id(finding), '')}"))
@@ -33,6 +33,13 @@ def render(run: RunReport, prefix: str = "") -> str:
             lines.append(_command("error", {"title": f"planproof: {report.model}"}, said_so))
     level = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
     return "\n".join([*lines, f"planproof: {_data(clean(summary(run.reports).plain))} ({level})", ""])
+
+
+def _told(report: Report, folded: Collection[int]) -> list[Finding]:
+    """The findings that get a line, in the order in which they are told."""
+    violated = report.of(Verdict.VIOLATED)
+    found = [f for verdict in LEVELS for f in sorted(report.of(verdict), key=later)]
+    return [f for f in found if id(f) not in folded and not explained(f, violated)]
 
 
 def _annotation(report: Report, finding: Finding, level: str, prefix: str, more: str) -> str:

@@ -65,7 +65,7 @@ def _remark(remark: Remark) -> Iterator[str]:
     f = remark.finding
     yield f"- {escaped(f.code)} {escaped(remark.named)}: {escaped(said(f))}{_at(f)}"
     if remark.following:
-        yield f"  - {escaped(unjudged(remark.following))}"
+        yield f"  - {escaped(unjudged(remark.following, 1 + len(remark.others)))}"
 
 
 def _next_steps(findings: Iterable[Finding]) -> list[str]:

@@ -15,6 +15,13 @@ from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Finding, Report, Verdict
 
 _LONG = 12
+_OTHER_COLUMN = ("PP501", "PP504")
+"""Codes of a column that is not there, or is another one than the promised."""
+_NEVER_RAN = (
+    *("PP110", "PP220", "PP221", "PP222", "PP223", "PP224"),
+    *("PP301", "PP302", "PP601", "PP604", "PP605", "PP606"),
+)
+"""Codes of what kept the query from its end, so that no row was counted."""
 _WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
@@ -66,10 +73,14 @@ def is_promise(finding: Finding) -> bool:
 
 
 def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
-    """Whether a term that is open is no news beside a violation: of the same column, or of the query as a whole."""
+    """Whether a term that is open is no news beside a violation: its column is missing or of another type, or nothing
+    ran that could have decided it."""
     if finding.verdict is not Verdict.UNPROVED or not is_promise(finding):
         return False
-    return any(f.field is None or parts_of(f.field)[0] == parts_of(finding.field or "")[0] for f in violations)
+    column = parts_of(finding.field or "")[0]
+    return any(
+        f.code in _NEVER_RAN or (f.code in _OTHER_COLUMN and parts_of(f.field or "")[0] == column) for f in violations
+    )
 
 
 def stopped(report: Report) -> bool:

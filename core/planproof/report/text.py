@@ -197,7 +197,7 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
         many = f"the same in {counted(len(others), 'other model')}: "
         parts += [Text.assemble((many, "bold"), clean(listed([other.model for other in others]))), Text()]
     if following:
-        parts += [Text(clean(unjudged(following))), Text()]
+        parts += [Text(clean(unjudged(following, 1 + len(others)))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
     heading = Text.assemble(mark, (f"{clean(message.model)} {message.heading} ", "bold"))
@@ -266,7 +266,7 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
         if excerpt is not None:
             yield excerpt
         if remark.following:
-            yield Text(f"      {clean(unjudged(remark.following))}", "dim")
+            yield Text(f"      {clean(unjudged(remark.following, 1 + len(remark.others)))}", "dim")
     for step, codes in next_steps(remark.finding for remark in found).items():
         yield Text(f"next ({', '.join(codes)}): {step}", "dim")
 
