@@ -145,3 +145,10 @@ def test_a_statement_that_is_no_query_is_unknown_and_a_query_of_bad_grammar_is_n
     assert derived({"id": 1, "query": "from t insert into u select *"})["unknown"] == "INSERT after FROM"
     for query in ("select (1", "shows tables", "select * from show tables t u v"):
         assert derived({"id": 1, "query": query})["error"].startswith("PARSE_SYNTAX_ERROR"), query
+
+
+@pytest.mark.parametrize("name", ["'x' | 'y'", ":p"])
+def test_a_variable_whose_name_only_a_run_tells_is_missed_where_it_is_used(name: str) -> None:
+    setup = ["DECLARE x INT DEFAULT 3", f"DECLARE IDENTIFIER({name}) INT = 3", "DECLARE z INT = 4"]
+    assert answer(setup, "SELECT x AS n, z AS m") == [("n", "int", False), ("m", "int", False)]
+    assert answer(setup, "SELECT y").startswith("UNRESOLVED_COLUMN")

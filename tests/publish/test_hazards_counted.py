@@ -98,6 +98,9 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
     between = "its values lie between 1 and 5, by the footers of"
     outcome, [(verdict, why)] = told("select a * b as n from {d}.small")
     assert (outcome, verdict, why.startswith(between)) == ("published", "proved", True)
+    for changes in ("counts", "off"):
+        outcome, [(verdict, why)] = told("select a * b as n from {d}.small", changes=changes)
+        assert (outcome, verdict, why.split(" of ")[0]) == ("published", "proved", "every value fits, by the footers")
     assert told("select a + b as n, b * 2 as m from {d}.v") == (
         "published",
         [("proved", "0 values wrap, counted over the model's sources")] * 2,

@@ -135,7 +135,10 @@ def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environ
     target = node.type.data_type if node.type is not None else value.type
     variables = dict(env.variables)
     for name in node.names:
-        spelled = name_parts(name)[-1].lower()
+        parts = name_parts(name)
+        if not parts:
+            raise Unknown("a variable whose name only a run tells")
+        spelled = parts[-1].lower()
         variables[spelled] = variable(spelled, value, target, ctx)
     return evolve(env, variables=variables)
 

@@ -168,7 +168,9 @@ class _Footers:
         found = whole_numbers(paths, column) if len(paths) <= FOOTERS else None
         if found is None:
             return None
-        values = "it has no value" if found == EMPTY else f"its values lie between {found[0]} and {found[1]}"
+        values = "it has no value" if found == EMPTY else "every value fits"
+        if found != EMPTY and self._draft.settings.changes == "values":  # They are data.
+            values = f"its values lie between {found[0]} and {found[1]}"
         said = f"{values}, by the footers of {table.name} ({len(paths)} file{'' if len(paths) == 1 else 's'})"
         return (0, 0) if found == EMPTY else found, said
 
