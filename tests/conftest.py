@@ -296,11 +296,16 @@ def _settings(spark: SparkSession) -> dict[str, str]:
 
 
 class _Asked:
-    """How often Python has asked the JVM, and which temporary views there were then: most tests ask it nothing, and
-    what they cannot have changed is not looked at after them."""
+    """How often Python has asked the JVM by now, and how often when Spark was last as a test is to find it.
+
+    Most tests ask nothing: where the two numbers are the same, there is nothing to restore. What a module's fixtures
+    asked counts, too, whether its first test asks anything or not.
+    """
 
     count = 0
+    restored = 0
     views: tuple[int, frozenset[str]] = (0, frozenset())
+    """The temporary views, and how often the JVM had been asked when they were looked at."""
 
 
 def _count_what_is_asked(spark: SparkSession) -> None:
@@ -327,23 +332,9 @@ def _views() -> frozenset[str]:
     return _Asked.views[1]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _views_of_a_module() -> Iterator[None]:
-    """Drops the temporary views that a module's own fixtures made: dbt leaves one for each incremental run."""
-    kept = _views()
-    yield
-    if new := _views() - kept:
-        for spark, _ in _started:
-            for name in new & _temporary_views(spark):
-                spark.catalog.dropTempView(name)
-
-
-@pytest.fixture(autouse=True)
-def _restored_spark() -> Iterator[None]:
-    """Gives the next test the settings, the database and the temporary views that stood before this one."""
-    kept, before_it = _views(), _Asked.count
-    yield
-    if _Asked.count == before_it:
+def _restore(kept: frozenset[str]) -> None:
+    """Gives the run's Spark the settings and the database with which it started, and no temporary views but these."""
+    if _Asked.count == _Asked.restored and _Asked.views[1] <= kept:
         return
     for spark, before in _started:
         for name in _temporary_views(spark) - kept:
@@ -360,6 +351,25 @@ def _restored_spark() -> Iterator[None]:
             spark.catalog.setCurrentCatalog("spark_catalog")
         if spark.catalog.currentDatabase() != "default":
             spark.catalog.setCurrentDatabase("default")
+    # Looked at now, so that the next test need not ask.
+    _views()
+    _Asked.restored = _Asked.count
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _restored_after_a_module() -> Iterator[None]:
+    """Gives the next module what stood before this one's fixtures: dbt leaves a view for each incremental run."""
+    kept = _views()
+    yield
+    _restore(kept)
+
+
+@pytest.fixture(autouse=True)
+def _restored_spark() -> Iterator[None]:
+    """Gives the next test the settings, the database and the temporary views that stood before this one."""
+    kept = _views()
+    yield
+    _restore(kept)
 
 
 @pytest.fixture(scope="session")
