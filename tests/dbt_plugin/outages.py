@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projects import project_files
 
 SOURCE = Path(__file__).with_name("Outage.java")
 MODELS = {
@@ -42,17 +43,6 @@ MODELS = {
         """,
 }
 """A project whose `kept` has a row more with each build, and whose other models have its rows."""
-PROJECT = """
-    name: shop
-    version: "1.0"
-    profile: shop
-    flags: {send_anonymous_usage_stats: false, use_colors: false}
-    """
-PROFILE = """
-    shop:
-      target: dev
-      outputs: {dev: {type: spark, method: session, host: NA, schema: SCHEMA, threads: 1}}
-    """
 LASTING = 1_000_000
 OURS = ("planproof", "dbt_planproof", "airflow_planproof")
 DEPTH = 2
@@ -62,7 +52,7 @@ PASSING = ("_told",)
 
 def write(root: Path, database: str) -> Path:
     """The project in a folder, for a database of its own."""
-    files = {**MODELS, "dbt_project.yml": PROJECT, "profiles.yml": PROFILE.replace("SCHEMA", database)}
+    files = {**MODELS, **project_files(database, "method: session, host: NA", threads=1)}
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(text).lstrip(), "utf-8")

@@ -99,9 +99,13 @@ PROFILE = """
     shop:
       target: dev
       outputs:
-        dev: {type: spark, schema: SCHEMA, threads: 2, server_side_parameters: {spark.sql.shuffle.partitions: "2"}, WAY}
+        dev:
+          {type: spark, schema: SCHEMA, threads: THREADS, WAY,
+           server_side_parameters: {spark.sql.shuffle.partitions: "2"}}
     """
 
 
-def project_files(schema: str, way: str) -> dict[str, str]:
-    return {"dbt_project.yml": PROJECT, "profiles.yml": PROFILE.replace("SCHEMA", schema).replace("WAY", way)}
+def project_files(schema: str, way: str, threads: int = 2) -> dict[str, str]:
+    """The project `shop` and its profile, whose target reaches Spark by the keys in `way`."""
+    profile = PROFILE.replace("SCHEMA", schema).replace("THREADS", str(threads)).replace("WAY", way)
+    return {"dbt_project.yml": PROJECT, "profiles.yml": profile}

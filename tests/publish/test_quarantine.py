@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_rows import ASIDE, BAD, CONTRACT, GOOD
 
 from planproof import Contract, Guard, Model, Report
 from planproof.arrow.footers import Undecodable
@@ -15,18 +16,6 @@ from planproof.publish.transaction.publication import database_root
 from planproof.quarantine import Quarantine
 from planproof.settings import Settings, SettingsError
 
-CONTRACT = Contract(
-    [("id", "int", False), ("v", "int", True), ("code", "string", True)],
-    [{"kind": "check", "expression": "v >= 0"}, {"kind": "unique", "columns": ["id"], "name": "one_id"}],
-)
-GOOD = "select * from values (1, 1, 'a'), (2, null, 'b') as t(id, v, code)"
-BAD = "select * from values (1, 1, 'a'), (null, 2, 'b'), (3, -1, 'c'), (4, 4, 'd'), (4, -5, 'e') as t(id, v, code)"
-ASIDE = [
-    (3, -1, "c", ("check(v >= 0)",)),
-    (4, -5, "e", ("check(v >= 0)", "one_id: unique(id)")),
-    (4, 4, "d", ("one_id: unique(id)",)),
-    (None, 2, "b", ("not_null(id)",)),
-]
 DELTA = {"materialized": "incremental"}
 
 
