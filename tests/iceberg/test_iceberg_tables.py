@@ -114,6 +114,18 @@ def test_what_spark_has_cached_is_read_anew(lake: str, guard: Guard, iceberg: An
         iceberg.sql(f"uncache table {name}")
 
 
+def test_what_is_cached_of_a_query_over_it_is_forgotten(lake: str, guard: Guard, iceberg: Any) -> None:
+    name = f"{lake}.t"
+    assert guard.publish(model(name, "select 1 as id")).outcome == "published"
+    over = iceberg.table(name).where("id > 0").cache()
+    try:
+        assert over.count() == 1
+        assert guard.publish(model(name, "select id from range(1, 4)")).outcome == "published"
+        assert iceberg.table(name).where("id > 0").count() == 3
+    finally:
+        over.unpersist()
+
+
 def test_the_order_of_rows_stays_where_its_columns_stay(place: str, guard: Guard, iceberg: Any) -> None:
     name = f"{place}.t"
     iceberg.sql(f"create table {name} (id bigint, at timestamp) using iceberg")

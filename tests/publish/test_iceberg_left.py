@@ -11,8 +11,19 @@ from typing import Any
 
 import pytest
 
-from planproof.publish.iceberg.left import SETTLES, Note, Notebook, earlier, folder, sweep
+from planproof.publish.iceberg.left import (
+    SETTLES,
+    Aside,
+    Note,
+    Notebook,
+    earlier,
+    folder,
+    settle_exchange,
+    sweep,
+    take_back,
+)
 from planproof.publish.transaction.owner import Owner
+from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
 
 STORE = LocalStore()
@@ -117,3 +128,69 @@ def test_the_next_publish_of_a_table_sweeps_what_it_left_and_no_other_ones(tmp_p
     (report,) = earlier(Lakes(False), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert (files(tmp_path), STORE.names(folder(str(tmp_path)))) == (set(), [])
+
+
+def test_a_note_that_cannot_be_brought_up_to_date_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an old one, files would be swept at once of which the catalog may still carry out the commit."""
+    note, location = left(tmp_path)
+
+    def failing(location: str, text: str) -> None:
+        raise SparkFailure("the disk is full")
+
+    book = Notebook(STORE, str(tmp_path), note)
+    assert book.write(step="audit")
+    monkeypatch.setattr(STORE, "write", failing)
+    assert not book.write(step="commit")
+    assert not Path(location).exists()
+    assert book.note.step == "commit"
+
+
+class Renamed:
+    """A session in which the table has taken the view's place, and whose look-ups by Iceberg's client fail."""
+
+    def __init__(self, **there: str) -> None:
+        self.there, self.ran = there, list[str]()
+
+    def registered(self, name: str) -> Any:
+        kind = self.there.get(name)
+        if kind == "unknown":
+            raise SparkFailure("it lists t all the same", transient=True)
+        return kind and SimpleNamespace(kind=kind)
+
+    def rows(self, sql: str) -> list[Any]:
+        self.ran.append(sql)
+        return []
+
+
+EXCHANGE = {"staging": "s", "away": "away", "step": "exchange", "target": "t"}
+
+
+@pytest.mark.parametrize(
+    ("there", "ending", "ran"),
+    [
+        ({"t": "table", "away": "view"}, "finished", ["DROP VIEW away"]),
+        ({"t": "view", "s": "table"}, "undone", ["DROP TABLE s PURGE"]),
+        ({"s": "table", "away": "view"}, "finished", ["ALTER TABLE s RENAME TO t", "DROP VIEW away"]),
+        ({"away": "view"}, "undone", ["ALTER VIEW away RENAME TO t"]),
+    ],
+)
+def test_a_change_of_places_goes_on_or_back(tmp_path: Path, there: Any, ending: str, ran: list[str]) -> None:
+    note, _ = left(tmp_path, **EXCHANGE)
+    session = Renamed(**there)
+    assert (settle_exchange(session, note), session.ran) == (ending, ran)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["t", "s", "away"])
+def test_nothing_changes_places_by_a_catalog_that_is_not_believed(tmp_path: Path, name: str) -> None:
+    note, _ = left(tmp_path, **EXCHANGE)
+    session = Renamed(**{"t": "table", "away": "view", name: "unknown"})
+    with pytest.raises(SparkFailure, match="all the same"):
+        settle_exchange(session, note)  # type: ignore[arg-type]
+    assert session.ran == []
+
+
+def test_rows_that_were_set_aside_are_not_forgotten_where_their_table_cannot_be_loaded() -> None:
+    tables, aside = SimpleNamespace(table=lambda name: None), Aside("q", "r_1")
+    take_back(Renamed(), tables, STORE, aside)  # type: ignore[arg-type]
+    with pytest.raises(SparkFailure, match="cannot be loaded"):
+        take_back(Renamed(q="table"), tables, STORE, aside)  # type: ignore[arg-type]

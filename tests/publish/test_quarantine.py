@@ -301,3 +301,15 @@ def test_a_publish_that_dies_anywhere_sets_rows_aside_once_or_not_at_all(
         at += every
     assert at >= 12
     assert {True, False} == set(outcomes)
+
+
+def test_a_timestamp_stays_one_where_a_bare_type_means_another(shop: Shop) -> None:
+    """`spark.sql.timestampType` decides what TIMESTAMP means in a statement, and not what `now()` gives."""
+    contract = Contract([("id", "int", False), ("at", "timestamp_ltz", True)])
+    sql = "select id, timestamp_ltz'2026-01-01 10:00:00' as at from values (1), (null) as t(id)"
+    with shop.session.settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        for _ in range(2):
+            report = shop.publish(sql, contract=contract)
+            assert report.outcome == "published", [f.message for f in report.findings]
+    kept = {name: dict(shop.spark.table(f"{shop.database}.{name}").dtypes)["at"] for name in ("t", "t__quarantine")}
+    assert kept == {"t": "timestamp", "t__quarantine": "timestamp"}

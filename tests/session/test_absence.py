@@ -16,7 +16,7 @@ from planproof import Guard, Model
 from planproof.origin import AnalysisError
 from planproof.publish.transaction.publication import database_root
 from planproof.report.run import run_report
-from planproof.session.absence import NOT_THERE
+from planproof.session.absence import NOT_THERE, believe
 from planproof.session.classic import ClassicSession
 from planproof.session.protocol import SparkFailure
 
@@ -173,6 +173,41 @@ def test_a_text_is_rejected_for_what_no_list_shows(spark: Any, database: str, se
         with pytest.raises(SparkFailure, match="all the same") as found, session._doubting():
             raise AnalysisError(condition, f"The {sentence} cannot be found.")
         assert found.value.transient
+
+
+def lists(*names: str, loads: bool = True) -> Callable[[str], list[tuple[Any, ...]]]:
+    def rows(sql: str) -> list[tuple[Any, ...]]:
+        if sql.startswith("SHOW TABLES"):
+            return [("db", name, False) for name in names]
+        if not loads:
+            raise AnalysisError(NOT_THERE[0], "none")
+        return []
+
+    return rows
+
+
+def test_names_that_differ_in_case_are_two_where_the_catalog_has_one_of_them() -> None:
+    """A Hadoop or REST catalog tells names apart by case, whatever Spark does; the session's own does not."""
+    error = AnalysisError(NOT_THERE[0], "none")
+    believe(error, "`lake`.`db`.`Orders`", lists("orders"), lambda: False)
+    for name, rows in (
+        ("`lake`.`db`.`Orders`", lists("orders", loads=False)),
+        ("`lake`.`db`.`Orders`", lists("Orders")),
+        ("`spark_catalog`.`db`.`Orders`", lists("orders")),
+        ("`db`.`Orders`", lists("orders")),
+    ):
+        with pytest.raises(SparkFailure, match="all the same"):
+            believe(error, name, rows, lambda: False)
+
+
+@pytest.mark.parametrize(
+    "said", ["Forbidden: no", "User u is not allowed to LIST", "java.lang.UnsupportedOperationException: listTables"]
+)
+def test_a_catalog_that_keeps_its_lists_is_believed(said: str) -> None:
+    def rows(sql: str) -> list[tuple[Any, ...]]:
+        raise SparkFailure(said)
+
+    believe(AnalysisError(NOT_THERE[0], "none"), "`lake`.`db`.`t`", rows, lambda: False)
 
 
 @pytest.mark.conformance

@@ -27,7 +27,7 @@ from planproof.report.details import SetAside
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import SparkFailure
-from planproof.types import STRING, TIMESTAMP, Array, same_type
+from planproof.types import STRING, TIMESTAMP, Array, as_ddl, same_type
 
 SUFFIX = "__quarantine"
 RUN, AT, DATE = "quarantine_run", "quarantine_at", "quarantine_date"
@@ -263,13 +263,13 @@ def refuse_retyped(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> l
             raise Impossible(
                 f"{shown(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; rename or drop it"
             )
-    return [(f.name, f.type.sql) for f in schema.as_nullable() if f.name.lower() not in known]
+    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name.lower() not in known]
 
 
 def made(name: str, schema: PhysicalSchema, stored_as: str) -> str:
     """The statement that makes a quarantine of such rows."""
     fields = [*schema.as_nullable(), *OWN, PhysicalField(DATE, STRING, True), PhysicalField(RUN, STRING, True)]
-    columns = column_list((f.name, "date" if f.name == DATE else f.type.sql) for f in fields)
+    columns = column_list((f.name, "date" if f.name == DATE else as_ddl(f.type)) for f in fields)
     return (
         f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING {stored_as} PARTITIONED BY ({', '.join(PARTITIONS)}) "
         f"COMMENT {literal('Rows that a publish set aside, with the terms that they break')}"

@@ -22,7 +22,9 @@ NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND",
 _LOOKED_UP = NOT_THERE[:2]
 _NAMED = re.compile(r"(?:`(?:[^`]|``)+`\.)*`(?:[^`]|``)+`")
 """The relation, or the namespace, that a message says to be absent."""
-_REFUSED = re.compile(r"PERMISSION|AccessControl|not authorized|access (is )?denied", re.I)
+_REFUSED = re.compile(
+    r"PERMISSION|AccessControl|Forbidden|not (authorized|allowed)|access (is )?denied|UnsupportedOperation", re.I
+)
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
@@ -66,7 +68,7 @@ def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Call
         said = f"the catalog says that it has no {name}, and does not answer when it is asked for a list: {failure}"
         raise SparkFailure(f"{said}. Whether it exists is not known", failure.condition, transient=True) from failure
     alike = [found for found in shown if found.lower() == own.lower()]
-    if own in alike or (alike and not is_case_sensitive()):
+    if own in alike or (alike and not is_case_sensitive() and not _answers(rows, within, alike[0])):
         raise SparkFailure(
             f"the catalog says that it has no {name}, and lists {own} all the same: it does not answer as it should. "
             "Nothing is taken for absent by that; try again once it is well",
@@ -104,6 +106,17 @@ def _tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
     except AnalysisError as error:
         return None if error.condition in _LOOKED_UP and within else []
     return [str(row[1]) for row in found if str(row[2]).lower() != "true"]
+
+
+def _answers(rows: Rows, within: list[str], own: str) -> bool:
+    """Whether a catalog other than the session's, whose names may be told apart by case alone, has the listed one."""
+    if len(within) < 2 or within[0].lower() == "spark_catalog":
+        return False
+    try:
+        rows(f"DESCRIBE TABLE {quoted([*within, own])}")
+    except (AnalysisError, SparkFailure):
+        return False
+    return True
 
 
 def _namespaces(rows: Rows, within: list[str]) -> list[str]:

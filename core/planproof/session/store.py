@@ -17,6 +17,10 @@ from urllib.parse import unquote
 
 from planproof.session.protocol import Session, SparkFailure
 
+_PUT_WHOLE = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs")
+"""File systems over stores of objects: a file appears whole where it is closed, also over another one, and a rename is
+a copy, which S3A refuses where the target exists."""
+
 
 class Store(Protocol):
     """Reads and writes below a location. Every failure is a `SparkFailure`."""
@@ -249,16 +253,36 @@ class HadoopStore:
     def write(self, location: str, text: str) -> None:
         from planproof.session.failures import translated
 
+        with translated():
+            files, target = self._open(location)
+            is_put = str(files.getUri().getScheme()).lower() in _PUT_WHOLE
+        if is_put:
+            self._put(location, text, over=True)
+            return
         temporary = f"{location}.{uuid.uuid4().hex}.tmp"
         self._put(temporary, text)
         with translated():
             files, source = self._open(temporary)
-            target = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
-            # Rename does not overwrite everywhere. The text is a complete one whichever of the two is found.
+        self._replace(files, source, target)
+
+    def _replace(self, files: Any, source: Any, target: Any) -> None:
+        """Renames a file over another one: at once, where the file system has a way. Else a reader finds either file,
+        or for a moment none."""
+        from planproof.session.failures import translated
+
+        option, hadoop = getattr(self._jvm, "org.apache.hadoop.fs.Options$Rename"), "org.apache.hadoop.fs"
+        with suppress(SparkFailure), translated():
+            options = self._spark.sparkContext._gateway.new_array(option, 1)
+            options[0] = option.OVERWRITE
+            context = getattr(self._jvm, f"{hadoop}.FileContext").getFileContext(files.getUri(), self._conf)
+            context.rename(source, target, options)
+            return
+        with translated():
+            if files.rename(source, target):
+                return
+            files.delete(target, False)
             if not files.rename(source, target):
-                files.delete(target, False)
-                if not files.rename(source, target):
-                    raise SparkFailure(f"cannot write {location}: rename failed")
+                raise SparkFailure(f"cannot write {target}: rename failed")
 
     def create(self, location: str, text: str) -> bool:
         try:
@@ -269,13 +293,13 @@ class HadoopStore:
             raise
         return True
 
-    def _put(self, location: str, text: str) -> None:
-        """Creates a file that must not exist; HDFS decides that atomically."""
+    def _put(self, location: str, text: str, over: bool = False) -> None:
+        """Creates a file that must not exist, which HDFS decides atomically, or which may (`over`)."""
         from planproof.session.failures import translated
 
         with translated():
             files, path = self._open(location)
-            stream = files.create(path, False)
+            stream = files.create(path, over)
             try:
                 stream.write(bytearray(text.encode("utf-8")))
             finally:

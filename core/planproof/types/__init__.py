@@ -1,6 +1,6 @@
 """Spark's data types: values, spellings, readers."""
 
-from planproof.types.ddl import TypeSyntaxError, from_json, parse_fields, parse_type
+from planproof.types.ddl import TypeSyntaxError, as_ddl, from_json, parse_fields, parse_type
 from planproof.types.nodes import (
     BINARY,
     BOOLEAN,
@@ -72,6 +72,7 @@ __all__ = [
     "Time",
     "TypeSyntaxError",
     "Varchar",
+    "as_ddl",
     "as_nullable",
     "from_json",
     "is_integral",

@@ -295,3 +295,22 @@ def _collated(t: n.DataType, path: str, collations: Mapping[str, str]) -> n.Data
 
 
 _JSON_ATOMS: dict[str, n.DataType] = {t.json_spelling: t for t in n.ATOMS}
+
+
+def as_ddl(data_type: n.DataType) -> str:
+    """A type as a statement declares it, whatever `spark.sql.timestampType` makes of a bare TIMESTAMP.
+
+    >>> as_ddl(n.Map(n.STRING, n.TIMESTAMP))
+    'MAP<STRING, TIMESTAMP_LTZ>'
+    """
+    if isinstance(data_type, n.Array):
+        return f"ARRAY<{as_ddl(data_type.element)}>"
+    if isinstance(data_type, n.Map):
+        return f"MAP<{as_ddl(data_type.key)}, {as_ddl(data_type.value)}>"
+    if isinstance(data_type, n.Struct):
+        fields = (
+            f"{n.quoted_if_needed(f.name)}: {as_ddl(f.type)}{'' if f.nullable else ' NOT NULL'}"
+            for f in data_type.fields
+        )
+        return f"STRUCT<{', '.join(fields)}>"
+    return "TIMESTAMP_LTZ" if data_type == n.TIMESTAMP else data_type.sql

@@ -22,6 +22,7 @@ from planproof.report.details import DataTestResult
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
 from planproof.sql.stand_in import SESSION_CATALOG, stand_in
+from planproof.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
 """A path with one of them is a pattern to Spark's reader, and a plain place to its catalog."""
@@ -130,7 +131,7 @@ def _standing(job: Job, publication: Publication) -> Iterator[str]:
         names = column_names(job.model.options.get("columns") or ())
         definition = f"{name}{names} AS\n{query(job.examined.sql)}"
     elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
-        columns = column_list((f.name, f.type.sql) for f in job.target.schema)
+        columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
         definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
     else:
         publication.register()

@@ -40,6 +40,7 @@ from planproof.quoting import backticked
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Moved, Session, SparkFailure, Transaction, Transactional
 from planproof.session.store import store_of
+from planproof.types import as_ddl
 
 
 class IcebergAside:
@@ -145,7 +146,7 @@ class Rest:
         given |= {TERMS: TERMS, AT: "current_timestamp()", DATE: f"DATE{literal(day)}", RUN: literal(run)}
         # A column that the model had once holds nothing now.
         columns = ", ".join(
-            f"{given.get(f.name.lower(), f'CAST(NULL AS {f.type.sql})')} AS {backticked(f.name)}"
+            f"{given.get(f.name.lower(), f'CAST(NULL AS {as_ddl(f.type)})')} AS {backticked(f.name)}"
             for f in transaction.schema()
         )
         self._session.write(f"INSERT INTO {transaction.staged}\nSELECT {columns} {parting.bad_rows}")

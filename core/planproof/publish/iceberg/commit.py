@@ -89,7 +89,8 @@ class Commit:
     def commit(self) -> None:
         self.set_aside()
         self.step("commit")
-        self.notebook.write(step="commit")
+        if self.aside is None:  # Else the note says already that what follows may be carried out late.
+            self.notebook.write(step="commit")
         try:
             self.transaction.commit()
         except Moved:
@@ -102,7 +103,8 @@ class Commit:
         """The bad rows become visible. From here on the target's commit decides whether they stay."""
         if self.aside is not None:
             self.step("quarantine")
-            self.notebook.write(step="quarantine")
+            if not self.notebook.write(step="quarantine"):
+                raise SparkFailure(f"{self.notebook.location} cannot be written; no row was set aside", transient=True)
             self.aside.commit()
 
     def keep(self) -> None:

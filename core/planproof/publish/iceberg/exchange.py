@@ -13,6 +13,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import join
 from planproof.quoting import quoted
+from planproof.session.protocol import SparkFailure
 
 
 class OverView(Replacement):
@@ -40,7 +41,10 @@ class Exchange(Commit):
         self.set_aside()
         self.step("exchange")
         names = [quoted(parts[-2:]) for parts in (self._names.staging, self._names.away, self._names.target)]
-        self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])
+        is_noted = self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])
+        if self.notebook.root is not None and not is_noted:
+            said = f"{self.notebook.location} cannot be written, by which a kill between two renames is mended"
+            raise SparkFailure(f"{said}; nothing was published", transient=True)
         self.transaction.commit()
         change_places(self._session, self.notebook.note)
         self.step("clean")
@@ -49,9 +53,7 @@ class Exchange(Commit):
     def settle(self) -> Ending:
         if self.entry.step != "exchange":
             return super().settle()
-        tables = self._session.transactions()
-        assert tables is not None
-        ending = settle_exchange(self._session, tables, self.notebook.note)
+        ending = settle_exchange(self._session, self.notebook.note)
         if ending == "undone":
             self.take_back()
             self.notebook.sweep()

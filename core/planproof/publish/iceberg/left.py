@@ -92,7 +92,8 @@ def folder(root: str) -> str:
 @dataclass
 class Notebook:
     """The note of one publish where it lies. A publish does not depend on it: where it cannot be written, files that a
-    kill leaves are swept by Iceberg's `remove_orphan_files` only."""
+    kill leaves are swept by Iceberg's `remove_orphan_files` only. A note that cannot be brought up to date is deleted:
+    by an old one, files would be swept of which a commit may still be carried out."""
 
     store: Store
     root: str | None
@@ -104,7 +105,7 @@ class Notebook:
         return join(folder(self.root or ""), f"{self.note.slug}.{self.note.owner.run}.json")
 
     def write(self, **changes: Any) -> bool:
-        """Whether the note says so now."""
+        """Whether the note says so now. Raises `SparkFailure` where it says something older, and stays."""
         self.note = replace(self.note, **changes)
         if self.root is None:
             return False
@@ -114,6 +115,9 @@ class Notebook:
                 self.store.write(self.location, self.note.to_json())
                 self.is_written = True
                 return True
+        if self.is_written:
+            forget(self.store, self.location)
+            self.is_written = False
         return False
 
     def delete(self) -> None:
@@ -161,7 +165,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if tables is None:
         raise SparkFailure("only a classic session reads Iceberg's tables")
     if note.staging is not None:
-        ending = settle_exchange(session, tables, note)
+        ending = settle_exchange(session, note)
         if ending == "undone":
             _taken_back(session, tables, store, note)
             remove(store, note)
@@ -192,7 +196,9 @@ def _taken_back(session: Session, tables: Transactional, store: Store, note: Not
 def take_back(session: Session, tables: Transactional, store: Store, aside: Aside) -> None:
     """Removes what a run set aside, committed or not; may be called again. Raises `SparkFailure`."""
     if tables.table(aside.table) is None:
-        return
+        if session.registered(aside.table) is None:
+            return
+        raise SparkFailure(f"{aside.table} is there, and cannot be loaded as a table of Iceberg's", transient=True)
     if session.rows(f"SELECT 1 FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)} LIMIT 1"):
         session.rows(f"DELETE FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)}")
     # Its older snapshots still name the files of rows that were committed.
@@ -208,18 +214,19 @@ def change_places(session: Session, note: Note) -> None:
     session.rows(f"DROP VIEW {note.away}")
 
 
-def settle_exchange(session: Session, tables: Transactional, note: Note) -> Ending:
-    """Goes on where the view is aside, and back where it still stands. May be called again. Raises `SparkFailure`."""
+def settle_exchange(session: Session, note: Note) -> Ending:
+    """Goes on where the view is aside, and back where it still stands. May be called again. Raises `SparkFailure`,
+    before it does anything, where the catalog cannot be believed about one of the three."""
     assert note.staging is not None
     assert note.away is not None
-    is_made, is_there = tables.table(note.staging) is not None, session.registered(note.target) is not None
-    is_aside = session.registered(note.away) is not None
-    if is_there:
+    there = session.registered(note.target)
+    is_made, is_aside = (session.registered(name) is not None for name in (note.staging, note.away))
+    if there is not None:
         if is_made:
             session.rows(f"DROP TABLE {note.staging} PURGE")
         if is_aside:
             session.rows(f"DROP VIEW {note.away}")
-        return "finished" if tables.table(note.target) is not None and not is_made else "undone"
+        return "finished" if there.kind == "table" and not is_made else "undone"
     if is_made:
         session.rows(f"ALTER TABLE {note.staging} RENAME TO {note.target}")
         if is_aside:

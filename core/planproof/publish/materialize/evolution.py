@@ -15,7 +15,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.types import same_type, without_lengths
+from planproof.types import as_ddl, same_type, without_lengths
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 _REPAIR = "run with full_refresh, or bring the SELECT back to the stored columns"
@@ -36,7 +36,7 @@ class Evolution:
         """What the table gets, as ADD COLUMNS takes it."""
         if self.mode not in ("append_new_columns", "sync_all_columns"):
             return ()
-        return tuple((f.name, f.type.sql) for f in PhysicalSchema(self.added).as_nullable())
+        return tuple((f.name, as_ddl(f.type)) for f in PhysicalSchema(self.added).as_nullable())
 
     @property
     def after(self) -> PhysicalSchema:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.names import literal
+from planproof.origin import AnalysisError
+from planproof.publish.transaction.names import literal, within
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Session, StoredTable
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import decoded
 from planproof.sql.ending import unterminated
+from planproof.types import as_ddl
 
 _OWN_PROPERTIES = (
     "spark.sql.",
@@ -65,16 +69,25 @@ def create(publication: Publication, model: Model, examined: Examined, target: S
         clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
     if _is_written_as_analyzed(model, examined):
         schema = examined.runs.analyzed.as_nullable()
-        columns = column_list((f.name, f.type.sql) for f in schema)
-        publication.run("\n".join([f"CREATE TABLE {entry.staging} ({columns})", *clauses]))
+        columns = column_list((f.name, as_ddl(f.type)) for f in schema)
+        # A metastore that may not make folders takes a table whose files are there. What else is wrong is said below.
+        with suppress(SparkFailure, AnalysisError):
+            publication.run("\n".join([f"CREATE TABLE {entry.staging} ({columns})", *clauses]))
         made = publication.stored(entry.staging)
-        # A database's default collation is one of declared columns, and not of a query's.
-        if made is not None and made.schema.as_nullable() == schema and publication.write_files(examined.runs):
+        is_as_asked = made is not None and _is_as_asked(made, schema, entry.stage_location)
+        if is_as_asked and publication.write_files(examined.runs):
             return sql
         publication.drop(entry.staging)
     statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", query(sql)])
     publication.run(statement)
     return statement
+
+
+def _is_as_asked(made: StoredTable, schema: PhysicalSchema, location: str) -> bool:
+    """Whether files of that schema, written at the location, are the table's. A database's default collation is one of
+    declared columns, and not of a query's."""
+    lies = decoded(made.location or "")
+    return made.schema.as_nullable() == schema and within(lies, location) and within(location, lies)
 
 
 def _is_written_as_analyzed(model: Model, examined: Examined) -> bool:

@@ -32,6 +32,7 @@ from planproof.schema import PhysicalSchema
 from planproof.session.absence import believe_database, is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
+from planproof.types import as_ddl
 
 _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
 """Scheme, host and path of a location."""
@@ -231,7 +232,7 @@ class Publication:
     def register(self) -> None:
         """Puts the staging table over files that were written without one, for whoever queries them."""
         if self.unregistered is not None:
-            columns = column_list((f.name, f.type.sql) for f in self.unregistered)
+            columns = column_list((f.name, as_ddl(f.type)) for f in self.unregistered)
             place = literal(self.entry.stage_location)
             # A statement that dies half way may have made the table all the same.
             self.unregistered = None

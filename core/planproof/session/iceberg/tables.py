@@ -167,10 +167,13 @@ class Iceberg:
             with translated():
                 self._catalogs.named(parts[0]).invalidateTable(self._catalogs.identifier(parts))
                 catalog, name = self._catalogs.java.catalog(), quoted(parts)
-                # What was cached reads the table by an object of then, which no refresh brings up to date.
-                if not self._cached_data.isEmpty() and catalog.isCached(name):
+                # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh
+                # brings up to date. Spark, too, forgets both where it replaces a table.
+                if not self._cached_data.isEmpty():
+                    was_cached = catalog.isCached(name)
                     catalog.uncacheTable(name)
-                    catalog.cacheTable(name)
+                    if was_cached:
+                        catalog.cacheTable(name)
 
         return IcebergTransaction(
             quoted((_STAGED, key)), transaction, table, Java(self._catalogs.java_class), forget, refresh
