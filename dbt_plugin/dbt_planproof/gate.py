@@ -7,28 +7,23 @@ import threading
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from dbt_planproof import deletes, log
-from dbt_planproof.absence import WAY_ON, command
-from dbt_planproof.closing import Left
+from dbt_planproof.admission import Admission, names_of, passes_ours
 from dbt_planproof.command_line import at_the_end
 from dbt_planproof.contracts import asks_for, equal, fits, is_promise, picks_all
-from dbt_planproof.dbts import Adapter, Column, Node, Relation, flags
+from dbt_planproof.dbts import Adapter, Column, Node, Relation
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.renamed import with_rows
-from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
-from dbt_planproof.seeds import EMPTY, Seed, unreadable
+from dbt_planproof.seeds import Seed, unreadable
 from dbt_planproof.statement_models import (
     delta_model,
     merge_model,
-    plain_form,
     source_of,
-    stored_form,
     table_model,
     unterminated,
     view_model,
@@ -38,7 +33,6 @@ from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
-from planproof.project.nodes import model_of
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
 from planproof.sql.heads import Statement, may_change, names_in, read_head
@@ -55,11 +49,11 @@ class Gate:
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.local = threading.local()
-        self.said: set[str] = set()
         self.reach = Reach(adapter)
         self.trials = Trials(adapter, self.local)
         self.questions = Questions(adapter, self.reach, self.trials)
         self.record = self.questions.record
+        self.admission = Admission(adapter, self.reach, self.record)
         self.ends_with_command = at_the_end(self._close)
 
     # --- dbt's side -------------------------------------------------------------------------------------------------
@@ -70,7 +64,7 @@ class Gate:
         node: Node | None = getattr(config, "model", None)
         self.local.node = node
         try:
-            self.local.run = self._run(node)
+            self.local.run = self.admission.run(node)
         except ProjectError as error:
             raise Stopped(f"planproof: {error}") from error
         except Stopped:
@@ -78,7 +72,7 @@ class Gate:
         except Exception as error:
             log.debug(f"internal error in planproof\n{traceback.format_exc()}")
             said = f"internal error in planproof: {type(error).__name__}: {error}"
-            if node is None or not _passes_ours(node):
+            if node is None or not passes_ours(node):
                 raise Stopped(said) from error
             log.warn(f"{node.name}: {said}; dbt runs this model as if planproof were absent")
 
@@ -97,7 +91,7 @@ class Gate:
         if run is None:
             return
         if ended_well and run.state in (State.WAITING, State.DELTA):
-            self._say_unguarded(run.node["name"], "dbt ended it without a statement that writes it")
+            self.admission.say_unguarded(run.node["name"], "dbt ended it without a statement that writes it")
         audited = run.state in (State.DBTS, State.WRITTEN) and run.distance is None and run.seen is not Seen.NOTHING
         if audited and run.model.contract is not None:
             self.questions.audit(run)
@@ -131,7 +125,7 @@ class Gate:
     def defer_drop(self, relation: Relation) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
         run = self._open()
-        if run is None or _names(relation) != run.target:
+        if run is None or names_of(relation) != run.target:
             return False
         run.deferred.append(relation)
         return True
@@ -158,14 +152,14 @@ class Gate:
         run = self._open()
         if relation is None or run is None or not run.is_snapshot or relation.is_iceberg:
             return relation
-        tables = self.reach.session().transactions() if _names(relation) == run.target else None
+        tables = self.reach.session().transactions() if names_of(relation) == run.target else None
         is_iceberg = tables is not None and tables.table(quoted(run.target)) is not None
         return relation.replace(is_iceberg=True) if is_iceberg else relation
 
     def with_held(self, relation: Relation, columns: list[Column]) -> list[Column]:
         """A relation's columns as dbt expects them after the schema changes that are still held."""
         run = self._open()
-        if run is None or _names(relation) != run.target:
+        if run is None or names_of(relation) != run.target:
             return columns
         changes = [statement for _, statement in run.held if statement.kind in _HELD]
         if not changes:
@@ -326,7 +320,7 @@ class Gate:
             run.hooked = sql
         if not run.is_dbts and _writes(run, sql):
             run.to(Event.ROWS_WRITTEN)
-            self._say_unguarded(
+            self.admission.say_unguarded(
                 run.node["name"], "the statement in which dbt writes it is not one that planproof understands"
             )
         if run.model.contract is not None and run.seen is Seen.NOTHING and run.query.stands_in(sql):
@@ -344,94 +338,10 @@ class Gate:
 
     # --- which statement it is --------------------------------------------------------------------------------------
 
-    def _run(self, node: Node | None) -> Run | None:
-        if node is None:
-            raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
-        if command() == "clone":
-            self._say_once("planproof does not guard dbt clone: what it makes has the rows that stand elsewhere")
-        if not is_written(node, command()):
-            return None
-        if not is_reachable(self.reach.method):
-            self._say_unreachable(node)
-            return None
-        mute = self.reach.refusal()
-        if mute is not None:
-            self._say_unguarded(node.name, mute, node.resource_type)
-            return None
-        reason = unguarded(node)
-        relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
-        if existing is not None and existing.information == "":
-            # dbt goes on with a table of unknown kind where it cannot be described.
-            raise Stopped(
-                f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
-                "nothing was written. Run the model again once the catalog answers"
-            )
-        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node))
-        reason = reason or (self.reach.iceberg(str(relation)) if is_iceberg(node) else self.reach.other_catalog())
-        distance = self.reach.distance(node, existing)
-        reason = reason or distance
-        if reason is not None:
-            self._say_unguarded(node.name, reason, node.resource_type)
-        _refuse_quarantine(node, reason)
-        is_left = node.resource_type != "model" and reason is not None
-        if is_left or node.language != "sql" or not (node.resource_type == "seed" or node.compiled_code):
-            return None
-        try:
-            return self._begun(node, _names(relation), reason, distance)
-        except ProjectError as error:
-            if reason is None:
-                raise
-            log.warn(f"planproof does not check {node.name}: {error}")
-            return None
-
-    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
-        form = node.to_dict()
-        if node.resource_type != "model":
-            return self._stored(node, form, target)
-        promises = bool(node.config.contract and node.config.contract.enforced)
-        # What a bare `timestamp` in a contract means is a setting of the session.
-        conf = self.reach.session().conf if promises else None
-        model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
-        return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
-
-    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> Run:
-        """A seed or a snapshot that the guard publishes."""
-        compiled = (getattr(node, "compiled_code", None) or "").strip()
-        model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
-        is_snapshot = node.resource_type == "snapshot"
-        return Run(model, form, target, compiled, seed=None if is_snapshot else Seed(target), is_snapshot=is_snapshot)
-
     def _forget_rows(self) -> None:
         run: Run | None = getattr(self.local, "run", None)
         if run is not None and run.seed is not None and run.seed.views:
             run.seed.forget(self.reach.spark())
-
-    def _say_unreachable(self, node: Node) -> None:
-        """One warning for the invocation, and a remark for each node."""
-        how = self.reach.method
-        self._remarked(node.name, f"dbt reaches Spark by {how}", node.resource_type)
-        self._say_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}")
-
-    def _say_once(self, line: str) -> None:
-        """A warning that this invocation gives once."""
-        if line not in self.said:
-            self.said.add(line)
-            log.warn(line)
-
-    def _say_unguarded(self, name: str, reason: str, kind: object = "model") -> None:
-        """Each node in dbt's log file; on the console the closing line says it of all."""
-        if self._remarked(name, reason, kind):
-            log.debug(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
-
-    def _remarked(self, name: str, reason: str, kind: object) -> bool:
-        """Says in the record that a node was left to dbt; False where it says so already."""
-        target = Path(self.adapter.config.project_target_path)
-        return self.record.leave(name, Left(str(kind), reason), target, command())
-
-    def _is_full_refresh(self, node: Node) -> bool:
-        own = node.config.full_refresh
-        return bool(getattr(flags(), "FULL_REFRESH", False) if own is None else own)
 
     def _open(self) -> Run | None:
         run: Run | None = getattr(self.local, "run", None)
@@ -472,36 +382,12 @@ class Gate:
             self.questions.forget(sql)
 
 
-def _own(node: Node, key: str) -> Any:
-    """What the node says of one setting. Its others, which may be what fails, are not read."""
-    own = (node.config.meta or {}).get("planproof")
-    return own.get(key) if isinstance(own, dict) else None
-
-
-def _passes_ours(node: Node) -> bool:
-    """What the node says of errors of planproof's own."""
-    return bool(_own(node, "on_internal_error") == "pass")
-
-
-def _refuse_quarantine(node: Node, reason: str | None) -> None:
-    """Raises `Stopped` for a node that asks for what only a publish of the guard's can do, and that dbt writes."""
-    if reason is not None and _own(node, "on_violation") == "quarantine":
-        raise Stopped(
-            f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
-            f"as {reason}. Say `on_violation: stop` of it"
-        )
-
-
 def _writes(run: Run, sql: str) -> bool:
     """Whether a statement holds the model's query, or inserts from the view that stands for it."""
     if run.query.stands_in(sql):
         return True
     named = names_in(sql) if run.delta is not None else frozenset()
     return run.delta is not None and run.delta.relation[-1].lower() in named and not named.isdisjoint(_INSERTS)
-
-
-def _names(relation: Relation) -> tuple[str, str]:
-    return str(relation.schema).lower(), str(relation.identifier).lower()
 
 
 def _parts(statement: Statement) -> tuple[str, ...]:

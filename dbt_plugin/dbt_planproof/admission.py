@@ -1,0 +1,139 @@
+"""Which nodes the gate looks at: each begins as a run, or is left to dbt, and the record says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dbt_planproof import log
+from dbt_planproof.absence import WAY_ON, command
+from dbt_planproof.closing import Left
+from dbt_planproof.dbts import Adapter, Node, Relation, flags
+from dbt_planproof.questions import Stopped
+from dbt_planproof.reach import Reach
+from dbt_planproof.record import Record
+from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
+from dbt_planproof.seeds import EMPTY, Seed
+from dbt_planproof.statement_models import plain_form, stored_form
+from dbt_planproof.states import Run
+from planproof.project.errors import ProjectError
+from planproof.project.nodes import model_of
+
+
+class Admission:
+    """Begins the nodes of one dbt invocation; the threads of dbt share it."""
+
+    def __init__(self, adapter: Adapter, reach: Reach, record: Record) -> None:
+        self.adapter, self.reach, self.record = adapter, reach, record
+        self._said: set[str] = set()
+
+    def run(self, node: Node | None) -> Run | None:
+        """A run of the node that begins; None where dbt writes it and nothing of it is looked at. Raises `Stopped` and
+        `ProjectError` where it cannot be told, or the node asks for what cannot be done."""
+        if node is None:
+            raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
+        if command() == "clone":
+            self._say_once("planproof does not guard dbt clone: what it makes has the rows that stand elsewhere")
+        if not is_written(node, command()):
+            return None
+        if not is_reachable(self.reach.method):
+            self._say_unreachable(node)
+            return None
+        mute = self.reach.refusal()
+        if mute is not None:
+            self.say_unguarded(node.name, mute, node.resource_type)
+            return None
+        reason = unguarded(node)
+        relation = self.adapter.Relation.create_from(self.adapter.config, node)
+        existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
+        if existing is not None and existing.information == "":
+            # dbt goes on with a table of unknown kind where it cannot be described.
+            raise Stopped(
+                f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
+                "nothing was written. Run the model again once the catalog answers"
+            )
+        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node))
+        reason = reason or (self.reach.iceberg(str(relation)) if is_iceberg(node) else self.reach.other_catalog())
+        distance = self.reach.distance(node, existing)
+        reason = reason or distance
+        if reason is not None:
+            self.say_unguarded(node.name, reason, node.resource_type)
+        _refuse_quarantine(node, reason)
+        is_left = node.resource_type != "model" and reason is not None
+        if is_left or node.language != "sql" or not (node.resource_type == "seed" or node.compiled_code):
+            return None
+        try:
+            return self._begun(node, names_of(relation), reason, distance)
+        except ProjectError as error:
+            if reason is None:
+                raise
+            log.warn(f"planproof does not check {node.name}: {error}")
+            return None
+
+    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
+        form = node.to_dict()
+        if node.resource_type != "model":
+            return self._stored(node, form, target)
+        promises = bool(node.config.contract and node.config.contract.enforced)
+        # What a bare `timestamp` in a contract means is a setting of the session.
+        conf = self.reach.session().conf if promises else None
+        model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
+        return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
+
+    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> Run:
+        """A seed or a snapshot that the guard publishes."""
+        compiled = (getattr(node, "compiled_code", None) or "").strip()
+        model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
+        is_snapshot = node.resource_type == "snapshot"
+        return Run(model, form, target, compiled, seed=None if is_snapshot else Seed(target), is_snapshot=is_snapshot)
+
+    def _say_unreachable(self, node: Node) -> None:
+        """One warning for the invocation, and a remark for each node."""
+        how = self.reach.method
+        self._remarked(node.name, f"dbt reaches Spark by {how}", node.resource_type)
+        self._say_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}")
+
+    def _say_once(self, line: str) -> None:
+        """A warning that this invocation gives once."""
+        if line not in self._said:
+            self._said.add(line)
+            log.warn(line)
+
+    def say_unguarded(self, name: str, reason: str, kind: object = "model") -> None:
+        """Each node in dbt's log file; on the console the closing line says it of all."""
+        if self._remarked(name, reason, kind):
+            log.debug(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
+
+    def _remarked(self, name: str, reason: str, kind: object) -> bool:
+        """Says in the record that a node was left to dbt; False where it says so already."""
+        target = Path(self.adapter.config.project_target_path)
+        return self.record.leave(name, Left(str(kind), reason), target, command())
+
+    def _is_full_refresh(self, node: Node) -> bool:
+        own = node.config.full_refresh
+        return bool(getattr(flags(), "FULL_REFRESH", False) if own is None else own)
+
+
+def _own(node: Node, key: str) -> Any:
+    """What the node says of one setting. Its others, which may be what fails, are not read."""
+    own = (node.config.meta or {}).get("planproof")
+    return own.get(key) if isinstance(own, dict) else None
+
+
+def passes_ours(node: Node) -> bool:
+    """What the node says of errors of planproof's own."""
+    return bool(_own(node, "on_internal_error") == "pass")
+
+
+def _refuse_quarantine(node: Node, reason: str | None) -> None:
+    """Raises `Stopped` for a node that asks for what only a publish of the guard's can do, and that dbt writes."""
+    if reason is not None and _own(node, "on_violation") == "quarantine":
+        raise Stopped(
+            f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
+            f"as {reason}. Say `on_violation: stop` of it"
+        )
+
+
+def names_of(relation: Relation) -> tuple[str, str]:
+    """Schema and name, in lower case."""
+    return str(relation.schema).lower(), str(relation.identifier).lower()
