@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.decided import Count, Relations, count
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Limits, Question, question
+from planproof.publish.data_tests.one_query import SHARED, counted_together
 from planproof.publish.data_tests.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
 from planproof.quoting import quoted
 from planproof.report.details import DataTestResult
@@ -83,6 +84,8 @@ class Trials:
         self.plans = Plans()
         self.published: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+        self._sharing: dict[tuple[str, ...], threading.Lock] = {}
+        self._asked: set[tuple[str, ...]] = set()
         self._of: dict[str, list[Any]] | None = None
         self._plain: bool | None = None
 
@@ -102,7 +105,7 @@ class Trials:
         if known is not None and _state(session, known.relations, {}) == known.state:
             self.grounds[test.unique_id] = known.ground
             return known.result
-        counted = self._counted(test, session, None)
+        counted = self._counted(test, session, None) or self._shared(test, session)
         if counted is None:
             return None
         self.grounds[test.unique_id] = counted[1]
@@ -116,6 +119,53 @@ class Trials:
             return None
         found = staged.count(asked, self.plans) if staged is not None else count(asked, Relations(session, self.plans))
         return _result(test, found) if found is not None else None
+
+    def _shared(self, test: Any, session: Session) -> tuple[Any, str] | None:
+        """The result of a test that one query gives with those of its relation that dbt comes to later; theirs wait for
+        them. A relation is asked so once."""
+        asked = self._question(test)
+        if asked is None or asked.relation not in self.published or asked.kind not in SHARED or asked.where:
+            return None
+        with self._lock:
+            lock = self._sharing.setdefault(asked.relation, threading.Lock())
+        with lock:  # Another thread may just be asking for this one, too.
+            if asked.relation not in self._asked:
+                self._asked.add(asked.relation)
+                self._share(test, asked, session)
+        found = self.answers.pop(test.unique_id, None)
+        return None if found is None else (found.result, found.ground)
+
+    def _share(self, test: Any, asked: Question, session: Session) -> None:
+        """Asks for the test, and for all that can be counted with it, by one query."""
+        table = session.registered(quoted(asked.relation))
+        relations = tuple(sorted(self._relations(test.depends_on.nodes)))
+        state = _state(session, relations, {})
+        if table is None or state is None:
+            return
+        columns = {name.lower() for name in table.schema.names}
+        tests = {asked: [test]}
+        for other in self._beside(test):
+            question = self._question(other)
+            own = question is not None and question.relation == asked.relation and question.column.lower() in columns
+            if question is not None and own and self._counted(other, session, None) is None:
+                tests.setdefault(question, []).append(other)
+        found = counted_together(session, quoted(asked.relation), tests, "with others, {tests}")
+        for question, count_ in found.items():
+            for one in tests[question]:
+                result, ground = _result(one, count_)
+                self.answers[one.unique_id] = Answer(result, ground, relations, state)
+
+    def _beside(self, test: Any) -> Iterator[Any]:
+        """The tests of the same relation alone that dbt is still to run and that may share a query, compiled."""
+        for parent in self._stored(test.depends_on.nodes):
+            for node in self._tests().get(parent, ()):
+                kind = getattr(getattr(node, "test_metadata", None), "name", None)
+                if kind not in SHARED or node.unique_id not in self.selected or node.unique_id == test.unique_id:
+                    continue
+                other = copy.deepcopy(node)
+                with suppress(Exception):  # dbt reports it at the test's node.
+                    compile_test(self.adapter, other, self.manifest)
+                    yield other
 
     def _question(self, test: Any) -> Question | None:
         """What a compiled test of dbt's own asks, where its result is a count and no more."""

@@ -18,6 +18,10 @@ FILES = {
         as t(id, name)
         """,
     "models/shown.sql": "{{ config(materialized='view') }} select id as key, name from {{ ref('rows') }} where id < 9",
+    "models/made.sql": """
+        {{ config(materialized='view') }}
+        select upper(name) as big, nullif(id, 9) as odd, id + 1 as more from {{ ref('rows') }}
+        """,
     "models/counted.sql": """
         {{ config(materialized='table', file_format='parquet', partition_by=['n']) }}
         select id, count(*) as n from {{ ref('rows') }} group by id
@@ -35,10 +39,16 @@ FILES = {
                   - unique
                   - relationships: {to: ref('counted'), field: id}
                   - not_null: {config: {where: key > 1}}
+          - name: made
+            columns:
+              - {name: big, data_tests: [not_null, {accepted_values: {values: [A, B]}}]}
+              - {name: odd, data_tests: [not_null, unique]}
+              - {name: more, data_tests: [not_null: {config: {where: more > 1}}]}
           - name: counted
             columns: [{name: id, data_tests: [unique, {relationships: {to: ref('shown'), field: key}}]}]
         """,
 }
+TOGETHER = "counted with others, 3 tests by one query"
 GROUNDS = {
     "unique_rows_id": "counted: rows of N files",
     "not_null_rows_id": "counted: footers of N files",
@@ -48,6 +58,10 @@ GROUNDS = {
     "not_null_shown_key": "proved: a filter on id, without its `where`",
     "relationships_shown_key__id__ref_counted_": "proved: the values of DB.rows.id, "
     "counted: rows of N files, against N files of DB.counted",
+    "not_null_made_big": TOGETHER,
+    "not_null_made_odd": TOGETHER,
+    "unique_made_odd": None,
+    "not_null_made_more": None,
     "unique_counted_id": "proved: group by id",
     "relationships_counted_id__key__ref_shown_": None,
 }
@@ -75,11 +89,13 @@ def test_answers_are_what_dbt_finds(project: Any, bad: str) -> None:
     assert project.run("test", "--vars", f"{{bad: {bad}}}", guarded=False).success, project.results
     bare = found(project)
     assert {name: result[:2] for name, result in answered.items()} == {n: result[:2] for n, result in bare.items()}
-    assert answered.keys() == GROUNDS.keys()
+    failing = answered.pop("accepted_values_made_big__A__B")
+    assert (failing[:2], TOGETHER in failing[2]) == (("warn", 1), True)
     if bad == "false":
         assert {name: ground(message, project.schema) for name, (*_, message) in answered.items()} == GROUNDS
     else:
         assert answered["unique_rows_id"][:2] == answered["unique_shown_key"][:2] == ("warn", 1)
+        assert answered["not_null_made_big"][:2] == ("warn", 1)
         assert answered["unique_counted_id"][2] == "pass (proved: group by id)"
 
 

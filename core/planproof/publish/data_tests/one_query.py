@@ -35,10 +35,17 @@ _FAILURES: Mapping[str, Callable[[Question, str], str]] = {
 as in its WHERE."""
 
 
-def counted_together(session: Session, relation: str, questions: Iterable[Question]) -> dict[Question, Count]:
+SHARED = frozenset(_FAILURES)
+"""The tests that may share a query."""
+
+
+def counted_together(
+    session: Session, relation: str, questions: Iterable[Question], when: str
+) -> dict[Question, Count]:
     """What each of the tests counts in the rows of `relation` (as it stands in FROM). None of them where fewer than two
-    can share the query, or Spark cannot run it: then each is asked alone."""
-    shared = [q for q in dict.fromkeys(questions) if q.kind in _FAILURES and not q.where]
+    can share the query, or Spark cannot run it: then each is asked alone. `when` is the ground of each, with `{tests}`
+    for their number."""
+    shared = [q for q in dict.fromkeys(questions) if q.kind in SHARED and not q.where]
     if len(shared) < LEAST:
         return {}
     sums = ", ".join(_FAILURES[q.kind](q, quoted((q.column,))) for q in shared)
@@ -46,5 +53,5 @@ def counted_together(session: Session, relation: str, questions: Iterable[Questi
         (found,) = session.rows(f"SELECT {sums} FROM {relation}")
     except (AnalysisError, SparkFailure):
         return {}
-    ground = f"counted over the staged rows, {len(shared)} tests by one query, before they were published"
+    ground = f"counted {when.format(tests=f'{len(shared)} tests by one query')}"
     return {question: Count(int(number), ground) for question, number in zip(shared, found)}

@@ -67,7 +67,8 @@ class Staged:
     def together(self, questions: Iterable[Question]) -> dict[Question, Count]:
         """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
         own = (asked for asked in questions if asked.relation == self.target)
-        return counted_together(self.session, self.relation, own)
+        when = "over the staged rows, {tests}, before they were published"
+        return counted_together(self.session, self.relation, own, when)
 
     def _text(self, sql: str, relation: str) -> str:
         try:
