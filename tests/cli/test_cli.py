@@ -259,7 +259,7 @@ CASES = [
     {"id": "d", "query": "select 1", "relations": {"t": [["x", "no such type", True]]}},
     {"id": "e"},
     {"id": "f", "query": "select 1 as one", "relations": 7},
-    {"id": "g", "query": f"select {'(' * 5000}1{')' * 5000}"},
+    {"id": "g", "query": f"select {'(' * 50_000}1{')' * 50_000}"},
     {"id": "h", "sql": "select 1 as one"},
 ]
 

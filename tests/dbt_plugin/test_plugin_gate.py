@@ -63,7 +63,7 @@ def test_an_error_of_our_own_may_be_passed(dbt: Any, request: pytest.FixtureRequ
 
 
 def test_an_error_of_our_own_before_the_model_runs_may_be_passed(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dbt_planproof.gate
+    import dbt_planproof.admission
 
     def broken(*given: Any, **named: Any) -> Any:
         raise ZeroDivisionError("a defect")
@@ -71,7 +71,7 @@ def test_an_error_of_our_own_before_the_model_runs_may_be_passed(dbt: Any, monke
     for settings, ends in (("{'on_internal_error': 'pass'}", True), ("{}", False)):
         publish_once(dbt, settings)
         with monkeypatch.context() as patch:
-            patch.setattr(dbt_planproof.gate, "model_of", broken)
+            patch.setattr(dbt_planproof.admission, "model_of", broken)
             assert dbt.run("run", "--select", "number").success is ends
         assert dbt.rows("number") == [(2 if ends else 1,)]
     assert "internal error in planproof: ZeroDivisionError: a defect" in dbt.results["number"]["message"]

@@ -103,11 +103,11 @@ def test_a_table_that_exists_in_another_format_is_dbts() -> None:
 def test_a_run_that_is_not_guarded_is_said_once_and_for_each_node(
     command: str, said: list[str], remarks: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    from dbt_planproof import gate, log
+    from dbt_planproof import admission, gate, log
 
     lines: list[str] = []
     monkeypatch.setattr(log, "warn", lines.append)
-    monkeypatch.setattr(gate, "command", lambda: command)
+    monkeypatch.setattr(admission, "command", lambda: command)
     config = SimpleNamespace(
         project_name="shop", project_target_path=str(tmp_path), credentials=SimpleNamespace(method="http")
     )
