@@ -165,8 +165,9 @@ SETTINGS = (
         "tests",
         "choice",
         "after",
-        "when the data tests of a model run: where dbt runs them (after); there, but what its files tell is counted "
-        "without a query (answered); or over the staged rows, where a failure stops the publish (before)",
+        "when the data tests of a model run: where dbt runs them, each as its own query (after); there, without a "
+        "query where the plan or the files decide, and in one query for all the others (answered); or over the staged "
+        "rows, where a failure stops the publish (before)",
         ("after", "answered", "before"),
     ),
     Setting(
