@@ -64,7 +64,7 @@ def test_the_schema_is_what_spark_planned_and_what_spark_reads(spark, session, t
     assert [str(f) for f in footer.schema] == [str(f) for f in planned]
     assert footer.schema == planned
     seen = session.planes(f"select * from parquet.`{tmp_path / 't'}`").analyzed
-    assert all(same_type(f.type, s.type) for f, s in zip(footer.schema, seen))
+    assert all(same_type(f.type, s.type) for f, s in zip(footer.schema, seen, strict=True))
     assert footer.has_statistics
     assert footer.spark == spark.version
     assert footer.rows == (2 if sql == EVERY_TYPE else 1)
@@ -172,7 +172,7 @@ def test_types_of_other_writers(tmp_path, session):
         Struct((StructField("a", SHORT, False),)),
     ]
     seen = session.planes(f"select * from parquet.`{tmp_path}`").analyzed
-    assert all(same_type(f.type, s.type) for f, s in zip(found, seen))
+    assert all(same_type(f.type, s.type) for f, s in zip(found, seen, strict=True))
 
 
 def test_what_spark_cannot_read_equals_no_type_of_spark(tmp_path):

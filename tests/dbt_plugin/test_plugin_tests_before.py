@@ -111,7 +111,7 @@ def test_what_passes_before_is_reported_by_the_tests_own_nodes(project: Any) -> 
     grounds = {name.split("_")[0]: message for name, (*_, message) in found.items()}
     assert grounds["accepted"].startswith("pass (counted: values of "), grounds
     assert grounds["positive"] == "pass (counted over the staged rows, before they were published)"
-    assert all(r["details"]["tests"][0]["status"] == "pass" for n, r in reports.items() if n in KINDS)
+    assert all(reports[name]["details"]["tests"][0]["status"] == "pass" for name in KINDS)
 
 
 def test_a_failing_test_of_each_kind_leaves_the_table_as_it_was(project: Any) -> None:

@@ -85,7 +85,8 @@ def publish(spark: Any, name: str, number: int, **more: Any) -> tuple[Reader, Re
 
 
 def assert_whole(reader: Reader, number: int) -> None:
-    """Every read showed exactly one version, and versions came in order."""
+    """There were reads, each showed exactly one version, and versions came in order."""
+    assert reader.seen
     assert all(len(ids) == 1 for ids in reader.seen)
     assert [ids[0] for ids in reader.seen] == sorted(ids[0] for ids in reader.seen)
     assert all(1 <= ids[0] < number + 2 for ids in reader.seen)
@@ -96,7 +97,6 @@ def test_the_same_schema_has_no_gap(spark: Any, database: str, number: int) -> N
     readers = publish(spark, f"{database}.t", number)
     for reader in readers:
         assert reader.errors == []
-        assert reader.seen
         assert_whole(reader, number)
     assert set(readers[1].seen) == {readers[1].seen[0]}, "without a refresh the old rows stay"
 
@@ -123,11 +123,13 @@ def test_appended_rows_arrive_and_none_is_lost(spark: Any, database: str) -> Non
     for reader in (refreshing, other):
         assert reader.errors == []
     lengths = [len(ids) for ids in refreshing.seen]
+    assert lengths
     assert lengths == sorted(lengths)
 
 
 @pytest.mark.conformance
 def test_partitions_are_replaced_one_by_one(spark: Any, database: str) -> None:
     refreshing, _ = publish(spark, f"{database}.t", 20, **OVERWRITE)
+    assert refreshing.seen
     assert all(len(ids) <= 2 for ids in refreshing.seen)
     assert len(refreshing.errors) <= len(refreshing.seen)
