@@ -135,10 +135,10 @@ def served(conf: Mapping[str, str]) -> Session:
 def opened_by_dbt(
     parameters: Mapping[str, str], known: ClassicSession | ConnectSession | None = None
 ) -> ClassicSession | ConnectSession:
-    """The session of dbt-spark's `method: session`, opened as its cursor opens it: Hive's catalog, the profile's
-    `server_side_parameters`. With `spark.remote` among them, or SPARK_REMOTE set, it is a Connect client.
+    """The session of dbt-spark's `method: session`, opened as dbt-spark's cursor opens it: with Hive's catalog and the
+    profile's `server_side_parameters`. With `spark.remote` among them, or SPARK_REMOTE set, it is a Connect client.
 
-    `known` itself, where that is still the one: it knows what it was told before.
+    Returns `known` itself where its Spark is still the current one: it remembers what Spark told it before.
     """
     from pyspark.sql import SparkSession
 

@@ -37,7 +37,7 @@ from planproof.session.write_plans import FileWriter, written
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
 _REMEMBERED = 1000
-"""Catalog entries that are held, each an object in the JVM."""
+"""How many catalog entries a session remembers; each is an object in the JVM."""
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
@@ -78,8 +78,8 @@ class ClassicSession(FrameSession):
 
     @property
     def _manager(self) -> Any:
-        """Spark's register of catalogs. It reads which there are from the thread's active session: dbt's threads have
-        none."""
+        """Spark's register of catalogs. It takes the list of catalogs from the thread's active session, and dbt's
+        threads have none: this session is made the active one first."""
         self._activate(self._java)
         return self._registered_catalogs
 
@@ -152,14 +152,14 @@ class ClassicSession(FrameSession):
             client = external.client()
             factory, catalog, uris, url = (str(client.getConf(key, "")) for key in _METASTORE)
             if factory:
-                # A service of its own, Glue for one: which account's, other settings say.
+                # Another service, such as Glue. Its account is told by settings that are not known here.
                 return None
             if uris:
                 # `localhost`, or a name in a network of containers, is another metastore on another machine.
                 return _digest(socket.gethostname(), uris, catalog)
             if url.startswith("jdbc:derby:memory:"):
                 return _digest(url, catalog, str(self.spark.sparkContext.applicationId))
-            # Named as this machine sees it, Derby's database as this folder does.
+            # A URL means something on this machine only, and the path of a Derby database may be relative to a folder.
             folder = (os.getcwd(), str(self._jvm.java.lang.System.getProperty("derby.system.home")))
             return _digest(socket.gethostname(), url, catalog, *(folder if url.startswith("jdbc:derby:") else ()))
 
@@ -181,7 +181,7 @@ class ClassicSession(FrameSession):
             with translated():
                 optimized = physical_schema(planes.execution.optimizedPlan().schema().json())
                 executed = physical_schema(planes.execution.executedPlan().schema().json())
-        except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
+        except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
             if failure.transient:
@@ -273,7 +273,7 @@ class ClassicSession(FrameSession):
             return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quoted(parts))))
 
     def _told(self, sql: str) -> list[tuple[Any, ...]]:
-        # The same as the frame's own way, in half of its calls; each is paid for with every statement.
+        # What FrameSession does, with half as many calls of the JVM: every statement pays for each of them.
         with translated(sql):
             frame = self._java.sql(sql)
             return [tuple(row) for row in DataFrame(frame, self.spark).collect()] if frame.schema().length() else []
@@ -301,10 +301,11 @@ class ClassicSession(FrameSession):
             return str(self._catalog.getDatabaseMetadata(parts[0]).locationUri().toString())
 
     def _catalog_table(self, name: str, seen: bool) -> StoredTable:
-        """A table or view of the session catalog: a V1 table, a view, a temporary view. `seen`: a view with the schema
+        """A relation of the session catalog: a V1 table, a view or a temporary view. With `seen` a view has the schema
         that a query of it sees now.
 
-        An entry that equals the one of the last look is read by one call: nothing of the relation changed.
+        Where the catalog's entry equals the one that was read last time, nothing of the relation changed: what was read
+        then is returned.
         """
         identifier = self._identifier(name)
         entry = self._catalog.getTempViewOrPermanentTableMetadata(identifier)
@@ -374,7 +375,7 @@ class ClassicSession(FrameSession):
                 found = [p for spec in among for p in self._partition(identifier, spec)]
             try:
                 return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
-            except PySparkException:  # A directory whose value is none of its column's type, which reads as null.
+            except PySparkException:  # A directory whose value does not have its column's type: it reads as null.
                 return [(self._spelt(p.spec(), columns), str(p.location().toString())) for p in found]
 
     def _spelt(self, spec: Any, columns: Any) -> str:
@@ -383,7 +384,7 @@ class ClassicSession(FrameSession):
         return "/".join(str(parts.getPartitionPathString(name, spec.apply(name))) for name in names)
 
     def _partition(self, identifier: Any, spec: Mapping[str, str]) -> Iterator[Any]:
-        """One partition, or none: listing by a part of the values would take them as a pattern."""
+        """The one partition with these values, if it exists: Spark's listing would take them for a pattern."""
         values = getattr(self._jvm, "org.apache.spark.api.python.PythonUtils").toScalaMap(dict(spec))
         try:
             yield self._catalog.getPartition(identifier, values)
@@ -396,7 +397,7 @@ class ClassicSession(FrameSession):
             return None
         with translated():
             found = self._catalog.listPartitions(self._identifier(name), getattr(self._jvm, "scala.Option").empty())
-            # Each partition's text, for thousands of them: a call for each of their parts takes seconds.
+            # One call gives the texts of all partitions. A call for each part of thousands of them would take seconds.
             locations = _LOCATION.findall(str(found.mkString("\n")))
             return locations if len(locations) == found.size() else None
 
@@ -470,7 +471,7 @@ class ClassicSession(FrameSession):
             self.spark.sparkContext.addJobTag(tag)
 
     def cancel(self, tag: str) -> None:
-        # `interruptTag` of the session would reach the calling thread's jobs only.
+        # The session's own `interruptTag` would reach the calling thread's jobs only.
         with translated():
             self.spark.sparkContext.cancelJobsWithTag(tag)
 

@@ -27,22 +27,22 @@ from planproof.sql.ending import unterminated
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
 _PYTHON = re.compile(r"EvalPython|PythonUDF|MapInArrow|MapInPandas|FlatMap(Co)?Groups|PythonDataSource")
-"""What Python may have fed, beside a client's own rows."""
+"""Nodes of a plan whose rows Python may have fed, beside a client's own rows."""
 
 _ROWS = re.compile(r"LocalRelation .*")
 _PLANS = re.compile(r"^== (?:Parsed|Analyzed|Optimized) Logical Plan ==$", re.M)
 
 
 def _is_python_fed(plans: str) -> bool:
-    """Whether Python may have made rows of the query, by the text of its plans.
+    """Whether Python may have made rows of the query, as the text of its plans shows.
 
-    A client's own rows are a LocalRelation, and so are those of VALUES: but these stand in the text, and so in the
-    parsed plan, where a client's rows are the name of a view still.
+    A client's own rows are a LocalRelation, and so are the rows of VALUES. The parsed plan tells them apart: it has the
+    rows of VALUES, which stand in the query's text, but only the name of the view for a client's rows.
     """
     if _PYTHON.search(plans) is not None:
         return True
     parts = _PLANS.split(plans)
-    if len(parts) != 4:  # A name that reads as a heading.
+    if len(parts) != 4:  # Some name in a plan looks like a heading.
         return "LocalRelation" in plans
     _, parsed, analyzed, _ = parts
     return not set(_ROWS.findall(analyzed)) <= set(_ROWS.findall(parsed))
@@ -79,7 +79,7 @@ class ConnectSession(FrameSession):
                 fed = _is_python_fed(plans)
                 if BY_PLACE.search(plans):
                     by_place = COMPARED not in versions.settings_in_force(self.spark, (COMPARED,))
-        except AnalysisError as error:  # The optimizer raises them too, of a query that was analyzed.
+        except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
             if failure.transient:
@@ -89,7 +89,7 @@ class ConnectSession(FrameSession):
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
-        """Rows that a client hands over were checked against their flags when they became Arrow."""
+        """Nothing has to be counted: a client's rows were checked against their flags when they became Arrow."""
         with translated():
             text = self.spark.sql(f"{_BEFORE}{unterminated(sql)}{_AFTER}")._explain_string(extended=True)
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))

@@ -1,8 +1,8 @@
 """What Spark's own descriptions say of a relation, for clients that have no schema objects.
 
-`DESCRIBE TABLE EXTENDED ... AS JSON` says all of it, every flag too (Spark 4; `DescribeRelationJsonCommand`). Before,
-the flags stand in the tree that `SHOW TABLE EXTENDED` prints (`CatalogTable.toLinkedHashMap`, `StructType.treeString`),
-and all else in the lines of `DESCRIBE TABLE EXTENDED`.
+In Spark 4 `DESCRIBE TABLE EXTENDED ... AS JSON` says everything, every flag too (`DescribeRelationJsonCommand`). In
+Spark 3.5 the flags stand in the tree that `SHOW TABLE EXTENDED` prints (`CatalogTable.toLinkedHashMap`,
+`StructType.treeString`), and everything else in the lines of `DESCRIBE TABLE EXTENDED`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def relation(name: str, text: str) -> StoredTable:
 def of_lines(
     name: str, lines: Sequence[Sequence[Any]], schema: PhysicalSchema, properties: Mapping[str, str]
 ) -> StoredTable:
-    """The relation by the lines of `DESCRIBE TABLE EXTENDED`; `schema` is the one that a query of it sees."""
+    """The relation that the lines of `DESCRIBE TABLE EXTENDED` describe; `schema` is the one that a query of it
+    sees."""
     heads = [str(line[0]) for line in lines]
     start = max((i for i, head in enumerate(heads) if head.startswith("# Detailed ")), default=len(schema))
     details = {str(line[0]): str(line[1]) for line in lines[start:]}
@@ -97,8 +98,8 @@ def of_lines(
 
 
 def schema_of_tree(information: str, lines: Sequence[Sequence[Any]]) -> PhysicalSchema:
-    """The columns of a relation: flags by the tree in what `SHOW TABLE EXTENDED` says of it, names and the lengths of
-    char and varchar by the lines that describe it. Raises `SparkFailure` where they cannot be read.
+    """The columns of a relation. Flags come from the tree in the output of `SHOW TABLE EXTENDED`, names and the lengths
+    of char and varchar from `lines`, which describe it. Raises `SparkFailure` where they cannot be read.
 
     >>> tree = "\\nSchema: root\\n |-- a: array (nullable = false)\\n |    |-- element: string (containsNull = true)"
     >>> schema_of_tree(tree, [("a", "array<varchar(3)>")]).fields[0]

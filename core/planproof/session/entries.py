@@ -1,8 +1,9 @@
-"""Where Python data enters a classic session's query: what it holds below the NOT NULL flags that it claims.
+"""Where Python data enters a classic session's query: the rows below the NOT NULL flags that the data claims.
 
-Spark never looks below such a flag: a null comes out of the first projection as 0 or as an empty text, and no later
-plane can tell. The rows themselves still can: those of a DataFrame made from Python, and those that a Python function
-gives (mapInArrow, mapInPandas, applyInPandas and their like), which runs once more to be counted.
+Spark trusts such a flag and never looks for nulls below it: a null comes out of the first projection as 0 or as an
+empty text, and no later plane shows it. The rows themselves still show it. They are those of a DataFrame made from
+Python, and those that a Python function gives (mapInArrow, mapInPandas, applyInPandas and their like), which then runs
+once more so that its nulls can be counted.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def reads_python(analyzed: Any) -> bool:
 
 
 def _claiming(analyzed: Any) -> list[tuple[str, Any]]:
-    """The nodes whose rows come from Python and claim NOT NULL somewhere, with their kinds; each once."""
+    """The nodes whose rows come from Python and claim NOT NULL somewhere, each once and with its kind."""
     found: dict[str, tuple[str, Any]] = {}
     waiting = [analyzed, *items(analyzed.subqueriesAll())]
     while waiting:
@@ -91,7 +92,7 @@ def loosened(spark: SparkSession, kind: str, node: Any) -> Any | None:
 
 
 def _copied(spark: SparkSession, node: Any) -> Any:
-    """The node with its output's flags loosened, those that Spark holds the function's batches against too."""
+    """The node with loosened flags in its output, and in the schema that Spark compares the function's batches with."""
     output = node.output()
     loose = [a.withNullability(True).withDataType(a.dataType().asNullable()).newInstance() for a in items(output)]
     return _made(spark, node, lambda one: _loose(spark, one, output, loose))

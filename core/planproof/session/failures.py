@@ -39,7 +39,7 @@ _TAIL = re.compile(
     r"|\n== SQL(?: ==|\().*)",
     re.S,
 )
-"""Where a message ends: at the SQLSTATE, or before Spark 4, which has none in its texts, at the place and the plan."""
+"""Where a message ends: at the SQLSTATE. Spark 3.5 has none in its texts: there it ends at the place or at the plan."""
 
 
 class _Hush(logging.Filter):
@@ -66,9 +66,9 @@ def quiet() -> Iterator[None]:
 def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None]:
     """Raises `AnalysisError` or `SparkFailure` in place of what Spark raises in the block.
 
-    `sql` is the text in which Spark's offsets stand. `analysing`: whatever Spark raises, unless its cause lies outside
-    of the text (files, privileges, the metastore, the network), means that it rejects the text; some rejections are
-    internal errors by class.
+    `sql` is the text that Spark's offsets point into. With `analysing` every error means that Spark rejects the text
+    (the class of some rejections is an internal error), unless its cause lies outside of the text: files, privileges,
+    the metastore, the network.
     """
     with quiet():
         try:
@@ -147,13 +147,13 @@ def _failure(error: PySparkException) -> SparkFailure:
 
 
 def _with_cause(message: str, java: Any) -> str:
-    """The message with what lies at the bottom of the chain of causes: "Task failed" alone says nothing."""
+    """The message with the innermost of its causes: "Task failed" alone says nothing."""
     chain = list(_causes(java))
     lines = cleaned(str(chain[-1].getMessage() or "")).splitlines() if chain else []
-    # The message has lost the condition that the cause begins with.
+    # The condition at the beginning of the cause's text was removed from the message.
     if not lines or _CONDITION.sub("", lines[0]).rstrip(".") in message:
         return message
-    # Two schemas are compared by whoever reads them, and must be whole.
+    # A text with two schemas is not cut: whoever reads it compares them.
     shown = lines[0] if "ARROW_TYPE_MISMATCH" in lines[0] else lines[0][:500]
     return f"{message.rstrip('.')}. Its cause: {chain[-1].getClass().getSimpleName()}: {shown}"
 
@@ -171,7 +171,7 @@ def _speaks_of_outside(condition: str, state: str | None) -> bool:
 
 
 def _is_outside(java: Any) -> bool:
-    """True where the cause is not in the text but around it, and a second try may succeed."""
+    """Whether the cause lies outside of the text, so that a second try may succeed."""
     return any(
         any(word in cause.getClass().getName() for word in _OUTSIDE_CLASSES)
         or _TRANSIENT_WORDS.search(str(cause.getMessage()))

@@ -1,4 +1,4 @@
-"""What classic and Connect sessions have alike: everything that goes through a SparkSession's own methods."""
+"""What classic and Connect sessions have in common: everything that goes through a SparkSession's own methods."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FrameSession:
         self._held[key] = number + 1, before
 
     def _give_back(self, key: str) -> None:
-        """Puts a setting back when its last holder goes: others count on it until then."""
+        """Restores a setting when the last thread that holds it gives it back: until then others count on it."""
         number, before = self._held.pop(key)
         if number > 1:
             self._held[key] = number - 1, before
@@ -140,7 +140,7 @@ class FrameSession:
         """The rows of a statement, with whatever Spark says of it."""
         with translated(sql):
             frame = self.spark.sql(sql)
-            # A statement has run by now. What has no columns has no rows worth a job.
+            # A statement has run by now. A result without columns has no rows: no job is started for them.
             return [tuple(row) for row in frame.collect()] if frame.columns else []
 
     def write(self, sql: str) -> PhysicalSchema | None:
@@ -153,7 +153,7 @@ class FrameSession:
                 frame = self.spark.sql(sql)
                 return versions.arrow_table(frame if limit is None else frame.limit(limit))
         except (ValueError, TypeError, NotImplementedError) as error:
-            # Arrow's own errors are subclasses of these: the client refuses a batch that Spark sent.
+            # Arrow's own errors are subclasses of these. They mean that the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
     def table(self, name: str) -> StoredTable | None:

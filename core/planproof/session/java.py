@@ -11,13 +11,14 @@ def items(sequence: Any) -> list[Any]:
 
 
 def option(found: Any) -> str | None:
-    """The text of what an Option holds, or None: one call, for `Some(None)` and `None` print differently."""
+    """The text of what an Option holds, or None. One call is enough: `Some(None)` and `None` print differently."""
     text = str(found.toString())
     return None if text == "None" else text.removeprefix("Some(")[:-1]
 
 
 def texts(sequence: Any) -> list[str] | None:
-    """The texts of a collection, by two calls; None where they cannot be told apart in one text."""
+    """The texts of a collection, by two calls: joined, and how many; None where the joined text cannot be split
+    again."""
     size, joined = int(sequence.size()), str(sequence.mkString("\0"))
     found = joined.split("\0") if size else []
     return found if len(found) == size else None

@@ -1,4 +1,4 @@
-"""Warnings of Spark's log that only the guard's own folders cause: they say nothing to anybody, and are kept out."""
+"""Keeps those warnings out of Spark's log that the guard's own folders cause: nobody can use them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 OWN = "(?s).*(All paths were ignored.*__planproof|[Ff]ailed to delete .*__planproof|__planproof.*Force to delete).*"
-"""Spark takes folders that begin with `_` for hidden ones, and says so of each staged table.
+"""The texts of these warnings.
 
-Hive deletes the folder of a dropped table once more after the guard did, and says that too.
+Spark takes a folder whose name begins with `_` for a hidden one, and warns of each staged table. Hive tries to delete
+the folder of a dropped table after the guard deleted it, and warns of that.
 """
 
 _MARK = "_planproof_filters_log"
@@ -18,7 +19,7 @@ _MARK = "_planproof_filters_log"
 def keep_out_own(spark: Any) -> None:
     """Puts a filter before the log's root, once per JVM. Where the log is not log4j 2 it stays as it is."""
     gateway = spark.sparkContext._gateway
-    # Not `getattr`: Py4J answers that with a member of its Java side for every name.
+    # Not `getattr`: Py4J gives a member of its Java side for every name.
     if _MARK in vars(gateway):
         return
     setattr(gateway, _MARK, True)

@@ -14,7 +14,7 @@ from planproof.schema import PhysicalSchema
 from planproof.session.snapshots import Snapshot
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
-"""What stands before and behind the column's name in a watched query's failure."""
+"""What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class SparkPlanes:
     `declared` is `analyzed` with the char and varchar lengths that Spark keeps beside its strings. `python_fed`: a
     Python function or Python data feeds the query, so that its NOT NULL flags are claims, not evidence. `unplanned`
     says why Spark could not optimize or plan a query that it analyzed. `by_place`: a Python function gives Arrow
-    batches whose columns Spark takes by their places, and this version cannot be asked to compare them first.
-    `execution` is the session's own: the query as it was analyzed, which it plans and writes without reading the text
-    again. `bare`: it is known that no column brings more than its name and type, such as a comment.
+    batches, Spark takes their columns by position, and this version cannot be asked to compare names and types first.
+    `execution` belongs to the session: it is the analyzed query, which the session plans and writes without parsing the
+    text again. `bare`: it is known that no column has more than its name and type, such as a comment.
     """
 
     analyzed: PhysicalSchema
@@ -54,10 +54,12 @@ class SparkPlanes:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """A relation as the catalog registers it. `kind` is `table`, `view` or `temporary view`; `location` is a URI,
-    None for a view. `schema` has the flags that a query sees, and char and varchar lengths. `tracked`: the catalog
-    holds the partitions, and this session lets it (`spark.sql.hive.manageFilesourcePartitions`). `text` is a view's
-    query, None where this route does not tell.
+    """A relation as the catalog registers it.
+
+    `kind` is `table`, `view` or `temporary view`; `location` is a URI, None for a view. `schema` has the flags that a
+    query sees, and char and varchar lengths. `tracked`: the catalog holds the partitions, and this session has Spark
+    use them (`spark.sql.hive.manageFilesourcePartitions`). `text` is a view's query, None where this route does not
+    tell it.
     """
 
     name: str
@@ -89,16 +91,18 @@ class PythonEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """`rows` can be counted; `unread` names kinds of entries whose rows nobody sees before Spark trusts their flags."""
+    """Where Python data enters one query: `rows` are entries whose nulls can be counted, `unread` names the kinds of
+    entries whose rows cannot be read before Spark trusts their flags."""
 
     rows: tuple[PythonEntry, ...] = ()
     unread: tuple[str, ...] = ()
 
 
 class SparkFailure(Exception):
-    """Spark could not do what was asked: not a violation. `condition` is Spark's; `transient` invites a retry.
+    """Spark could not do what it was asked; this is no violation. `condition` is Spark's own name of the error.
 
-    A transient cause lies outside of the query: a file, a privilege, the metastore, the network, the machine.
+    `transient`: the cause lies outside of the query (a file, a privilege, the metastore, the network, the machine), and
+    a second try may succeed.
     """
 
     def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
@@ -107,15 +111,15 @@ class SparkFailure(Exception):
 
 
 class Moved(SparkFailure):
-    """A table is not the one that a transaction was opened on: somebody changed it meanwhile. Nothing was committed."""
+    """Somebody changed a table after a transaction was opened on it. Nothing was committed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, transient=True)
 
 
 class Transaction(Protocol):
-    """An open change of one table of a format that commits whole: what is written under its name is seen by nobody else
-    until the commit."""
+    """An open change of one table, in a format that commits all of a change at once: until the commit nobody else sees
+    what is written under its name."""
 
     @property
     def staged(self) -> str:
@@ -127,7 +131,7 @@ class Transaction(Protocol):
 
     @property
     def base(self) -> str | None:
-        """What names the state of the table on which the change was opened; None where there was no table."""
+        """The name of the state of the table on which the change was opened; None where there was no table."""
 
     @property
     def location(self) -> str:
@@ -137,11 +141,13 @@ class Transaction(Protocol):
         """The table's schema once it is committed."""
 
     def set_apart(self, name: str) -> str | None:
-        """Has the data files that are written next lie in a folder of that name, beside the table's others, and returns
-        its location; None where the table places its files by other rules."""
+        """Puts the data files that are written from now on into a folder of that name, beside the table's other
+        folders.
+
+        Returns the folder's location; None where the table places its files by other rules."""
 
     def manifests(self) -> Sequence[str]:
-        """The files of metadata that were written for the change."""
+        """The locations of the metadata files that were written for the change."""
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         """Adds columns of an analyzed query to the table, at its end and nullable."""
@@ -170,7 +176,8 @@ class Transaction(Protocol):
 
 
 class Transactional(Protocol):
-    """What a session can do with tables of a format that commits whole. Names are dotted, and may hold backticks."""
+    """What a session can do with tables of a format that commits all of a change at once. Names are dotted, and may
+    hold backticks."""
 
     def complete(self, name: str) -> tuple[str, ...]:
         """Catalog, namespace and table of a name, as the session resolves it."""
@@ -182,16 +189,16 @@ class Transactional(Protocol):
         """The format's table of that name as it is now, found by loading it; None for anything else."""
 
     def snapshot(self, name: str, at: str | None = None, counted: bool = True) -> Snapshot | None:
-        """The current snapshot of a table, or with the schema of then the one `at` a tag, a branch or an id; None for
-        any other relation. Without `counted` no manifest is read. Raises `SparkFailure` where the table has no such
-        snapshot."""
+        """The current snapshot of a table, or the one that `at` names (a tag, a branch or an id), with the schema that
+        the table had then; None for any other relation. Without `counted` no manifest is read. Raises `SparkFailure`
+        where the table has no such snapshot."""
 
     def names_any(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
         """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
         there is no such table. Raises `SparkFailure`."""
 
     def namespace_location(self, database: Sequence[str]) -> str | None:
-        """The location of a namespace, its catalog first; None where its catalog gives it none."""
+        """The location of a namespace, whose name begins with its catalog; None where the catalog gives it none."""
 
     def namespace_locations(self) -> list[str]:
         """The locations of all namespaces of the session's other catalogs that make such tables."""
@@ -206,7 +213,8 @@ class Transactional(Protocol):
         partition_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
     ) -> Transaction:
-        """Opens the replacement of a table, or a new one, by an analyzed query's columns; it has no row yet."""
+        """Opens the replacement of a table, or a new table, with the columns of an analyzed query; it has no row
+        yet."""
 
     def change(self, name: str) -> Transaction:
         """Opens a change of a table as it is now."""
@@ -216,7 +224,8 @@ class Session(Protocol):
     """One Spark session. Names of relations are dotted, may hold backticks, and are quoted before Spark sees them."""
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """What this session can read and do."""
 
     @property
     def conf(self) -> Conf:
@@ -228,11 +237,11 @@ class Session(Protocol):
 
     @property
     def catalog_id(self) -> str | None:
-        """A digest of which metastore this session's is, the same in every process of one machine that has it; None
-        where this route does not tell. Two metastores never share one."""
+        """A digest of the session's metastore: the same in every process of this machine that uses the same metastore,
+        and another one for any other metastore. None where this route does not tell which it is."""
 
     def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
-        """Spark settings for the length of a block; what it changed is restored."""
+        """Changes Spark's settings for the length of a block, and restores them after it."""
 
     def unchanged(self) -> AbstractContextManager[None]:
         """After the block every setting and the current database are what they were before it, whoever changed them."""
@@ -241,7 +250,7 @@ class Session(Protocol):
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
 
     def analyzed(self, sql: str) -> SparkPlanes:
-        """The same without the planes that `planned` adds."""
+        """Analyzes `sql`: what `planes` gives, without the planes that `planned` adds."""
 
     def planned(self, planes: SparkPlanes) -> SparkPlanes:
         """What `analyzed` gave, with Spark's later planes."""
@@ -249,39 +258,44 @@ class Session(Protocol):
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
         """Writes the rows of an analyzed query as the Parquet files of a folder, in place of what lies there.
 
-        Returns its planes with the later ones of the plan that wrote, as it ran; None, and nothing is written, where
-        this route writes by statements only. Raises `SparkFailure`.
+        Returns the query's planes; the later ones are those of the plan that wrote the rows, as it ran. Where this
+        route writes by statements only, it writes nothing and returns None. Raises `SparkFailure`.
         """
 
     def transactions(self) -> Transactional | None:
         """Iceberg's tables in this session's catalogs; None where this route does not reach the JVM."""
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
-        """Where Python data enters the query and claims NOT NULL; its relations live as long as the block."""
+        """Where Python data enters the query and claims NOT NULL; the relations can be read as long as the block
+        lasts."""
 
     def watched(self, sql: str) -> AbstractContextManager[str | None]:
-        """A text that gives the query's rows and fails at the first null that Python claims not to hold, which is the
-        query's own where nothing claims anything; None where entries can only be counted. It can be run as long as the
-        block lasts."""
+        """A text that gives the query's rows, and fails at the first null in Python data that claims NOT NULL.
+
+        It is the query's own text where no data claims that, and None where nulls can only be counted (`entries`). It
+        can be run as long as the block lasts.
+        """
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. Raises `SparkFailure`."""
 
     def write(self, sql: str) -> PhysicalSchema | None:
-        """Runs a statement that writes rows. The schema of the plan that wrote them, as it ran (AQE's final one); None
-        where this route or this statement does not show it. Raises `SparkFailure`."""
+        """Runs a statement that writes rows. Returns the schema of the plan that wrote them, as it ran (AQE's final
+        plan); None where this route or this statement does not show it. Raises `SparkFailure`."""
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
-        """The result as a pyarrow Table, fully validated by the caller."""
+        """The result of a query as a pyarrow Table, its first `limit` rows where that is given. The caller validates
+        it."""
 
     def table(self, name: str) -> StoredTable | None:
-        """The registered relation, or None."""
+        """The relation of that name; None where there is none."""
 
     def registered(self, name: str) -> StoredTable | None:
-        """The same, with the schema of a view as the catalog has it: what the view reads is not looked at."""
+        """What `table` gives, but with the schema of a view as the catalog has it: what the view reads is not looked
+        at."""
 
     def metastore(self, name: str) -> PhysicalSchema | None:
-        """The columns of a table as Hive's metastore itself lists them, which Spark keeps another copy of; None where
+        """The columns of a table as Hive's metastore itself lists them, beside the copy that Spark keeps. None where
         there is no such list, or this route does not show it."""
 
     def database(self, name: str) -> str | None:
@@ -291,22 +305,24 @@ class Session(Protocol):
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None
     ) -> Sequence[tuple[str, str]] | None:
-        """Each partition of a table as Spark spells it (`d=2024-01-01/n=1`) with its location, a URI; of those `among`
-        the given ones (column and value as the catalog holds them) only. None where this route cannot list them at
-        once."""
+        """Each partition of a table, as Spark spells it (`d=2024-01-01/n=1`), with its location, a URI.
+
+        With `among` only these partitions (column and value as the catalog holds them). None where this route cannot
+        list them at once.
+        """
 
     def partition_locations(self, name: str) -> Sequence[str] | None:
-        """The locations of all partitions of a table, decoded, by one call; None where this route has none."""
+        """The locations of all partitions of a table, decoded, by one call; None where this route has no such call."""
 
     def files(self, location: str) -> Sequence[str]:
         """The data files under a location, sorted; names that begin with `_` or `.` are left out."""
 
     def footer(self, path: str) -> bytes:
-        """A Parquet file's bytes from its footer's start on, over Spark's own client. Raises `SparkFailure`."""
+        """A Parquet file's bytes from the start of its footer on, read by Spark's own client. Raises `SparkFailure`."""
 
     def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
-        """What `function` makes of shares of the paths on Spark's workers, all together; None where that is not
-        possible, as where the workers do not have planproof."""
+        """Runs `function` on Spark's workers, each time over a share of the paths, and returns all results together.
+        None where that is not possible, for example where the workers do not have planproof."""
 
     def local_path(self, uri: str) -> str | None:
         """The path of a `file:` URI on this machine, or None where only Spark's own client reaches it."""
@@ -319,7 +335,7 @@ class Session(Protocol):
         """Makes a call over whole lists known to SQL by its name. Raises `SparkFailure` where workers cannot run it."""
 
     def ship(self, path: str) -> None:
-        """Gives the workers a Python module's file, so that functions of it can run there."""
+        """Gives the workers a Python module's file, so that the module's functions can run there."""
 
     def unregister(self, name: str) -> None:
         """Forgets a function that `register` or `register_lists` made known."""

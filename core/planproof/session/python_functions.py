@@ -69,7 +69,8 @@ def over_lists(call: ListCall, functions: Mapping[str, Function], zone: str) -> 
 
 @contextmanager
 def pickled_by_value() -> Iterator[None]:
-    """Sends planproof's own code along with a function: the workers of a cluster need not have it installed."""
+    """In the block a function is sent with planproof's own code: the workers of a cluster need not have it
+    installed."""
     from pyspark import cloudpickle
 
     package = sys.modules["planproof"]
@@ -90,7 +91,7 @@ def spark_type(t: DataType) -> Any:
 
 
 def _declaration(name: str, function: Any) -> Function | None:
-    """What a pyspark UDF declares; None for one that is no scalar function of whole columns."""
+    """What a pyspark UDF declares; None for a UDF that is not a scalar function."""
     kinds = {"SQL_BATCHED_UDF": "python", "SQL_ARROW_BATCHED_UDF": "python", "SQL_SCALAR_PANDAS_UDF": "pandas"}
     kinds["SQL_SCALAR_ARROW_UDF"] = "arrow"
     numbers = versions.kinds_of_functions()
@@ -145,7 +146,7 @@ def _arrow_type(t: Any) -> Any:
 
 
 def _once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function over arrays, called for each row of arguments once; Spark may leave out repeated calls as well."""
+    """The function over arrays, called once for arguments that repeat: Spark may leave out repeated calls as well."""
     from planproof.arrow.repeats import distinct
 
     def over_arrays(*arrays: Any) -> Any:
@@ -156,9 +157,9 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns: Any) -> Callable[..., Any]:
-    """A function of single values, over arrays: what Spark's own conversions to and from Python give.
+    """A function of single values, made into one over arrays. It gets the values that Spark's own conversions give.
 
-    Where Arrow's values are the same, they are taken: Spark's conversions make a row object per element.
+    Where Arrow gives the same values, Arrow's are taken: Spark's conversions make a row object for each element.
     """
     from pyspark.sql.types import StructField, StructType
 

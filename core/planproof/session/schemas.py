@@ -15,7 +15,7 @@ def physical_schema(form: str) -> PhysicalSchema:
 
 
 def declared_schema(form: str) -> PhysicalSchema:
-    """The same with the char and varchar lengths that the fields' metadata keeps."""
+    """What `physical_schema` gives, with the char and varchar lengths that the fields' metadata keeps."""
     return _schema(json.loads(form))
 
 
@@ -26,7 +26,8 @@ def _schema(form: Any) -> PhysicalSchema:
 
 
 def _without_lengths(form: Any) -> Any:
-    """Collations stand in the metadata too, and stay: a query sees them."""
+    """The form without the lengths of char and varchar. Collations stand in the metadata, too, and stay: a query sees
+    them."""
     if isinstance(form, dict):
         return {k: _without_lengths(v) for k, v in form.items() if k != "__CHAR_VARCHAR_TYPE_STRING"}
     return [_without_lengths(v) for v in form] if isinstance(form, list) else form

@@ -1,4 +1,4 @@
-"""What sessions of all kinds ask Spark for, and look for in what it says."""
+"""The settings that every kind of session asks Spark for, and the patterns that it looks for in the text of plans."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ RAW_LITERALS = "spark.sql.parser.escapedStringLiterals"
 """Where it is true, a backslash in a string literal stands for itself."""
 
 COMPARED = "spark.sql.execution.arrow.pyspark.validateSchema.enabled"
-"""Where it is true, Spark compares each batch of a Python function with what it declares; older ones take the key and
-do nothing."""
+"""Where it is true, Spark compares each batch of a Python function with what the function declares. An older Spark
+accepts the setting and ignores it."""
 
 CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
-"""What may claim NOT NULL for rows that nobody saw, in the text of a plan."""
+"""Nodes that may claim NOT NULL for rows that Spark did not look at, in the text of a plan."""
 
 
 BY_PLACE = re.compile(r"\b(?:MapInArrow|FlatMap(?:Co)?GroupsInArrow)\b")
-"""What gives batches whose columns Spark takes by their places, in the text of a plan."""
+"""Nodes that give batches whose columns Spark takes by position, in the text of a plan."""
 
 
 def conf_of(version: str, found: Mapping[str, str | None], provider: str | None) -> Conf:
-    """The conf of a live Spark: its version's defaults, then what it says of each setting (None: nothing).
+    """The conf of a live Spark: its version's defaults, and over them what Spark says of each setting (None: nothing).
 
     `provider` is its `spark.sql.sources.default`. Raises `SparkFailure` where planproof does not know the version.
     """

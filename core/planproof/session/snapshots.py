@@ -22,9 +22,11 @@ class SnapshotField:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the manifests say of a snapshot's files. `nulls` has only ids that each file with rows counts; of a field of
-    a struct they hold the nulls of the struct, too. `rows` are those of the data files, before `deletes`, the files
-    that take rows away from them."""
+    """What the manifests say of a snapshot's files.
+
+    `nulls` has only the ids whose nulls every file with rows counts. The nulls of a struct's field include those of the
+    struct. `rows` are the rows of the data files; `deletes` are the files that take rows away from them.
+    """
 
     files: int = 0
     rows: int = 0
@@ -34,8 +36,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One snapshot; `number` is None where the table has none yet. `relation` reads it, in a FROM clause. `partitions`
-    and `sorting` are the table's own now, as Spark prints them."""
+    """One snapshot of a table. `number` is None where the table has no snapshot yet. `relation` reads the snapshot in a
+    FROM clause. `partitions` and `sorting` are those that the table has now, as Spark prints them."""
 
     relation: str
     number: int | None

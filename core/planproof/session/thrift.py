@@ -1,7 +1,7 @@
-"""A session over the Thrift server, through a PyHive connection: SQL texts and nothing else.
+"""A session over the Thrift server, through a PyHive connection, which takes SQL texts and nothing else.
 
-The analyzed plane is read by a temporary view and what Spark's descriptions say of it, every flag included. Spark's
-later plans, Arrow batches and Python functions do not pass this way, and are reported as such.
+The analyzed plane is read from what Spark says of a temporary view over the query, every flag included. Spark's later
+plans, Arrow batches and Python functions cannot be had this way, and are reported as unreadable.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ThriftSession:
         return {str(key): str(value) for key, value, *_ in self.rows("SET")}
 
     def _default(self, key: str, version: str) -> str | None:
-        """What a setting is where nobody set it: a statement for each would be sent with every question."""
+        """A setting's default. It is remembered: otherwise each question would send a statement for each setting."""
         if (version, key) not in _DEFAULTS:
             _DEFAULTS[version, key] = self._setting(key)
         return _DEFAULTS[version, key]
@@ -155,7 +155,7 @@ class ThriftSession:
         return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
 
     def _viewed(self, query: str, columns: Sequence[str] = ()) -> PhysicalSchema:
-        """The schema of a temporary view over the query, its columns named anew where `columns` says so."""
+        """The schema of a temporary view over the query, with `columns` as its names where they are given."""
         view = f"planproof_{uuid.uuid4().hex}"
         named = f" ({', '.join(columns)})" if columns else ""
         self.rows(f"CREATE TEMPORARY VIEW {view}{named} AS (\n{query}\n)")
@@ -165,20 +165,21 @@ class ThriftSession:
             self.rows(f"DROP VIEW IF EXISTS {view}")
 
     def _described(self, name: str) -> StoredTable:
-        """Any relation, by whatever this Spark describes it in. Raises `AnalysisError` where there is none."""
+        """A relation, read from the newest description that this Spark knows. Raises `AnalysisError` where there is
+        none."""
         dotted = _quoted(name)
         if self._says_json:
             try:
                 ((text,),) = self._run(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
                 return relation(name, str(text))
-            except AnalysisError as error:  # The name is quoted: what does not parse is the form.
+            except AnalysisError as error:  # The name is quoted: it is `AS JSON` that an older Spark cannot parse.
                 if error.condition != "PARSE_SYNTAX_ERROR":
                     raise
                 self._says_json = False
         lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
         *within, own = split_name(name)
         place = f" IN {quoted(within)}" if within else ""
-        # The pattern of LIKE is one of its own: a star and a bar mean something, and no table's name holds them.
+        # This LIKE has patterns of its own, in which a star and a bar mean something. No table's name holds them.
         ((_, _, temporary, information, *_),) = self._run(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
         properties = {str(key): str(value) for key, value in self._run(f"SHOW TBLPROPERTIES {dotted}")}
         found = of_lines(name, lines, schema_of_tree(str(information), lines), properties)
@@ -215,7 +216,7 @@ class ThriftSession:
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
-        """No Python enters over SQL, but what other clients of the server left behind may."""
+        """SQL alone brings no Python data, but relations that other clients of the server made may hold some."""
         text = "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN EXTENDED {sql.strip().removesuffix(';')}"))
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
@@ -287,7 +288,7 @@ def _fetched(cursor: Any) -> list[tuple[Any, ...]]:
     try:
         return [tuple(row) for row in cursor.fetchall()]
     except TypeError:
-        # Spark 3.5 announces a result for statements that have none, whose columns PyHive then misses.
+        # Spark 3.5 announces a result for statements that have none: PyHive then fails, as it finds no columns.
         return []
 
 
@@ -303,7 +304,8 @@ def _pattern(name: str) -> str:
 
 
 def _translated(error: Exception) -> SparkFailure | AnalysisError:
-    """The server's error, whose message is all that there is: its condition tells the analyzer's from a run's."""
+    """The server's error as ours. There is its message only: the condition in it tells an error of the analyzer from an
+    error of a run."""
     status = getattr(error.args[0] if error.args else None, "status", None)
     said = str(getattr(status, "errorMessage", None) or error)
     found = _CONDITION.search(said)

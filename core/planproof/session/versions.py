@@ -1,6 +1,7 @@
 """What pyspark and Spark say in different ways from version to version: one function per question.
 
-Each asks for what is there, never for a version's number. Nothing else in this room knows how an older Spark answers.
+Each function looks for what exists, never for a version's number. No other module of this room knows how an older Spark
+answers.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _PLACE = re.compile(r"\bline (\d+),? pos(?:ition)? (\d+)")
 
 
 class ErrorPlace(NamedTuple):
-    """Where an error stands in the SQL of an object (a view, say), in characters; `object_type` is empty for the text
-    itself."""
+    """Where an error stands, in characters, in the SQL of an object such as a view; `object_type` is empty where it
+    stands in the statement itself."""
 
     object_type: str
     object_name: str
@@ -35,7 +36,7 @@ class ErrorPlace(NamedTuple):
 
 
 def condition(error: PySparkException) -> str | None:
-    """The error's condition; before Spark 4 it was its class, and a Connect client has it in the text alone."""
+    """The error's condition. Spark 3.5 calls it the error's class, and a Connect client has it in the message only."""
     ask = getattr(error, "getCondition", None) or error.getErrorClass
     found = ask()
     if found is not None:
@@ -45,7 +46,7 @@ def condition(error: PySparkException) -> str | None:
 
 
 def java_condition(error: Any) -> str | None:
-    """The same of an exception in the JVM; None where it has none."""
+    """The condition of an exception in the JVM; None where it has none."""
     for name in ("getCondition", "getErrorClass"):
         try:
             found = getattr(error, name)()
@@ -56,7 +57,7 @@ def java_condition(error: Any) -> str | None:
 
 
 def places(error: PySparkException) -> list[ErrorPlace]:
-    """The places in SQL texts that Spark names; pyspark 3.5 does not hand them over, the JVM's exception does."""
+    """The places in SQL texts that Spark names. pyspark 3.5 does not have them: there the JVM's exception is asked."""
     if hasattr(error, "getQueryContext"):
         return [_place(c) for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
     java = getattr(error, "_origin", None)
@@ -85,7 +86,7 @@ def line_and_position(error: PySparkException) -> tuple[int, int] | None:
 
 
 def hides_a_file(condition: str, java: Any) -> bool:
-    """Whether a rejection stands for a file that cannot be read: Spark 3.5 says so of `parquet.`path`` with a cause."""
+    """Whether a rejection means that a file cannot be read: Spark 3.5 rejects `parquet.`path`` then, with a cause."""
     try:
         return condition == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" and java.getCause() is not None
     except (Py4JError, AttributeError):
@@ -98,7 +99,7 @@ def hush(dropped: logging.Filter) -> None:
         from pyspark.logger import PySparkLogger
     except ImportError:
         return
-    # pyspark's own class must make the logger: its records take keywords that a plain logger refuses.
+    # pyspark's own class must make the logger: pyspark logs with keywords that a plain logger refuses.
     PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(dropped)
 
 
@@ -113,9 +114,9 @@ def given_settings(spark: Any) -> dict[str, str]:
 
 
 def settings_in_force(spark: Any, keys: Iterable[str]) -> dict[str, str]:
-    """What the settings are, set or by this Spark's own default; one that it does not know is left out.
+    """The values of settings, those that nobody set too; a setting that this Spark does not know is left out.
 
-    `conf.get(key, None)` would not do: it leaves out, or gives None for, what nobody set.
+    `conf.get(key, None)` would not do: it gives nothing for a setting that nobody set.
     """
     if hasattr(spark, "_jsparkSession"):
         conf = spark._jsparkSession.conf()
@@ -126,7 +127,7 @@ def settings_in_force(spark: Any, keys: Iterable[str]) -> dict[str, str]:
 
 
 def _asked(spark: Any, request: str, **arguments: Any) -> list[tuple[str, str | None]]:
-    """A question about settings to a Connect server, which its own client has not in every version."""
+    """Asks a Connect server about settings: pyspark's client does not have these requests in every version."""
     from pyspark.sql.connect import proto
 
     kinds = {"get_all": proto.ConfigRequest.GetAll, "get_option": proto.ConfigRequest.GetOption}
@@ -135,13 +136,13 @@ def _asked(spark: Any, request: str, **arguments: Any) -> list[tuple[str, str | 
 
 
 def session_class(session: type, jvm: Any) -> Any:
-    """The JVM's object SparkSession, by whose name pyspark imports it."""
+    """The JVM's object SparkSession, under the name by which this pyspark imports it."""
     found = getattr(session, "_get_j_spark_session_class", None)
     return jvm.SparkSession if found is None else found(jvm)
 
 
 def datasets(jvm: Any) -> Any:
-    """The JVM's object Dataset, which puts one over a logical plan; since Spark 4 the classic one lies elsewhere."""
+    """The JVM's object Dataset, which makes a Dataset of a logical plan. Spark 4 moved it to another package."""
     own = "org.apache.spark.sql.classic.Dataset"
     return getattr(jvm, own if class_named(jvm, own) is not None else "org.apache.spark.sql.Dataset")
 
@@ -155,7 +156,7 @@ def class_named(jvm: Any, name: str) -> Any | None:
 
 
 def arrow_table(frame: Any) -> Any:
-    """The rows as Arrow has them, under the schema that pyspark makes of the frame's."""
+    """The rows of a DataFrame as an Arrow table, under the schema that pyspark makes of the frame's."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     require_arrow()
@@ -171,7 +172,7 @@ def arrow_table(frame: Any) -> Any:
 
 
 def require_arrow() -> None:
-    """Raises `SparkFailure` where this Python lacks what pyspark's own half of Arrow and pandas imports.
+    """Raises `SparkFailure` where this Python lacks what pyspark imports to convert to Arrow and pandas.
 
     pyspark 3.5 imports `distutils`, which Python 3.12 dropped and setuptools brings back.
     """

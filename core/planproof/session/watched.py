@@ -1,9 +1,10 @@
 """A query that fails at the first null below a NOT NULL flag that Python data claims, in the run that writes its rows.
 
-A function that runs once more to be counted costs what it costs. Here each entry's own plan is put behind a filter that
+To count nulls a Python function would run a second time. Here a filter stands over each entry's own plan instead. It
 looks at the rows before Spark trusts the flag, and every row that is used passes it: retries, limits and speculative
-tasks change nothing. `watched` leaves alone, to be counted, what cannot be put so: flags inside of nested values,
-entries in subqueries, Python data sources, and a session that caches plans, which would not be found there any more.
+tasks change nothing. Some entries cannot be watched, and are left to be counted: flags inside of nested values, entries
+in subqueries, Python data sources, and every entry where the session caches plans: the changed plan would not be found
+in the cache any more.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _claims_within(plan: Any) -> bool:
 
 
 def _behind_filters(spark: SparkSession, node: Any) -> Any:
-    """The plan with each entry behind its filter, one that feeds another too; the same object where it has none."""
+    """The plan with a filter over each entry, also over one that feeds another; the same object where there is none."""
     children = items(node.children())
     watched = [_behind_filters(spark, child) for child in children]
     if any(new is not old for new, old in zip(watched, children)):
@@ -82,7 +83,8 @@ def _behind_filters(spark: SparkSession, node: Any) -> Any:
 
 
 def _behind_filter(spark: SparkSession, kind: str, node: Any) -> Any:
-    """The entry's rows with nothing promised, the filter, and the promises again, under the entry's own ids."""
+    """The entry with loosened flags, the filter over it, and over that the promised flags, under the entry's own
+    ids."""
     claimed = physical_schema(node.schema().json())
     if not _is_flat(claimed):
         raise _Elsewhere
@@ -101,15 +103,16 @@ def _behind_filter(spark: SparkSession, kind: str, node: Any) -> Any:
 
 
 def _is_flat(claimed: PhysicalSchema) -> bool:
-    """Whether only whole columns are promised, each under a name of its own; nothing promises an item again."""
+    """Whether only whole columns claim NOT NULL, each under a name of its own: the flags of items cannot be
+    restored."""
     names = {name.lower() for name in claimed.names}
     nested_as_nullable = all(f.type == g.type for f, g in zip(claimed, claimed.as_nullable()))
     return nested_as_nullable and len(names) == len(claimed)
 
 
 def _condition(claimed: PhysicalSchema) -> str:
-    """Fails at a null, and is true otherwise. The counter, which is never negative, keeps Spark's optimizer from moving
-    conditions to or from here: one that drops nulls would hide them."""
+    """A condition that fails at a null, and is true otherwise. Its counter is never negative: it only keeps Spark's
+    optimizer from moving conditions past this one. A condition that drops nulls would hide them."""
     before, behind = NULL_FOUND
     cases = []
     for f in claimed:

@@ -1,9 +1,9 @@
-"""The plan that wrote rows, as Adaptive Query Execution left it; and a command that hands it out.
+"""The plan that wrote rows, as Adaptive Query Execution left it; and a way to write files that shows this plan.
 
-INSERT hands back its own execution. CREATE TABLE AS and INSERT OVERWRITE DIRECTORY run another one inside of theirs, to
-which nothing leads: Spark forgets it at its end (`SQLExecution.executionIdToQueryExecution`), its status store keeps a
-text without types, and a listener would need py4j's callback server, for every statement of the session. What
-`DataFrameWriter.parquet` runs is made here of an analyzed plan, and run as a statement is.
+INSERT gives its own execution. CREATE TABLE AS and INSERT OVERWRITE DIRECTORY run a second execution inside of their
+own, which cannot be reached: Spark forgets it when it ends (`SQLExecution.executionIdToQueryExecution`), the status
+store keeps a text without types, and a listener would need py4j's callback server for every statement of the session.
+So the command that `DataFrameWriter.parquet` runs is made here, of an analyzed plan, and is run as a statement is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 
 
 class Written(NamedTuple):
-    """The schemas of the plans behind a write: as optimized, None where that is not told, and as it ran."""
+    """The schemas of the plans behind a write: the optimized one (None where it is not known), and the one that ran."""
 
     optimized: PhysicalSchema | None
     executed: PhysicalSchema
