@@ -40,7 +40,7 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
     wanted = [c for c in examined.checks if c.finding.code not in draft.settings.allow]
     wanted = [c for c in wanted if c.finding.code not in WRAPS or overflow not in ("warn", "off")]
     wanted = [c for c in wanted if c.finding.code == ARITHMETIC or _place(draft, c) is not None]
-    decided = [(check, _by_footers(check, footers)) for check in wanted]
+    decided = deeply(lambda: [(check, _by_footers(check, footers)) for check in wanted])
     counted = _counted(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
     for check, found in decided:
         found = found or counted.get(id(check)) or _uncounted(check, overflow)
@@ -83,7 +83,7 @@ def _by_footers(check: Check, footers: _Footers) -> Finding | None:
     known, fits = check.finding, check.fits
     if fits is None:
         return None
-    evidence = deeply(lambda: footers.harmless(fits))
+    evidence = footers.harmless(fits)
     if evidence is not None:
         message = f"{known.message}; {evidence}"
         return replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
