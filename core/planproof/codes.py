@@ -289,7 +289,7 @@ _TABLE = (
         "PP507",
         "constraint broken",
         "A declared constraint (unique, primary_key, foreign_key, check) does not hold over the staged rows.",
-        "Correct the model; with `keep_rejected: true` the rows that were counted stay for a look.",
+        "Correct the model, or the promise. In a run, `keep_rejected: true` keeps the rows that were counted.",
     ),
     Code(
         "PP508",

@@ -88,6 +88,34 @@ def test_a_violation_leaves_the_table_as_it_was(
     clean()
 
 
+WORDS = Contract(
+    [("id", "int", True), ("name", "varchar(2)", False)],
+    constraints=[Constraint("unique", ("id",)), Constraint("check", expression="id < 2", name="small")],
+)
+
+
+def test_all_that_rows_break_is_counted_and_said_at_once(guard: Guard, database: str, spark: Any, clean: Any) -> None:
+    rows = "select * from values (1, 'a'), (1, null), (3, 'long') as t(id, name)"
+    stopped = guard.publish(Model(f"{database}.t", rows, contract=WORDS))
+    spark.sql(f"create table {database}.stored using parquet as {rows}")
+    for report in (stopped, guard.audit(f"{database}.stored", WORDS)):
+        said = sorted((f.code, f.field, f.found) for f in report.of(Verdict.VIOLATED))
+        assert said == [], said
+        assert report.of(Verdict.UNPROVED) == []
+    assert stopped.details.uncounted is None
+    clean()
+
+
+def test_what_nobody_counted_is_not_called_violated(guard: Guard, database: str, clean: Any) -> None:
+    rows = "select '1' as id, name from values ('a'), (null) as t(name)"
+    report = guard.publish(Model(f"{database}.t", rows, contract=WORDS))
+    assert codes(report, Verdict.VIOLATED) >= {"PP504"}
+    lengths = [f for f in report.findings if f.code == "PP500"]
+    assert [(f.verdict, "counted yet" in f.message) for f in lengths] == [(Verdict.UNPROVED, True)]
+    assert report.details.uncounted == ("unique(id)", "check(id < 2)")
+    clean()
+
+
 def test_a_rejection_by_spark_is_placed(guard: Guard, database: str) -> None:
     sql = "select\n  id,\n  nmae\nfrom values (1) as t(id)"
     report = guard.check(Model(f"{database}.t", sql, file="models/t.sql"))

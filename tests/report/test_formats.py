@@ -156,13 +156,56 @@ def test_github_gets_one_annotation_per_finding_the_worst_first() -> None:
     assert [line.partition(" ")[0] for line in lines] == [
         "::error",
         "::error",
+        "::error",
         "::warning",
         "::notice",
-        "::error",
         "planproof:",
     ]
     assert "%250A,:é" in lines[1]
     assert "%0A" in lines[1]
+
+
+FAILED = Report(
+    "shop.late",
+    "failed",
+    (
+        Finding(Verdict.UNPROVED, "PP506", "analyzed", "n", "NOT NULL", "nullable", "n: nothing proves it yet"),
+        Finding(Verdict.UNPROVED, "PP302", "executed", found="DIVIDE_BY_ZERO", message="Division by zero."),
+    ),
+    error="Division by zero.",
+    details=Details(file="models/late.sql"),
+)
+
+
+def test_of_what_could_not_run_the_error_alone_is_said_with_sparks_condition() -> None:
+    run = run_report("run", [FAILED], datetime.now(timezone.utc))
+    line, *rest = render(run, "github").splitlines()
+    said = "shop.late could not run: Spark: [DIVIDE_BY_ZERO] Division by zero."
+    assert line == f"::error title=planproof%3A shop.late,file=models/late.sql::{said}"
+    assert len(rest) == 1
+    assert "Spark: [DIVIDE_BY_ZERO] Division by zero." in render(run, "text")
+    assert "nothing proves it" not in render(run, "text")
+    assert "### shop.late could not run\n" in render(run, "markdown")
+
+
+def test_tables_that_an_audit_does_not_find_are_one_cause() -> None:
+    absent = [
+        Report(f"shop.m{i}", "failed", error=f"the table shop.m{i} does not exist", details=Details(absent=True))
+        for i in range(3)
+    ]
+    run = run_report("audit", absent, datetime.now(timezone.utc))
+    text = render(run, "text")
+    assert text.count("shop.m0 does not exist") == 3, "its line, the heading, and the cause"
+    assert "the same in 2 other models: shop.m1, shop.m2" in text
+    assert "Nothing was published" not in text
+    assert render(run, "markdown").count("###") == 1
+
+
+def test_what_nobody_counted_of_a_stopped_model_is_named() -> None:
+    stopped = replace(BROKEN, details=replace(BROKEN.details, uncounted=("unique(n)",)))
+    run = run_report("run", [stopped], datetime.now(timezone.utc))
+    assert "not counted, as this stopped it before: unique(n)" in render(run, "text")
+    assert "not counted, as this stopped it before: unique\\(n\\)" in render(run, "markdown")
 
 
 def test_the_prefix_is_the_projects_folder_in_its_repository(tmp_path) -> None:

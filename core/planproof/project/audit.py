@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from planproof.contract import Contract
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
+from planproof.project.promised import Promises
 from planproof.project.selection import selected
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -22,12 +24,14 @@ from planproof.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A table's name or a path, its contract, and what of it counts. `details` go into the report."""
+    """A table's name or a path, its contract, and what of it counts. `details` go into the report; `placed` adds where
+    the YAML promises what is broken."""
 
     name: str
     contract: Contract
     settings: Settings = field(default_factory=Settings)
     details: Details = field(default_factory=Details)
+    placed: Callable[[Report], Report] = lambda report: report
 
 
 def promises(
@@ -55,7 +59,8 @@ def promises(
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:
         raise ProjectError(f"{', '.join(bare)}: no enforced contract in the project; give one beside the name")
-    made = [_promise(node, contract, overrides) for node, contract in found if contract is not None]
+    lines = Promises(project.directory)
+    made = [_promise(node, contract, overrides, lines) for node, contract in found if contract is not None]
     if not made:
         raise ProjectError("none of the selected models has an enforced contract; give one beside the table's name")
     return made
@@ -84,9 +89,10 @@ def _named(project: Project, name: str) -> ProjectNode:
     return node
 
 
-def _promise(node: ProjectNode, contract: Contract, overrides: Mapping[str, Any] | None) -> Promise:
-    details = Details(unique_id=node.unique_id, name=node.name, materialized=node.materialized)
-    return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details)
+def _promise(node: ProjectNode, contract: Contract, overrides: Mapping[str, Any] | None, lines: Promises) -> Promise:
+    details = Details(unique_id=node.unique_id, name=node.name, file=node.file, materialized=node.materialized)
+    placed = partial(lines.placed, node=node.raw)
+    return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details, placed)
 
 
 def _audited(session: Session, promise: Promise, at: str | None = None) -> Report:
@@ -105,4 +111,4 @@ def _audited(session: Session, promise: Promise, at: str | None = None) -> Repor
         contract=True,
         contract_hash=promise.contract.fingerprint,
     )
-    return replace(report, seconds=seconds, details=details)
+    return promise.placed(replace(report, seconds=seconds, details=details))

@@ -21,11 +21,11 @@ _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read off
 
 def groups(stopped: Sequence[Report]) -> list[list[Report]]:
     """The reports of a check by their cause, in the order of the first of each: models whose findings differ in
-    nothing but quoted names and the numbers in names, for another number is another cause. What a run or an audit
-    stopped stands alone: each has a table of its own."""
+    nothing but quoted names and the numbers in names, for another number is another cause; and those whose tables an
+    audit did not find. What else a run or an audit stopped stands alone: each has a table of its own."""
     found: dict[object, list[Report]] = {}
     for report in stopped:
-        key: object = _cause(report) if report.outcome == "checked" else id(report)
+        key: object = _cause(report) if report.outcome == "checked" else bool(report.details.absent) or id(report)
         found.setdefault(key, []).append(report)
     return list(found.values())
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from planproof.report.folding import consequences, later, unjudged
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import asked_once, explained, said, stopped
+from planproof.report.parts import asked_once, explained, failure, heading, is_promise, said, stopped
 from planproof.report.run import RunReport
 from planproof.report.text import clean, summary
 
@@ -19,6 +19,7 @@ def render(run: RunReport, prefix: str = "") -> str:
     the dbt project's folder below the repository's root, such as `dbt/`."""
     below, folded = consequences(run.reports)
     told = [(report, _told(report, folded)) for report in run.reports]
+    failed = [report for report in run.reports if report.outcome == "failed" and not report.of(Verdict.VIOLATED)]
     next_of = {first: f" Next: {step}" for _, found in told for first, step in asked_once(found).items()}
     lines = []
     for verdict, level in LEVELS.items():
@@ -27,10 +28,8 @@ def render(run: RunReport, prefix: str = "") -> str:
             following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []
             so = f" {unjudged(following)}." if following else ""
             lines.append(_annotation(report, finding, level, prefix, f"{so}{next_of.get(id(finding), '')}"))
-    for report in run.reports:
-        if report.outcome == "failed" and not report.of(Verdict.VIOLATED):
-            said_so = f"{report.model} could not run: {report.error or 'no reason given'}"
-            lines.append(_command("error", {"title": f"planproof: {report.model}"}, said_so))
+        if verdict is Verdict.VIOLATED:
+            lines += [_failed(report, prefix) for report in failed]
     level = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
     return "\n".join([*lines, f"planproof: {_data(clean(summary(run.reports).plain))} ({level})", ""])
 
@@ -39,7 +38,20 @@ def _told(report: Report, folded: Collection[int]) -> list[Finding]:
     """The findings that get a line, in the order in which they are told."""
     violated = report.of(Verdict.VIOLATED)
     found = [f for verdict in LEVELS for f in sorted(report.of(verdict), key=later)]
-    return [f for f in found if id(f) not in folded and not explained(f, violated)]
+    return [f for f in found if id(f) not in folded and not explained(f, violated) and not _is_said(report, f)]
+
+
+def _is_said(report: Report, finding: Finding) -> bool:
+    """Whether the line of a model that could not run says it, or why a promise stayed open."""
+    if report.outcome != "failed" or finding.verdict is not Verdict.UNPROVED:
+        return False
+    return is_promise(finding) or finding.message == report.error
+
+
+def _failed(report: Report, prefix: str) -> str:
+    file = report.details.file
+    given = {"title": f"planproof: {report.model}", **({"file": f"{prefix}{file}"} if file is not None else {})}
+    return _command("error", given, f"{report.model} {heading(report)}: {failure(report) or 'no reason given'}")
 
 
 def _annotation(report: Report, finding: Finding, level: str, prefix: str, more: str) -> str:

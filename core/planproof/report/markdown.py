@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from planproof.report.folding import Remark, consequences, remarks, unjudged
+from planproof.report.folding import Remark, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
     Parts,
+    counted,
     line_of,
     next_steps,
     not_tried,
@@ -17,6 +18,7 @@ from planproof.report.parts import (
     samples_of,
     skipped,
     stopped,
+    uncounted,
     where,
 )
 from planproof.report.text import summary
@@ -28,9 +30,9 @@ def render(reports: Sequence[Report]) -> str:
     """The summary, each model that was stopped with what stopped it, and what else is unproved, folded."""
     lines = [f"**planproof:** {escaped(summary(reports).plain)}", ""]
     below, _ = consequences(reports)
-    for report in reports:
-        if stopped(report):
-            lines += [*_stopped(report, below.get(report.model, ())), ""]
+    for report, *others in groups([report for report in reports if stopped(report)]):
+        names = [name for r in (report, *others) for name in below.get(r.model, ())]
+        lines += [*_stopped(report, [other.model for other in others], names), ""]
     for reason, names in skipped(reports).items():
         lines += [f"Skipped, because {escaped(reason)}: {', '.join(map(escaped, names))}", ""]
     changed = [(r, r.details.change) for r in reports if r.outcome == "published" and r.details.change is not None]
@@ -72,9 +74,10 @@ def _next_steps(findings: Iterable[Finding]) -> list[str]:
     return [f"- Next ({', '.join(codes)}): {escaped(step)}" for step, codes in next_steps(findings).items()]
 
 
-def _stopped(report: Report, following: Sequence[str]) -> Iterator[str]:
+def _stopped(report: Report, others: Sequence[str], following: Sequence[str]) -> Iterator[str]:
     parts = Parts.of(report)
-    yield f"### {escaped(parts.model)} {parts.heading}: {parts.reason}"
+    why = f": {parts.reason}" if report.outcome != "failed" or report.of(Verdict.VIOLATED) else ""
+    yield f"### {escaped(parts.model)} {parts.heading}{why}"
     yield ""
     if parts.findings:
         yield "| code | column | promised | found | plane | where |"
@@ -89,6 +92,13 @@ def _stopped(report: Report, following: Sequence[str]) -> Iterator[str]:
         yield ""
     if parts.error:
         yield escaped(parts.error)
+        yield ""
+    left = uncounted(report)
+    if left is not None:
+        yield escaped(left)
+        yield ""
+    if others:
+        yield f"The same in {counted(len(others), 'other model')}: {escaped(listed(others))}"
         yield ""
     if following:
         yield f"S{escaped(unjudged(following))[1:]}"

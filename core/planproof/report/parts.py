@@ -67,6 +67,21 @@ class Parts:
         )
 
 
+def failure(report: Report) -> str | None:
+    """Why a model could not run; an error of Spark's has its condition, which people search for."""
+    of_spark = (f for f in report.findings if f.code == "PP302" and f.found and f.message == report.error)
+    condition = next((f.found for f in of_spark), None)
+    return f"Spark: [{condition}] {report.error}" if condition else report.error
+
+
+def uncounted(report: Report) -> str | None:
+    """What of the contract nobody counted, as the model was stopped before."""
+    left = report.details.uncounted
+    if report.outcome != "rejected" or not left:
+        return None
+    return f"not counted, as this stopped it before: {', '.join(left)}"
+
+
 def is_promise(finding: Finding) -> bool:
     """Whether a finding is about a term of the contract."""
     return finding.code.startswith("PP5")
@@ -90,6 +105,8 @@ def stopped(report: Report) -> bool:
 
 def heading(report: Report) -> str:
     """What completes the model's name to a sentence."""
+    if report.details.absent:
+        return "does not exist"
     known = {"failed": "could not run", "rejected": "was not published", "compared": "changed under its readers"}
     promised = report.outcome != "checked" or any(map(is_promise, report.of(Verdict.VIOLATED)))
     return known.get(report.outcome, "breaks its promise" if promised else "cannot be published as it is")
@@ -111,6 +128,8 @@ def fate(report: Report) -> str:
         return "It was published, as fail_on allows it."
     if report.outcome in ("checked", "audited", "compared"):
         return "Nothing was written."
+    if report.details.absent:
+        return "There is nothing to be audited."
     if report.details.published:
         return "It was published; what was to follow failed."
     if report.details.altered:

@@ -18,6 +18,7 @@ from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
     Parts,
     counted,
+    failure,
     is_counted,
     line_of,
     next_steps,
@@ -27,6 +28,7 @@ from planproof.report.parts import (
     short_query,
     source_line,
     stopped,
+    uncounted,
     where,
 )
 
@@ -190,9 +192,12 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
         parts += [_findings(compared), Text()]
     if shown:
         parts += [*_reasons(report, shown), Text()]
-    error = message.error if shown else report.error
+    error = message.error if shown else failure(report)
     if error:
         parts += [Text(clean(error)), Text()]
+    left = uncounted(report)
+    if left is not None:
+        parts += [Text(clean(left), "dim"), Text()]
     if others:
         many = f"the same in {counted(len(others), 'other model')}: "
         parts += [Text.assemble((many, "bold"), clean(listed([other.model for other in others]))), Text()]

@@ -15,7 +15,7 @@ from planproof.origin import AnalysisError
 from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
 from planproof.publish.audit.snapshots import audit_snapshot
-from planproof.publish.audit.staged import count, read_files, read_paths, with_content
+from planproof.publish.audit.staged import by_rows_alone, count, read_files, read_paths, with_content
 from planproof.publish.transaction.partition import partitions_of
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
@@ -48,10 +48,10 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     # A declared length binds those who write through Spark, and nobody else: the stored values are counted.
     seen = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
     draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
-    if not draft.violated():
+    if by_rows_alone(draft):
         failing = count(draft, session, relation)
         draft.add(broken(session, draft.model, relation, relation, failing))
-    draft.findings = contract_terms.settle(draft.findings, draft.settings)
+        draft.findings = contract_terms.settle(draft.findings, draft.settings)
     stored_rows(draft, session, relation)
     return draft.report("audited")
 
@@ -116,7 +116,8 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
     relation = quoted(split_name(name))
     table = session.table(relation)
     if table is None:
-        raise SparkFailure(f"the table {name} does not exist")
+        draft.tell(absent=True)
+        raise SparkFailure(f"the table {name} does not exist: it was not built yet, or not in this catalog")
     draft.read(Claim("catalog", table.schema))
     draft.add(_altered_elsewhere(session, relation, table))
     if table.kind != "table":

@@ -10,7 +10,7 @@ from planproof.invariants import contract as contract_terms
 from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
-from planproof.publish.audit.staged import count
+from planproof.publish.audit.staged import by_rows_alone, count
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
@@ -42,12 +42,13 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
     draft.add(map(_explained, found))
     doubted = {dotted(field.path) for field in snapshot.fields if field.required and not field.enforced}
     draft.uncountable |= frozenset(doubted)
-    if not draft.violated():
+    counts = by_rows_alone(draft)
+    if counts:
         failing = count(draft, session, snapshot.relation)
         draft.add(broken(session, draft.model, snapshot.relation, snapshot.relation, failing))
     countable = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = [
-        *contract_terms.settle(countable, draft.settings),
+        *(contract_terms.settle(countable, draft.settings) if counts else countable),
         *(_undecidable(f) for f in draft.findings if f.field in draft.uncountable),
     ]
     stored_rows(draft, session, snapshot.relation)

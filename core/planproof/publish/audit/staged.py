@@ -10,6 +10,7 @@ from planproof.claim import SAMPLE, Claim, Facts, dotted
 from planproof.claims import batches, files
 from planproof.invariants import count_queries, drift, file_schemas, physical, registered
 from planproof.invariants.contract import COUNTABLE, settle
+from planproof.invariants.row_terms import is_of_rows
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.origin import AnalysisError
@@ -89,16 +90,26 @@ def decide(
         draft.rows = facts.rows
     judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
-    if not draft.violated():
-        if _open(draft) or (job.model.contract and job.model.contract.constraints):
-            rows = staged()
-            failing = count(draft, job.session, rows)
-            draft.add(broken(job.session, job.model, whole(), rows, failing))
-            draft.tell(uncounted=None)
+    whole_so_far = not draft.violated()
+    # Whoever parts the rows counts every term of them.
+    counts = whole_so_far or (draft.settings.on_violation != "quarantine" and by_rows_alone(draft))
+    if counts and (_open(draft) or (job.model.contract and job.model.contract.constraints)):
+        rows = staged()
+        failing = count(draft, job.session, rows)
+        draft.add(broken(job.session, job.model, whole(), rows, failing))
+        draft.tell(uncounted=None)
+    if whole_so_far:
         draft.add(limits.judged(job, draft.settings.limits, changed, whole))
         decide_hazards(draft, job.session, job.examined)
-    settled = [f for f in draft.findings if f.field not in draft.uncountable]
-    draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
+    if counts:
+        settled = [f for f in draft.findings if f.field not in draft.uncountable]
+        draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
+
+
+def by_rows_alone(draft: Draft) -> bool:
+    """Whether nothing but rows breaks the contract, so far: what else they break can be counted beside that, and is
+    said at once. A schema that is another one stops the publish whatever its rows hold."""
+    return all(is_of_rows(f) for f in draft.findings if f.verdict is Verdict.VIOLATED)
 
 
 def _told(job: Job, publication: Publication) -> Change | None:
@@ -141,7 +152,7 @@ def audit_query(job: Job) -> None:
         draft.tell(uncounted=None)
         draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
-    draft.findings = settle(draft.findings, draft.settings)
+        draft.findings = settle(draft.findings, draft.settings)
 
 
 def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:

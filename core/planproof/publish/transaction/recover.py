@@ -54,7 +54,7 @@ def roots(session: Session, root: str | None) -> list[str]:
         if name == "default":
             inner = [join(location, child) for child in store.names(location) if child.endswith(".db")]
             found += [place for place in inner if store.exists(join(place, STATE))]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _one(session: Session, store: Store, root: str, publish: str, force: bool) -> Report:
