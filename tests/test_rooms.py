@@ -80,6 +80,18 @@ def test_a_library_is_imported_in_its_rooms_only(library: str) -> None:
     assert [path for path in sorted(importing) if not path.startswith(ROOMS[library])] == []
 
 
+def test_only_one_module_puts_names_into_backticks() -> None:
+    doubled = "`", "``"
+    writing = {
+        path.relative_to(ROOT).as_posix()
+        for folder in SHIPPED
+        for path in (ROOT / folder).rglob("*.py")
+        for call in ast.walk(ast.parse(read(path)))
+        if isinstance(call, ast.Call) and tuple(a.value for a in call.args if isinstance(a, ast.Constant)) == doubled
+    }
+    assert writing == {"core/planproof/quoting.py"}
+
+
 def test_imports_in_functions_and_for_type_checkers_are_seen() -> None:
     text = """
 def rows():

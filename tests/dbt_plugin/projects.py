@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NUMBER = """
+    {{{{ config(materialized='table', file_format='parquet', meta={{'planproof': {settings}}}) }}}}
+    select {value} as id
+    """
+"""A table of one column, with planproof's settings as a text."""
+
 _numbers = itertools.count(1)
 
 
@@ -109,3 +115,10 @@ def project_files(schema: str, way: str, threads: int = 2) -> dict[str, str]:
     """The project `shop` and its profile, whose target reaches Spark by the keys in `way`."""
     profile = PROFILE.replace("SCHEMA", schema).replace("THREADS", str(threads)).replace("WAY", way)
     return {"dbt_project.yml": PROJECT, "profiles.yml": profile}
+
+
+def publish_once(dbt: Dbt, settings: str = "{}") -> None:
+    """Publishes a table `number` that holds 1, and then writes a model that would give 2."""
+    dbt.write({"models/number.sql": NUMBER.format(settings=settings, value=1)})
+    assert dbt.run("run", "--select", "number").success, dbt.results
+    dbt.write({"models/number.sql": NUMBER.format(settings=settings, value=2)})

@@ -1,80 +1,16 @@
-"""What the gate does with settings, with threads, and with an error of planproof's own."""
+"""What the gate does with settings, with threads, and with what is not its own to write."""
 
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from projects import NUMBER, publish_once
 
 pytest.importorskip("dbt.adapters.spark")
 
 pytestmark = pytest.mark.hive
-
-MODEL = """
-    {{{{ config(materialized='table', file_format='parquet', meta={{'planproof': {settings}}}) }}}}
-    select {value} as id
-    """
-
-
-class Broken:
-    """A guard with a defect: what it raises is nobody's contract."""
-
-    def __init__(self, spark: Any) -> None:
-        self.memory = SimpleNamespace(forget=lambda statement: None)
-
-    def check(self, model: Any, **more: Any) -> Any:
-        raise ZeroDivisionError("a defect")
-
-    publish = check
-
-
-@pytest.fixture
-def defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dbt_planproof.questions
-
-    monkeypatch.setattr(dbt_planproof.questions, "make_guard", Broken)
-
-
-def publish_once(dbt: Any, settings: str = "{}") -> None:
-    dbt.write({"models/number.sql": MODEL.format(settings=settings, value=1)})
-    assert dbt.run("run", "--select", "number").success, dbt.results
-    dbt.write({"models/number.sql": MODEL.format(settings=settings, value=2)})
-
-
-def test_an_error_of_our_own_publishes_nothing(dbt: Any, request: pytest.FixtureRequest) -> None:
-    publish_once(dbt)
-    request.getfixturevalue("defect")
-    assert not dbt.run("run", "--select", "number").success
-    message = dbt.results["number"]["message"]
-    assert message.count("internal error in planproof: ZeroDivisionError: a defect") == 1
-    assert "on_internal_error: pass" in message
-    assert "Traceback" in dbt.log
-    assert dbt.rows("number") == [(1,)]
-
-
-def test_an_error_of_our_own_may_be_passed(dbt: Any, request: pytest.FixtureRequest) -> None:
-    publish_once(dbt, "{'on_internal_error': 'pass'}")
-    request.getfixturevalue("defect")
-    assert dbt.run("run", "--select", "number").success, dbt.results
-    assert "dbt runs this model as if planproof were absent" in dbt.log
-    assert dbt.rows("number") == [(2,)]
-
-
-def test_an_error_of_our_own_before_the_model_runs_may_be_passed(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dbt_planproof.admission
-
-    def broken(*given: Any, **named: Any) -> Any:
-        raise ZeroDivisionError("a defect")
-
-    for settings, ends in (("{'on_internal_error': 'pass'}", True), ("{}", False)):
-        publish_once(dbt, settings)
-        with monkeypatch.context() as patch:
-            patch.setattr(dbt_planproof.admission, "model_of", broken)
-            assert dbt.run("run", "--select", "number").success is ends
-        assert dbt.rows("number") == [(2 if ends else 1,)]
-    assert "internal error in planproof: ZeroDivisionError: a defect" in dbt.results["number"]["message"]
 
 
 def test_a_table_that_dbt_does_not_know_is_not_replaced(dbt: Any) -> None:
@@ -89,26 +25,9 @@ def test_a_table_that_dbt_does_not_know_is_not_replaced(dbt: Any) -> None:
         assert dbt.rows("unknown") == [(7,)]
 
 
-def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
-    from dbt_planproof.questions import _may_pass
-    from planproof.contract import Model
-    from planproof.report.details import Details
-    from planproof.report.model import Report
-    from planproof.settings import Settings
-
-    settings = Settings(on_internal_error="pass")
-    delta = Model("s.t", "select 1", materialized="incremental", settings=settings)
-    assert _may_pass(Report("s.t", "failed"), delta)
-    assert not _may_pass(Report("s.t", "failed", strategy="append"), delta)
-    table = Model("s.t", "select 1", settings=settings)
-    assert _may_pass(Report("s.t", "failed", strategy="rename"), table)
-    assert not _may_pass(Report("s.t", "failed"), Model("s.t", "select 1"))
-    half_way = Report("s.t", "failed", strategy="rename", details=Details(unsettled=True))
-    assert not _may_pass(half_way, table), "recover would put the old files in the place of dbt's table"
-
-
 def test_an_unknown_setting_fails_its_model_with_a_suggestion(dbt: Any) -> None:
-    dbt.write({"models/number.sql": MODEL.format(settings="{'fail_onn': 'never'}", value=3)})
+    config = "materialized='table', file_format='parquet', meta={'planproof': {'fail_onn': 'never'}}"
+    dbt.write({"models/number.sql": f"{{{{ config({config}) }}}} select 3 as id"})
     assert not dbt.run("run", "--select", "number").success
     assert "unknown key 'fail_onn'; did you mean 'fail_on'?" in dbt.results["number"]["message"]
 
@@ -136,7 +55,7 @@ def test_fail_on_never_publishes_and_still_reports(dbt: Any) -> None:
 def test_threads_do_not_mix_their_models(dbt: Any) -> None:
     files = {}
     for i in range(8):
-        files[f"models/many_{i}.sql"] = MODEL.format(settings="{}", value=f"'{i}'" if i % 2 else f"{i}L")
+        files[f"models/many_{i}.sql"] = NUMBER.format(settings="{}", value=f"'{i}'" if i % 2 else f"{i}L")
     columns = "{name: id, data_type: bigint}"
     models = [f"{{name: many_{i}, config: {{contract: {{enforced: true}}}}, columns: [{columns}]}}" for i in range(8)]
     files["models/many.yml"] = f"models: [{', '.join(models)}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planproof.quoting import backticked
 from planproof.types import Array, DataType, Map, Struct
 
 
@@ -37,7 +38,7 @@ def differ(a: str, b: str) -> str:
 def fields_differ(value: str, source: DataType, target: DataType, depth: int = 0) -> Iterator[str]:
     """The conditions for which a value of type `source`, taken as `target` by position, has another field's value."""
     if isinstance(source, Struct) and isinstance(target, Struct):
-        inner = [f"{value}.`{name.replace('`', '``')}`" for name in source.names]
+        inner = [f"{value}.{backticked(name)}" for name in source.names]
         yield from (differ(inner[at], inner[other]) for at, other in swapped(target.names, source.names))
         for field, old, new in zip(inner, source.fields, target.fields):
             yield from fields_differ(field, old.type, new.type, depth)

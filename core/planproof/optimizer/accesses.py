@@ -37,12 +37,12 @@ from planproof.expr.function import Category
 from planproof.expr.traits import Elements
 from planproof.optimizer import laws
 from planproof.optimizer.costs import costly
+from planproof.optimizer.element_paths import Ordinals, element_paths, without_longer
 from planproof.plan import nodes as p
 from planproof.records import evolve
 from planproof.types import Array, Map, Struct
 
-Path = tuple[int, ...]
-ArrayRef = tuple[int, Path]
+ArrayRef = tuple[int, Ordinals]
 
 VALUES = -1
 """Stands for an ordinal in an array ref where the path leads through the values of a map."""
@@ -63,7 +63,7 @@ class Site:
     call: Expr
     source: Expr
     ref: ArrayRef
-    paths: frozenset[Path]
+    paths: frozenset[Ordinals]
     variables: frozenset[int]
     followed: bool = False
     repeated: bool = False
@@ -112,7 +112,7 @@ class Accesses:
     made: dict[ArrayRef, Made] = field(default_factory=dict)
     elements: dict[int, ArrayRef] = field(default_factory=dict)
     whole: set[ArrayRef] = field(default_factory=set)
-    fields: dict[ArrayRef, set[Path]] = field(default_factory=dict)
+    fields: dict[ArrayRef, set[Ordinals]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
     over: dict[ArrayRef, list[Site]] = field(default_factory=dict)
     depth: int = 0
@@ -376,7 +376,7 @@ class Accesses:
         return self._site(expr, inner, [], tuple(path), loose) if path else None
 
     def _site(
-        self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Path, loose: bool = False
+        self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Ordinals, loose: bool = False
     ) -> Site | None:
         """The site of a call that reads `array`, perhaps through `filter` or `slice`; None where it is no site.
 
@@ -479,39 +479,3 @@ def _are_constant(exprs: Sequence[Expr]) -> bool:
 
 def _holds(expr: Expr, sources: set[int]) -> bool:
     return any(id(e) in sources for e in expr.walk())
-
-
-def without_longer(paths: set[Path] | frozenset[Path]) -> frozenset[Path]:
-    """The paths without those that another one leads to already."""
-    return frozenset(p for p in paths if not any(p[:n] in paths for n in range(1, len(p))))
-
-
-def _top(body: Expr, variable: Variable) -> Iterator[tuple[Expr, Path | None]]:
-    """The uses of the variable: the longest paths over it, and it itself (without a path)."""
-    pending = [body]
-    while pending:
-        expr = pending.pop()
-        path = path_over(expr, variable)
-        if path is not None or expr == variable:
-            yield expr, path
-        else:
-            pending.extend(expr.children)
-
-
-def uses_itself(body: Expr, variable: Variable) -> bool:
-    """Whether the body uses the variable otherwise than through its fields."""
-    return any(path is None for _, path in _top(body, variable))
-
-
-def element_paths(body: Expr, variable: Variable) -> set[Path]:
-    """The fields of the variable that the body reads."""
-    return {path for _, path in _top(body, variable) if path is not None}
-
-
-def path_over(expr: Expr, variable: Variable) -> Path | None:
-    """The ordinals from the variable to the expression, where it is a path over it."""
-    path: list[int] = []
-    while isinstance(expr, GetField):
-        path.insert(0, expr.ordinal)
-        expr = expr.child
-    return tuple(path) if path and expr == variable else None

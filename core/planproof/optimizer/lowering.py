@@ -27,7 +27,8 @@ from planproof.quoting import backticked
 from planproof.sql.splice import splice
 from planproof.types import BOOLEAN, INT, STRING
 
-Path = tuple[tuple[Call, Lambda], ...]
+Nesting = tuple[tuple[Call, Lambda], ...]
+"""The calls around an expression, the outermost first, each with its lambda."""
 Swap = Callable[[Expr], "str | None"]
 
 
@@ -221,7 +222,7 @@ class _Root:
         source = f"{self.writer.named(found.level)}({', '.join(self.arguments)})"
         return self.text(call, found, source, None)
 
-    def level(self, call: Call, path: Path) -> _Found:
+    def level(self, call: Call, nesting: Nesting) -> _Found:
         function = _lambda_of(call)
         assert function is not None
         loop = call.function.traits.loop
@@ -229,7 +230,7 @@ class _Root:
             said = f"a Python function in the body of {call.function.name} cannot run: each step needs the one before"
             able = ", ".join(named(lambda f: f.traits.loop is not None and f.traits.loop.alone))
             raise CannotLower("PP220", f"{said}; {able} can", span_of(call))
-        here = (*path, (call, function))
+        here = (*nesting, (call, function))
         body = _Body()
         self.scan(function.body, here, body, False)
         carried = tuple(self._carried(call, function, body))
@@ -239,12 +240,12 @@ class _Root:
         nullable = any(part.nullable for part in _lists_of(call))
         return _Found(Level(shape, given, tuple(body.applications), inner, nullable), body, carried, len(here))
 
-    def scan(self, expr: Expr, path: Path, body: _Body, lazy: bool) -> None:
+    def scan(self, expr: Expr, nesting: Nesting, body: _Body, lazy: bool) -> None:
         """Finds the Python calls of a body, and the higher-order calls that hold more of them."""
         if isinstance(expr, Call) and is_declared(expr.function):
             if lazy:
                 raise _too_eager(expr)
-            self.apply(expr, path, body, returned=True)
+            self.apply(expr, nesting, body, returned=True)
             return
         if _has_python_body(expr):
             assert isinstance(expr, Call)
@@ -254,16 +255,16 @@ class _Root:
                 raise CannotLower(
                     "PP220", "a list that Python computes inside a lambda is iterated there", span_of(expr)
                 )
-            body.inner.append((expr, self.level(expr, path)))
+            body.inner.append((expr, self.level(expr, nesting)))
             return
         first = _lazy_from(expr)
         for at, child in enumerate(expr.children):
-            self.scan(child, path, body, lazy or (first is not None and at >= first))
+            self.scan(child, nesting, body, lazy or (first is not None and at >= first))
 
-    def apply(self, call: Call, path: Path, body: _Body, returned: bool) -> Application:
+    def apply(self, call: Call, nesting: Nesting, body: _Body, returned: bool) -> Application:
         if not call.args:
             raise CannotLower("PP220", f"{call.function.name} takes no argument in a lambda", span_of(call))
-        sources = tuple(self.source(_uncast(arg), path, body) for arg in call.args)
+        sources = tuple(self.source(_uncast(arg), nesting, body) for arg in call.args)
         takes = tuple(_uncast(arg).type for arg in call.args)
         nullable = call.function.nullable((), self.writer.conf)
         made = Application(self.count, call.function.name, sources, takes, call.type, nullable, returned)
@@ -272,29 +273,29 @@ class _Root:
         body.numbers[id(call)] = made
         return made
 
-    def source(self, arg: Expr, path: Path, body: _Body) -> Source:
+    def source(self, arg: Expr, nesting: Nesting, body: _Body) -> Source:
         """Where a function's argument comes from: an index, another function's result, or what Spark computes."""
         if isinstance(arg, Call) and is_declared(arg.function):
-            return Made(self.apply(arg, path, body, returned=False).number, len(path))
+            return Made(self.apply(arg, nesting, body, returned=False).number, len(nesting))
         if calls_declared(arg):
             said = "the argument of a Python function computes with what another one gives; compute it in a subquery"
             raise CannotLower("PP220", said, span_of(arg))
-        depth = max((_depth_of(id, path) for id in laws.free_variables(arg)), default=0)
-        if isinstance(arg, Variable) and _is_index(arg, path[depth - 1]):
+        depth = max((_depth_of(id, nesting) for id in laws.free_variables(arg)), default=0)
+        if isinstance(arg, Variable) and _is_index(arg, nesting[depth - 1]):
             return Position(depth)
         # What may fail, or differs each time, is evaluated where the body would: per element, never for an empty list.
         per_element = laws.may_raise(arg, self.writer.conf) or not laws.deterministic(arg)
-        return self.given(arg, len(path) if per_element else depth, path)
+        return self.given(arg, len(nesting) if per_element else depth, nesting)
 
-    def given(self, arg: Expr, depth: int, path: Path) -> Given:
-        text = self._prepared(arg, path[:depth])
+    def given(self, arg: Expr, depth: int, nesting: Nesting) -> Given:
+        text = self._prepared(arg, nesting[:depth])
         return Given(self.arguments.setdefault(text, len(self.arguments)), depth)
 
-    def _prepared(self, arg: Expr, path: Path) -> str:
+    def _prepared(self, arg: Expr, nesting: Nesting) -> str:
         """The list that holds `arg` for each element of the innermost call, as Spark computes it."""
-        if not path:
+        if not nesting:
             return self._plain(arg)
-        (call, function), outer = path[-1], path[:-1]
+        (call, function), outer = nesting[-1], nesting[:-1]
         known = self._path_of_elements(arg, call, function)
         if known is not None:
             return self._wrapped(known, outer)
@@ -302,15 +303,15 @@ class _Root:
         name = "zip_with" if call.function.name == "zip_with" else "transform"
         return self._wrapped(f"{name}({lists}, {_parameters(function)} -> {self._plain(arg)})", outer)
 
-    def _wrapped(self, text: str, path: Path) -> str:
-        for call, function in reversed(path):
+    def _wrapped(self, text: str, nesting: Nesting) -> str:
+        for call, function in reversed(nesting):
             lists = ", ".join(self._plain(part) for part in _lists_of(call))
             name = "zip_with" if call.function.name == "zip_with" else "transform"
             text = f"{name}({lists}, {_parameters(function)} -> {text})"
         return text
 
     def _path_of_elements(self, arg: Expr, call: Call, function: Lambda) -> str | None:
-        """`items.price` for `i.price`, `items` for `i`: Spark then reads no other field. None where it is no path."""
+        """`items.price` for `i.price`, `items` for `i`: Spark then reads no other field. None for what is no path."""
         if call.function.name == "zip_with":
             return None
         names: list[str] = []
@@ -329,14 +330,14 @@ class _Root:
             return backticked(expr.name)
         return self.writer.written(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
 
-    def _shape(self, path: Path, carried: list[Given], body: _Body) -> Given:
+    def _shape(self, nesting: Nesting, carried: list[Given], body: _Body) -> Given:
         """An argument whose lists are this level's; a list of booleans where the functions read none."""
         sources = [s for a in body.applications for s in a.sources if isinstance(s, Given)]
         found = [*carried, *sources, *(inner.level.shape for _, inner in body.inner)]
-        known = next((g for g in found if g.depth >= len(path)), None)
+        known = next((g for g in found if g.depth >= len(nesting)), None)
         if known is None:
-            known = self.given(Literal(False, BOOLEAN, "false"), len(path), path)
-        return Given(known.argument, len(path))
+            known = self.given(Literal(False, BOOLEAN, "false"), len(nesting), nesting)
+        return Given(known.argument, len(nesting))
 
     def _carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
         """The parameters that are read beside the Python calls, an index aside; a filter gives its elements back."""
@@ -416,8 +417,8 @@ def _constant(literal: Literal) -> str:
     return literal.text if "'" in literal.text and literal.type != STRING else f"CAST('{text}' AS {literal.type.sql})"
 
 
-def _depth_of(variable: int, path: Path) -> int:
-    return next(at for at, (_, function) in enumerate(path, 1) if variable in {p.id for p in function.parameters})
+def _depth_of(variable: int, nesting: Nesting) -> int:
+    return next(at for at, (_, function) in enumerate(nesting, 1) if variable in {p.id for p in function.parameters})
 
 
 def _is_index(variable: Variable, step: tuple[Call, Lambda]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -20,15 +20,15 @@ from planproof.session import python_functions, versions
 from planproof.session.absence import doubting
 from planproof.session.described import of_lines
 from planproof.session.failures import translated
-from planproof.session.files import data_files, local_path
-from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional
+from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS, conf_of
+from planproof.session.sql_only import SqlOnlySession
 
 _SETTING = threading.Lock()
 _PROVIDER = "spark.sql.sources.default"
 
 
-class FrameSession:
+class FrameSession(SqlOnlySession):
     """The part of `planproof.session.protocol.Session` that needs no plan objects."""
 
     spark: Any
@@ -42,10 +42,6 @@ class FrameSession:
     @property
     def namespace(self) -> tuple[str, ...]:
         raise NotImplementedError
-
-    @property
-    def catalog_id(self) -> str | None:
-        return None
 
     @contextmanager
     def settings(self, changes: dict[str, str]) -> Iterator[None]:
@@ -93,7 +89,7 @@ class FrameSession:
             self._reset(before)
             with translated():
                 if self.namespace != namespace:
-                    self.spark.sql(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
+                    self.spark.sql(f"USE {quoted(namespace)}")
 
     def _reset(self, before: Mapping[str, str]) -> None:
         with translated():
@@ -110,25 +106,6 @@ class FrameSession:
                 if self.spark.conf.isModifiable(key):
                     raise
 
-    def planes(self, sql: str) -> SparkPlanes:
-        return self.planned(self.analyzed(sql))
-
-    def transactions(self) -> Transactional | None:
-        return None
-
-    def analyzed(self, sql: str) -> SparkPlanes:
-        raise NotImplementedError
-
-    def planned(self, planes: SparkPlanes) -> SparkPlanes:
-        return planes
-
-    def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
-        return None
-
-    @contextmanager
-    def watched(self, sql: str) -> Iterator[str | None]:
-        yield None
-
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with self._doubting():
             return self._told(sql)
@@ -143,10 +120,6 @@ class FrameSession:
             # A statement has run by now. A result without columns has no rows: no job is started for them.
             return [tuple(row) for row in frame.collect()] if frame.columns else []
 
-    def write(self, sql: str) -> PhysicalSchema | None:
-        self.rows(sql)
-        return None
-
     def batches(self, sql: str, limit: int | None = None) -> Any:
         try:
             with translated(sql):
@@ -155,19 +128,6 @@ class FrameSession:
         except (ValueError, TypeError, NotImplementedError) as error:
             # Arrow's own errors are subclasses of these. They mean that the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error
-
-    def table(self, name: str) -> StoredTable | None:
-        raise NotImplementedError
-
-    def registered(self, name: str) -> StoredTable | None:
-        return self.table(name)
-
-    def metastore(self, name: str) -> PhysicalSchema | None:
-        return None
-
-    def database(self, name: str) -> str | None:
-        described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(split_name(name))}")
-        return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
 
     def described(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
@@ -180,29 +140,6 @@ class FrameSession:
 
     def _manages_partitions(self) -> bool:
         return str(self.spark.conf.get(MANAGED_PARTITIONS, "true")).lower() == "true"
-
-    def partitions(
-        self, name: str, among: Sequence[Mapping[str, str]] | None = None
-    ) -> Sequence[tuple[str, str]] | None:
-        return None
-
-    def partition_locations(self, name: str) -> Sequence[str] | None:
-        return None
-
-    def files(self, location: str) -> Sequence[str]:
-        path = self.local_path(location)
-        if path is None:
-            raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
-        return data_files(path)
-
-    def footer(self, path: str) -> bytes:
-        raise SparkFailure(f"cannot read {path}: only file: locations can be read from this machine")
-
-    def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
-        return None
-
-    def local_path(self, uri: str) -> str | None:
-        return local_path(uri)
 
     def register(self, name: str, function: Any) -> Function | None:
         return python_functions.register(self.spark, name, function)

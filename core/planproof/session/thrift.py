@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,13 +19,13 @@ from planproof.conf import SETTINGS, Conf
 from planproof.functions.declared import Function
 from planproof.functions.nested import ListCall
 from planproof.origin import AnalysisError
-from planproof.quoting import quoted
+from planproof.quoting import backticked, quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.absence import believe, doubting
 from planproof.session.described import of_lines, relation, schema_of_tree
-from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
+from planproof.session.sql_only import SqlOnlySession
 from planproof.sql.ending import unterminated
 from planproof.types import without_lengths
 
@@ -41,7 +41,7 @@ _DEFAULTS: dict[tuple[str, str], str | None] = {}
 """By Spark's version and the setting's name."""
 
 
-class ThriftSession:
+class ThriftSession(SqlOnlySession):
     """planproof's Session over a DB-API connection to Spark; see `planproof.session.protocol.Session`."""
 
     def __init__(self, connection: Any, another: Callable[[], Any] | None = None) -> None:
@@ -77,10 +77,6 @@ class ThriftSession:
         return conf_of(version, known, found.get("spark.sql.sources.default"))
 
     @property
-    def catalog_id(self) -> str | None:
-        return None
-
-    @property
     def namespace(self) -> tuple[str, ...]:
         ((catalog, database),) = self.rows("select current_catalog(), current_database()")
         return (str(catalog), str(database))
@@ -112,7 +108,7 @@ class ThriftSession:
     def _set(self, key: str, value: str | None) -> None:
         if not re.fullmatch(r"[\w.\-]+", key):
             raise SparkFailure(f"{key!r} is no name of a setting")
-        self.rows(f"RESET {key}" if value is None else f"SET `{key}` = `{value.replace('`', '``')}`")
+        self.rows(f"RESET {key}" if value is None else f"SET `{key}` = {backticked(value)}")
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -125,19 +121,7 @@ class ThriftSession:
                 if after.get(key) != before.get(key):
                     self._set(key, before.get(key))
             if self.namespace != namespace:
-                self.rows(f"USE {'.'.join('`' + part.replace('`', '``') + '`' for part in namespace)}")
-
-    def planes(self, sql: str) -> SparkPlanes:
-        return self.analyzed(sql)
-
-    def transactions(self) -> None:
-        return None
-
-    def planned(self, planes: SparkPlanes) -> SparkPlanes:
-        return planes
-
-    def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
-        return None
+                self.rows(f"USE {quoted(namespace)}")
 
     def analyzed(self, sql: str) -> SparkPlanes:
         query = unterminated(sql)
@@ -201,35 +185,14 @@ class ThriftSession:
         finally:
             cursor.close()
 
-    def write(self, sql: str) -> PhysicalSchema | None:
-        self.rows(sql)
-        return None
-
     def batches(self, sql: str, limit: int | None = None) -> Any:
         raise SparkFailure("the Thrift server hands over rows, not Arrow batches")
-
-    def footer(self, path: str) -> bytes:
-        raise SparkFailure(f"cannot read {path}: only file: locations can be read from this machine")
-
-    def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
-        return None
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
         """SQL alone brings no Python data, but relations that other clients of the server made may hold some."""
         text = "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN EXTENDED {sql.strip().removesuffix(';')}"))
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
-
-    @contextmanager
-    def watched(self, sql: str) -> Iterator[str | None]:
-        yield None
-
-    def metastore(self, name: str) -> PhysicalSchema | None:
-        return None
-
-    def database(self, name: str) -> str | None:
-        described = self.rows(f"DESCRIBE DATABASE EXTENDED {_quoted(name)}")
-        return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
 
     def table(self, name: str) -> StoredTable | None:
         try:
@@ -240,26 +203,6 @@ class ThriftSession:
         if not found.partition_by:
             return found
         return replace(found, tracked=found.tracked and self._setting(MANAGED_PARTITIONS) in ("true", None))
-
-    def registered(self, name: str) -> StoredTable | None:
-        return self.table(name)
-
-    def partitions(
-        self, name: str, among: Sequence[Mapping[str, str]] | None = None
-    ) -> Sequence[tuple[str, str]] | None:
-        return None
-
-    def partition_locations(self, name: str) -> Sequence[str] | None:
-        return None
-
-    def files(self, location: str) -> Sequence[str]:
-        path = self.local_path(location)
-        if path is None:
-            raise SparkFailure(f"cannot list {location}: only file: locations can be read from this machine")
-        return data_files(path)
-
-    def local_path(self, uri: str) -> str | None:
-        return local_path(uri)
 
     def register(self, name: str, function: Any) -> Function | None:
         raise SparkFailure(f"the Python function {name} cannot be handed over: the Thrift server takes SQL only")

@@ -10,18 +10,10 @@ from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lam
 from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
-from planproof.optimizer.accesses import (
-    Accesses,
-    ArrayRef,
-    Path,
-    Site,
-    keeps_elements,
-    path_over,
-    uses_itself,
-    without_longer,
-)
+from planproof.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof.optimizer.costs import weight
+from planproof.optimizer.element_paths import Ordinals, path_over, uses_itself, without_longer
 from planproof.optimizer.retype import derived, fits, substituted
 from planproof.plan.nodes import Plan
 from planproof.plan.rewrite import map_expressions
@@ -96,12 +88,12 @@ def _differ(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[ArrayRef, frozenset[Path]]:
+def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[ArrayRef, frozenset[Ordinals]]:
     """The refs that are worth it, with all paths that are read of their elements; `despite` what hinders Spark from
     pruning them."""
     zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
     again = {site.ref for site in zipped if site.repeated and not site.source.nullable}
-    found: dict[ArrayRef, frozenset[Path]] = {}
+    found: dict[ArrayRef, frozenset[Ordinals]] = {}
     for site in accesses.sites:
         if accesses.is_whole(site.ref, despite) or site.ref in found or site.ref in again:
             continue
@@ -119,14 +111,14 @@ def _element(array: Expr) -> Struct:
     return array.type.element
 
 
-def _at(struct: DataType, path: Path) -> DataType:
+def _at(struct: DataType, path: Ordinals) -> DataType:
     for ordinal in path:
         assert isinstance(struct, Struct)
         struct = struct.fields[ordinal].type
     return struct
 
 
-def _smallest(struct: Struct) -> Path:
+def _smallest(struct: Struct) -> Ordinals:
     return (min(range(len(struct.fields)), key=lambda at: (weight(struct.fields[at].type), at)),)
 
 
@@ -135,7 +127,7 @@ class _Attempt:
     """One try at pruning the chosen refs; `failed` are those at which a flag would change or names clash."""
 
     accesses: Accesses
-    chosen: Mapping[ArrayRef, frozenset[Path]]
+    chosen: Mapping[ArrayRef, frozenset[Ordinals]]
     conf: Conf
     registry: Registry
     failed: set[ArrayRef] = field(default_factory=set)
@@ -186,7 +178,7 @@ class _Attempt:
             # It pads the shorter array with nulls: its variables are always nullable.
             self.padded.update(v.id for f in site.call.args if isinstance(f, Lambda) for v in f.parameters)
 
-    def _pruned(self, site: Site, paths: frozenset[Path]) -> _Pruned | None:
+    def _pruned(self, site: Site, paths: frozenset[Ordinals]) -> _Pruned | None:
         ordered = tuple(sorted(paths))
         for fields in (ordered, tuple(sorted({p[:1] for p in ordered}))):
             arrays = [_field_array(site.source, path) for path in fields]
@@ -283,10 +275,10 @@ class _Pruned:
     """The array that stands for the source, and the paths over elements of `ref` that its elements' fields were."""
 
     ref: ArrayRef
-    fields: tuple[Path, ...]
+    fields: tuple[Ordinals, ...]
     array: Expr
 
-    def within(self, path: Path) -> Path:
+    def within(self, path: Ordinals) -> Ordinals:
         """Where a path over the whole element leads in a pruned one."""
         at = next(n for n, kept in enumerate(self.fields) if path[: len(kept)] == kept)
         rest = path[len(self.fields[at]) :]
@@ -302,7 +294,7 @@ def _unnamed(zipped: Expr) -> Expr:
     return evolve(zipped, type=evolve(zipped.type, element=Struct(fields)))
 
 
-def _field_array(source: Expr, path: Path) -> GetFieldOfElements:
+def _field_array(source: Expr, path: Ordinals) -> GetFieldOfElements:
     """`source.a.b`: the field of each element."""
     for ordinal in path:
         source = _step(source, ordinal)

@@ -1,0 +1,246 @@
+"""The offline check where a schema is not known: it says which and why, and guesses nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from offline_reports import ID, ORDERS, VIEW, found, logical
+
+from planproof.project import ProjectError
+from planproof.report.model import Verdict
+
+
+def test_an_unknown_parent_makes_its_children_unproved_by_name(check):
+    models = {
+        "odd": {"sql": "select nobody_knows_this(id) as id from raw.orders", "parents": ["raw.orders"]},
+        "child": {"sql": "select id from shop.odd", "parents": ["odd"]},
+        "grandchild": {"sql": "select id from shop.child", "parents": ["child"]},
+        "apart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]},
+    }
+    reports = check(models)
+    assert {name: report.verdict.value for name, report in reports.items()} == {
+        "odd": "unproved",
+        "child": "unproved",
+        "grandchild": "unproved",
+        "apart": "proved",
+    }
+    (finding,) = reports["child"].findings
+    assert finding.code == "PP111"
+    assert "the schema of shop.odd" in finding.message
+    assert logical(reports["child"]).status == "unreadable"
+
+
+def test_a_contract_stands_for_a_parent_that_is_not_understood_and_the_report_says_so(check):
+    models = {
+        "odd": {
+            "sql": "select nobody_knows_this(id) as id from raw.orders",
+            "parents": ["raw.orders"],
+            "contract": True,
+            "columns": {"id": ID},
+        },
+        "child": {
+            "sql": "select id from shop.odd",
+            "parents": ["odd"],
+            "contract": True,
+            "columns": {"id": {"data_type": "int"}},
+        },
+    }
+    reports = check(models)
+    assert reports["odd"].verdict is Verdict.UNPROVED
+    assert found(reports["child"], Verdict.VIOLATED) == [("PP504", "id")]
+    assert reports["child"].details.inputs == {"shop.odd": "its contract stands for it: not read offline"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("select * from elsewhere.made_by_a_hook", "a hook, a macro or another job may provide it"),
+        ("select nope from raw.orders", "the source raw.orders may have more columns than the manifest declares"),
+    ],
+)
+def test_what_may_exist_elsewhere_is_unproved_and_never_violated(check, sql, said):
+    report = check({"mart": {"sql": sql, "parents": ["raw.orders"]}})["mart"]
+    assert report.verdict is Verdict.UNPROVED
+    assert said in report.findings[0].message
+
+
+def test_columns_that_only_seem_to_be_missing_are_unproved(check):
+    model = {
+        "sql": "select * from raw.orders",
+        "parents": ["raw.orders"],
+        "contract": True,
+        "columns": {"id": ID, "amount": "decimal(12,2)", "tags": "array<string>", "note": "string"},
+    }
+    report = check({"mart": model})["mart"]
+    assert found(report, Verdict.UNPROVED) == [("PP501", "note")]
+    assert found(report, Verdict.VIOLATED) == []
+
+
+@pytest.mark.parametrize("name", ["raw.nowhere", "lake.raw.nowhere", "parquet.`/data/orders`"])
+def test_a_relation_that_nobody_declared_is_no_violation(check, name):
+    report = check({"mart": {"sql": f"select id from {name}"}})["mart"]
+    assert (report.verdict, found(report, Verdict.VIOLATED)) == (Verdict.UNPROVED, [])
+
+
+def test_python_models_and_snapshots_are_not_guessed(check):
+    def add_snapshot(manifest):
+        snapshot = {**manifest["nodes"]["model.shop.mart"], "resource_type": "snapshot", "name": "snap"}
+        manifest["nodes"]["snapshot.shop.snap"] = {
+            **snapshot,
+            "unique_id": "snapshot.shop.snap",
+            "relation_name": "shop.snap",
+        }
+        manifest["nodes"]["model.shop.child"]["depends_on"]["nodes"] = ["snapshot.shop.snap"]
+
+    models = {
+        "snake": {"language": "python", "sql": "def model(dbt, session): ..."},
+        "from_snake": {"sql": "select * from shop.snake", "parents": ["snake"]},
+        "mart": {"sql": "select 1 as id"},
+        "child": {"sql": "select * from shop.snap"},
+    }
+    reports = check(models, {}, change=add_snapshot)
+    assert {name: report.verdict.value for name, report in reports.items()} == {
+        "snake": "unproved",
+        "from_snake": "unproved",
+        "mart": "proved",
+        "child": "unproved",
+    }
+    assert "shop.snap is a snapshot" in reports["child"].findings[0].message
+
+
+def test_a_selected_model_that_is_not_compiled(check):
+    with pytest.raises(ProjectError, match=r"not compiled: model\.shop\.b; run `dbt compile`"):
+        check({"a": {"sql": "select 1 as id"}, "b": {}})
+    reports = check({"a": {"sql": "select id from shop.b", "parents": ["b"]}, "b": {}}, select=["a"])
+    assert reports["a"].verdict is Verdict.UNPROVED
+
+
+def test_a_parent_of_unknown_schema_that_the_text_does_not_read_does_no_harm(check):
+    model = {"sql": "select cast(null as int) as id", "parents": ["raw.unknown"], "config": VIEW}
+    reader = {"sql": "select id from raw.unknown", "parents": ["raw.unknown"], "config": VIEW}
+    reports = check({"empty": model, "reader": reader}, {"raw.unknown": {}})
+    assert reports["empty"].verdict is Verdict.PROVED
+    assert found(reports["reader"], Verdict.UNPROVED) == [("PP111", None)]
+    assert "raw.unknown" in reports["reader"].findings[0].message
+
+
+def test_an_incremental_model_reads_itself_as_the_freeze_file_has_it(check, tmp_path):
+    model = {
+        "sql": "select id from raw.orders where id > (select max(id) from shop.inc)",
+        "parents": ["raw.orders"],
+        "config": {"materialized": "incremental"},
+    }
+    assert found(check({"inc": model})["inc"], Verdict.UNPROVED) == [("PP111", None)]
+    frozen = tmp_path / "planproof_sources.json"
+    frozen.write_text('{"sources": {"shop.inc": {"columns": [{"name": "id", "type": "bigint"}]}}}', "utf-8")
+    assert check({"inc": model}, frozen=frozen)["inc"].verdict is Verdict.PROVED
+
+
+def test_what_a_text_reads_and_the_manifest_does_not_list(check, tmp_path):
+    """A macro that calls ref() only while dbt renders leaves `depends_on` empty."""
+    frozen = tmp_path / "frozen.json"
+    frozen.write_text(
+        json.dumps({"version": 1, "sources": {"raw.rates": {"columns": [{"name": "rate", "type": "double"}]}}})
+    )
+    models = {
+        "a_mart": {
+            "sql": "select z.id, r.rate, o.amount from shop.z_stg z cross join raw.rates r "
+            "join spark_catalog.raw.orders o on o.id = z.id",
+            "columns": {"id": ID, "rate": "double", "amount": "decimal(12,2)"},
+            "contract": True,
+        },
+        "z_stg": {"sql": "select id from raw.orders where id > 0", "config": VIEW},
+        "m_child": {"sql": "select amount from shop.a_mart", "config": VIEW},
+    }
+    reports = check(models, frozen=frozen)
+    assert list(reports) == ["z_stg", "a_mart", "m_child"]
+    assert reports["a_mart"].verdict is Verdict.PROVED
+    assert reports["a_mart"].details.inputs == {
+        "shop.z_stg": "planned",
+        "raw.rates": str(frozen),
+        "raw.orders": "declared in models/sources.yml",
+    }
+    assert reports["m_child"].verdict is Verdict.PROVED
+    assert list(check(models, frozen=frozen, select=["m_child"])) == ["m_child"]
+    assert logical(check(models, frozen=frozen, select=["m_child"])["m_child"]).status == "read"
+
+
+def test_a_relation_that_is_not_listed_and_not_known_is_named(check):
+    sources = {"raw.orders": {}}
+    models = {"mart": {"sql": "select id from raw.orders"}, "child": {"sql": "select id from shop.mart"}}
+    reports = check(models, sources)
+    assert found(reports["mart"], Verdict.UNPROVED) == [("PP111", None)]
+    said = logical(reports["mart"]).reason
+    assert "the schema of raw.orders: the source raw.orders declares no complete columns" in said
+    assert "shop.mart" in logical(reports["child"]).reason
+
+
+def test_a_state_stands_for_what_dbt_deferred_to_it(check, dbt_manifest, tmp_path):
+    """`dbt build --select mart --defer` compiles mart alone, which reads `stg` where the other state has it."""
+    sha = {"checksum": {"name": "none", "checksum": "1"}}
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": VIEW, **sha},
+        "mart": {"sql": "select id from prod.stg", "parents": ["stg"], "columns": {"id": ID}, "contract": True},
+    }
+    old = dbt_manifest(models, ORDERS)
+    old["nodes"]["model.shop.stg"]["relation_name"] = "prod.stg"
+    (tmp_path / "manifest.json").write_text(json.dumps(old))
+    here = {**models, "stg": {**models["stg"], "sql": None}}
+    assert check(here, select=["mart"])["mart"].verdict is Verdict.UNPROVED
+    mart = check(here, select=["mart"], state=tmp_path)["mart"]
+    assert (mart.verdict, mart.details.inputs) == (Verdict.PROVED, {"shop.stg": "planned"})
+    # The text of another file is no text of this one.
+    changed = {**here, "stg": {**here["stg"], "checksum": {"name": "none", "checksum": "2"}}}
+    assert check(changed, select=["mart"], state=tmp_path)["mart"].verdict is Verdict.UNPROVED
+
+
+def test_what_freeze_would_make_known_is_said_once(check):
+    remarks = []
+    models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(5)}
+    check(models, {f"raw.t{i}": {} for i in range(6)}, noted=remarks.append)
+    [_, remark] = remarks
+    assert remark.startswith("the schemas of 5 sources and seeds are not known (raw.t0, raw.t1, raw.t2 and 2 more)")
+    check({"mart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, noted=remarks.append)
+    assert len(remarks) == 3
+
+
+def test_what_a_freeze_file_does_not_hold_has_another_next_step_than_the_first_freeze(check, tmp_path):
+    file, remarks = tmp_path / "planproof_sources.json", []
+    file.write_text('{"sources": {"raw.t0": {"columns": [{"name": "id", "type": "int"}]}}}')
+    models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(2)}
+    check(models, {f"raw.t{i}": {} for i in range(2)}, frozen=file, noted=remarks.append)
+    assert "(raw.t1)" in remarks[-1]
+    assert remarks[-1].endswith("once Spark knows it (`dbt seed` loads a seed), run `planproof freeze` again")
+
+
+def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):
+    models = {"a": {"sql": "select id from shop.b"}, "b": {"sql": "select id from shop.a"}}
+    assert {found(report)[0] for report in check(models, {}).values()} == {("PP111", None)}
+
+
+STAR = """select
+*
+/* No columns were returned. Maybe the relation doesn't exist yet{blank}
+or all columns were excluded. This star is only output during{blank}
+dbt compile, and exists to keep SQLFluff happy. */
+            , id, amount from raw.orders"""
+UNION = """select 'a' as source,
+    /* No columns from any of the relations.
+       This star is only output during dbt compile, and exists to keep SQLFluff happy. */
+    {columns}
+from raw.orders"""
+
+
+@pytest.mark.parametrize("text", [STAR.format(blank=""), STAR.format(blank="  "), UNION.format(columns="*")])
+def test_a_star_that_is_printed_for_dbt_compile_alone_is_not_judged(check, text):
+    models = {"mart": {"sql": text, "parents": ["raw.orders"]}, "child": {"sql": "select id from shop.mart"}}
+    reports = check(models)
+    assert found(reports["mart"]) == [("PP111", None)]
+    assert "`dbt run --empty`" in logical(reports["mart"]).reason
+    assert reports["child"].verdict is Verdict.UNPROVED
+
+
+def test_union_relations_says_the_same_beside_its_columns(check):
+    text = UNION.format(columns="cast(id as bigint) as id")
+    assert check({"mart": {"sql": text, "parents": ["raw.orders"]}})["mart"].verdict is Verdict.PROVED
