@@ -50,7 +50,8 @@ def FIRST(args: Args, conf: Conf) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """An argument that may be left out. `default` then takes its place, and is printed; None leaves it empty."""
+    """An argument that may be left out. `default` then takes its place, in the output name too; with None nothing
+    does."""
 
     expected: Expected
     default: Expr | None = None
@@ -58,7 +59,7 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """The rest of the arguments: at least `least` of them, all of one expectation."""
+    """The rest of the arguments: at least `least` of them, all expected to be the same."""
 
     expected: Expected
     least: int = 0
@@ -74,7 +75,8 @@ class LambdaOf:
 
 Input = Expected | Optional | Many | LambdaOf
 Variables = Callable[[Args, int], Sequence[tuple[DataType, bool]]]
-"""Of the bound leading arguments and a lambda's position: (type, nullable) of each parameter that it may take."""
+"""Takes the bound arguments before a lambda, and the lambda's position; gives (type, nullable) of each parameter that
+the lambda may take."""
 
 
 class Coerce(Enum):
@@ -120,7 +122,8 @@ class Mismatch(Exception):
 
     @property
     def is_of_types(self) -> bool:
-        """Whether Spark finds it when it checks the types of a call, after all that the grammar says of the call."""
+        """Whether Spark finds it when it checks the types of a call. Its parser and its lookup of functions come before
+        that."""
         return (
             self.full_condition.startswith("DATATYPE_MISMATCH.") or self.condition == "WRONG_NUM_ARGS.WITH_SUGGESTION"
         )

@@ -176,7 +176,8 @@ class Cast(OverChild):
     def evidence(self) -> str | None:
         if not self.nullable:
             return "its nullability flag"
-        # Under ANSI a cast that fails raises, but for those that never do: else the result is null where the child is.
+        # Under ANSI a cast that fails raises, so that the result is null only where the child is. Some casts never
+        # raise.
         if self.mode != "ansi" or may_lose_a_value(self.child.type, self.type):
             return None
         return self.child.evidence
@@ -257,7 +258,8 @@ class LateralReference(SameValue):
 
 @record(frozen=True, slots=True)
 class Nulled(Expr):
-    """A grouping expression over grouping sets: null where a set leaves it out. To all around it, it is a column."""
+    """A grouping expression over grouping sets: null where a set leaves it out. The expressions around it see a
+    column."""
 
     expr: Expr
     nullable: bool = True
@@ -341,7 +343,7 @@ class InSubquery(Subquery):
 
 
 def doubt_of(expr: Expr) -> str | None:
-    """Where a null of the expression may come from: what is doubtful of the first such column that it reads."""
+    """Where a null of the expression may come from: the `doubt` of the first column that it reads and that has one."""
     return next((e.doubt for e in expr.walk() if isinstance(e, Column) and e.doubt and not e.known), None)
 
 

@@ -86,8 +86,8 @@ _COLLECTED = ("collect_list", "collect_set")
 def _string(expr: x.Expr) -> str:
     """What `toString` gives, which stands before a field of an array's structs (`usePrettyExpression`).
 
-    It shows the parameters of Spark's classes, and ids of lambda variables and aliases, which no two analyses share:
-    raises `Unknown` for these, and for functions whose classes were not looked at.
+    It shows the parameters of Spark's classes. It also shows the ids of lambda variables and aliases, which differ from
+    one analysis to the next: `Unknown` is raised for these, and for functions whose classes were not looked at.
     """
     if isinstance(expr, x.Cast):
         kept = f"{'try_' if expr.mode == 'try' else ''}cast({_string(expr.child)} as {expr.type.simple})"
@@ -141,7 +141,8 @@ def _in_subquery(node: x.InSubquery) -> str:
 def outer_references(plan: Any) -> list[x.Outer]:
     """The columns of the query right around a subquery that its plan uses, in the order in which it uses them.
 
-    What a subquery inside refers to belongs to this one: Spark looks one query up, no further.
+    A column that a subquery inside refers to is a column of this one: Spark looks into the query right around, and no
+    further.
     """
     return [e for node in plan.walk() for root in node.expressions for e in root.walk() if isinstance(e, x.Outer)]
 

@@ -6,7 +6,7 @@ alone. An expression names what it uses by id, a `Column` or a `Variable`. A par
 hides that name from the body, and changes nothing else.
 
 `scoped` walks a plan and gives each expression its scope. planproof needs no schema for a body. An executor does, and
-five are thinkable: the functions of `SCHEMAS` show each of them for the same scope. docs/lambda-scopes.md compares
+could choose among five: each function of `SCHEMAS` gives one of them for the same scope. docs/lambda-scopes.md compares
 them.
 """
 
@@ -141,7 +141,8 @@ def uncaptured_as_null(scope: ExprScope, body: Expr) -> LogicalSchema:
 def extended(scope: ExprScope, body: Expr | None = None) -> LogicalSchema:
     """All columns, then all parameters: those of the outermost lambda under the relation `lambda 1`, and so on.
 
-    Columns and parameters with one name stand beside each other, so that each can be said.
+    Columns and parameters of one name stand beside each other. The relation tells them apart, so that a reference can
+    mean each of them.
     """
     parameters = [_parameter(v, f"lambda {n}") for n, of in enumerate(scope.lambdas, 1) for v in of]
     return LogicalSchema((*(_field(c) for c in scope.columns), *parameters))

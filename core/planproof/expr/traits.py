@@ -1,7 +1,7 @@
 """What a function does when it runs, as its line in `functions/families/` declares it.
 
-Who needs to know asks the trait, and never the function's name: what is known about Spark stands once.
-Real Spark is asked whether they hold, over edge values and nulls (`make conformance`).
+Code that needs to know it asks the trait, and never looks at the function's name: what is known about Spark stands
+once. `make conformance` compares the traits with real Spark, over edge values and nulls.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Literal
 
 Places = Callable[[int], Sequence[int]]
-"""Of how many arguments a call has: the places of some of them."""
+"""Takes how many arguments a call has; gives the places of some of them."""
 
 
 def nowhere(count: int) -> Sequence[int]:
@@ -60,8 +60,8 @@ class Evaluates(Enum):
 class Elements(Enum):
     """What becomes of the elements of the first argument, an array or a map.
 
-    ITEM: one of them is the result. KEEPS: the result's elements are some of them, looked at through its lambda alone.
-    COUNT: how many they are, and nothing else of them. EACH: each is a row.
+    ITEM: one of them is the result (`element_at`). KEEPS: the result holds some of them, and only its lambda looks at
+    them (`filter`). COUNT: the result depends on their number alone (`size`). EACH: each becomes a row (`explode`).
     """
 
     ITEM = "item"
@@ -75,8 +75,8 @@ class Loop:
     """How a function runs a lambda over arrays.
 
     `elements` says which parameter of which lambda is an element of which argument: (argument, lambda, parameter).
-    `stops`: what the lambda answers may end the loop before the last element. `alone`: the lambda sees each element by
-    itself, and nothing of what it gave for others.
+    `stops`: the lambda's answer may end the loop before the last element (`exists`). `alone`: the lambda sees one
+    element at a time, and not what it gave for the others (`transform`, but not `aggregate`).
     """
 
     elements: tuple[tuple[int, int, int], ...]
@@ -95,10 +95,10 @@ class Cost(Enum):
 
 
 class Magnitude(Enum):
-    """How large an integer may be that comes out.
+    """How large the integer may be that a call gives.
 
-    SMALL: a count, a part of a date. GROWS: it is computed with what comes in. LARGE: beyond an int by itself. SECONDS:
-    within an int today, and beyond it once it is multiplied.
+    SMALL: a count or a part of a date (`year`). GROWS: it grows with the arguments (`+`). LARGE: beyond an int whatever
+    the arguments are. SECONDS: seconds since 1970, which fit into an int today, and no longer once they are multiplied.
     """
 
     SMALL = "small"
@@ -108,7 +108,8 @@ class Magnitude(Enum):
 
 
 class Frame(Enum):
-    """The one frame that a window function takes. OFFSET: the row at its offset."""
+    """The frame that a window function runs over, whatever the query says. OFFSET: the one row at its offset
+    (`lag`)."""
 
     ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     RANGE = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -121,13 +122,14 @@ class Traits:
 
     - `raises`: `never`, `ansi` (in ANSI mode only) or `always` (in both).
     - `volatile`: two calls may differ. `random`: Spark does not take it in an aggregate function.
-    - `strict`: a null argument makes the result null (Spark's `NullIntolerant`); None: where its flag is that of its
-      arguments (`EITHER`).
+    - `strict`: a null argument makes the result null (Spark's `NullIntolerant`); None: it does where `nullable` is
+      `EITHER`.
     - `conditional`: Spark's `ConditionalExpression`, which leaves all but the first argument in their places.
     - `twice`: Spark writes it with its first argument twice.
     - `hands_on`: the arguments that the result is, or holds, as they are.
-    - `null_over_nothing`: an aggregate function that is null over no value alone.
-    - `wraps`: beyond its type's range it starts anew with ANSI off. `total_over_floats`: over floats it never raises.
+    - `null_over_nothing`: an aggregate function that is null only where there is no value to aggregate.
+    - `wraps`: with ANSI off a result beyond the type's range starts anew at the other end, without an error.
+      `total_over_floats`: over floats it never raises.
     """
 
     raises: Literal["never", "ansi", "always"] = "always"

@@ -66,8 +66,8 @@ class Column(Expr):
     """A column of a plan's schema. Two columns are the same column where their ids are equal.
 
     `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation. `span` is
-    the place of this reference in the text; a plan's output has none. `repeats`: there the text does not name the
-    column but says its expression once more, as HAVING and ORDER BY may over an Aggregate.
+    the place of this reference in the text; a plan's output has none. `repeats`: the text says the column's expression
+    once more in place of its name. HAVING and ORDER BY may do so: `GROUP BY a + 1 HAVING a + 1 > 2`.
     """
 
     id: int

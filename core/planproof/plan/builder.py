@@ -94,7 +94,7 @@ def scan(
     registry: Registry | None = None,
     strict: bool = False,
 ) -> Builder:
-    """A scan of a source: its schema is frozen, it is what the source says. Raises `TypeSyntaxError`."""
+    """A scan of a source. Its schema is the source's, and nothing in the plan changes it. Raises `TypeSyntaxError`."""
     output = tuple(
         Column(fresh_id(), n, parse_type(t) if isinstance(t, str) else t, nullable, tuple(relation.split(".")))
         for n, t, nullable in columns

@@ -1,7 +1,7 @@
 """Column lineage: which columns of which relations each output column is made of, read off a plan.
 
-Columns are bound by id, so lineage is a walk along ids: no name is looked up, and a lambda's variables, which are no
-columns, never appear.
+Columns are bound by id, so lineage is a walk along ids: no name is looked up. A lambda's variables are no columns and
+never appear.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`columns`: per output column, in order, its name and what its values are made of. `rows`: what decides which rows
-    there are, or in which order or group they are seen."""
+    """`columns`: for each output column, in order, its name and the sources of its values. `rows`: the sources that
+    decide which rows there are, and in which order or group (filters, join keys, GROUP BY, ORDER BY)."""
 
     columns: tuple[tuple[str, tuple[Source, ...]], ...]
     rows: tuple[Source, ...]
@@ -51,7 +51,7 @@ def lineage(root: p.Plan, walked: Trace | None = None) -> Lineage:
 
 
 def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
-    """Per id of a column anywhere in the plan, the positions of the output columns whose values it reaches."""
+    """By the id of each column of the plan: the positions of the output columns whose values it reaches."""
     trace = walked or Trace.of(root)
     found: dict[int, set[int]] = {}
     for position, column in enumerate(root.output):
@@ -66,15 +66,16 @@ def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
 
 
 def traced(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
-    """Per id of a column, of which expressions it is made, or which column of a relation it is."""
+    """One walk over the plan: by the id of each column, the expressions of which it is made, or the stored column that
+    it is."""
     trace = Trace.of(root)
     return trace.made, trace.scanned
 
 
 @dataclass(slots=True)
 class Trace:
-    """One walk over a plan: `scanned` and `made` say per column id where it is stored, or of which expressions it is
-    made."""
+    """What one walk over a plan found. By a column's id, `scanned` says where it is stored, and `made` of which
+    expressions it is made."""
 
     scanned: dict[int, Source] = field(default_factory=dict)
     made: dict[int, list[Expr]] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class Trace:
 
 
 def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
-    """The ids that a node gives to new columns, and of what each is made; a set operation's of several."""
+    """The id of each new column of a node, with the expressions of which it is made: several for a set operation."""
     if isinstance(node, (p.Project, p.Aggregate)):
         yield from ((item.id, item.child) for item in node.items if isinstance(item, Alias))
     elif isinstance(node, (p.Named, p.Recursion)):

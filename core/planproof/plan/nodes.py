@@ -110,7 +110,8 @@ class Project(Unary):
 
 @record(frozen=True, slots=True)
 class Filter(Unary):
-    """Keeps the rows for which the condition is true, so it proves what the condition needs to be true."""
+    """Keeps the rows for which the condition is true. It proves what must hold for that: after `x > 1`, `x` is not
+    null."""
 
     condition: Expr
     child: Plan

@@ -15,10 +15,10 @@ MOST_NODES, MOST_COLUMNS, MOST_TEXT, MOST_SOURCES = 120, 60, 120, 10_000
 def outline(root: p.Plan, walked: Trace | None = None) -> dict[str, Any]:
     """JSON's form of a plan: `{"nodes": [...], "left_out": n}`, the root first.
 
-    A node is `{"kind", "what", "columns", "more", "inputs"}`: `what` is its condition or name, `columns` are
-    `[name, type, nullable, [positions of the output columns that it reaches]]`, those that reach none are counted in
-    `more`, `inputs` are `[position in the list, the name under which it is read]`. A plan that is read twice stands in
-    the list once. No value of a row appears; literals of the query do.
+    A node is `{"kind", "what", "columns", "more", "inputs"}`: `what` is its condition or name, `columns` are `[name,
+    type, nullable, [positions of the output columns that it reaches]]`, columns that reach no output are only counted,
+    in `more`; `inputs` are `[position in the list, the name under which it is read]`. A plan that is read twice stands
+    in the list once. No value of a row appears; literals of the query do.
     """
     reached = feeds(root, walked)
     order: dict[int, p.Plan] = {}
@@ -29,8 +29,8 @@ def outline(root: p.Plan, walked: Trace | None = None) -> dict[str, Any]:
 
 
 def plan_details(plan: Any) -> dict[str, Any]:
-    """What a report keeps of a model's `LogicalPlan`: `plan`, its outline, and `lineage`, unless that is a huge one;
-    neither of a plan that is nested too deeply."""
+    """What a report keeps of a model's `LogicalPlan`: its outline as `plan`, and `lineage` unless it is huge. A plan
+    that is nested too deeply gives neither."""
     try:
         return deeply(lambda: _details(plan))
     except RecursionError:

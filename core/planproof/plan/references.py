@@ -1,4 +1,4 @@
-"""Where a query's text names columns, what each is there, and where it comes from."""
+"""Where a query's text names columns, which column each name means, and where that column comes from."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ class References:
 
 
 def span_of(expr: Expr) -> Span | None:
-    """The expression's place in the text, None of one that the text does not spell."""
+    """The expression's place in the text; None where the text does not spell it."""
     span = getattr(expr, "span", None)
     return span if span is not None and span[0] >= 0 else None

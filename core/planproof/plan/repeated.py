@@ -26,7 +26,7 @@ class Repeated(NamedTuple):
 def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
     """Every node whose output repeats a (relation, name), outermost first, subqueries included.
 
-    A node that gives out its child's columns as they are repeats nothing itself.
+    A node that gives out its child's columns as they are is left out: the repetition is its child's.
     """
     seen: set[int] = set()
     for node in root.everywhere():
@@ -43,8 +43,8 @@ def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
 
 
 def bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
-    """Every node that gives out a column without a relation beside one of the same name that has one: a bare name
-    stands for both, so that no logical column resolves to exactly the first."""
+    """Every node with a column `a` that has no relation, beside a column `t.a`: the bare name `a` means both, so that
+    nothing names the first one alone."""
     for node in root.everywhere():
         for column in node.output if not isinstance(node, PassThrough) else ():
             name = _key(column, case_sensitive)[1]
@@ -54,7 +54,7 @@ def bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
 
 
 def names_repeated(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:
-    """The pairs of relation and name that some node repeats: a rewriting must not add one."""
+    """The pairs of relation and name that some node repeats. A rewriting must add no pair to them."""
     return frozenset(_key(found.columns[0], case_sensitive) for found in repeated(root, case_sensitive))
 
 

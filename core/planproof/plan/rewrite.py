@@ -15,8 +15,8 @@ _OverChild = p.Distinct | p.Recursion | p.Limit | p.Script | p.Pivot
 
 
 def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
-    """The plan with `change` applied to every expression that its nodes evaluate, in subqueries' plans as well, and to
-    the columns that a node makes or names anew."""
+    """The plan with `change` applied to every expression that its nodes evaluate and to the columns that a node makes
+    or names anew. Plans of subqueries are changed too."""
 
     def everywhere(expr: Expr) -> Expr:
         # Most of what a plan evaluates is a column.
@@ -71,7 +71,7 @@ def _join(node: p.Join, change: Change) -> p.Plan:
 def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
     child = _mapped(node.child, change)
     if node.grouping_sets is not None:
-        # To all around them, groups that a set leaves out are columns.
+        # The expressions around a group that a set leaves out see a column.
         return node if child is node.child else evolve(node, child=child)
     groups, items = _each(node.groups, change), _each(node.items, change)
     if child is node.child and groups is node.groups and items is node.items:
@@ -144,7 +144,7 @@ def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, Alias |
 
 
 def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, Alias | None]]:
-    """What differs in the plans of subqueries, which no rule moves."""
+    """What differs within subqueries. No rule moves a subquery, so that the two plans' subqueries pair up in order."""
     before = [e.plan for e in old.walk() if isinstance(e, Subquery)]
     after = [e.plan for e in new.walk() if isinstance(e, Subquery)]
     for a, b in zip(before, after):

@@ -1,7 +1,7 @@
-"""What a plan's shape says of its rows: which columns tell any two of them apart, and of which stored rows they are.
+"""What a plan's shape says of its rows: which columns tell any two rows apart, and from which stored rows they come.
 
-Nothing here looks at data. What is said holds each time that the plan is run, whatever the order of rows and however
-often a volatile function is asked, as long as the relations that it reads keep their columns.
+Nothing here looks at data. What is said holds for each run of the plan: whatever the order of rows, whatever a volatile
+function gives, and as long as the relations that are read keep their columns.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from planproof.plan import nodes as p
 
 Key = frozenset[int]
 MOST_KEYS = 16
-"""A key that is given out under several names becomes several keys; beyond so many the rest is not followed."""
+"""A key that is given out under several names becomes several keys. At most so many are followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column whose every value stands in a column of a relation, too, unconverted.
+    """A column whose values all come from one column of a relation, unconverted.
 
-    `once`: each stored row makes one row here at most, so that what is unique there is unique here. `padded`: beside
-    the stored values there are nulls of an outer join. `whole`: every value that is stored is here.
+    `once`: each stored row makes at most one row here, so that what is unique there is unique here. `padded`: an outer
+    join added nulls to the stored values. `whole`: every stored value is here; no filter or join dropped one.
     """
 
     relation: str
@@ -36,9 +36,10 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`keys`: no two rows agree in all columns of one, nulls taken as equal, and why; the empty one says that there is
-    one row at most. `stored`: per id of a column what it is stored as. `numbered`: ids of columns that count the rows
-    which agree in certain columns, from one on."""
+    """`keys`: sets of columns in all of which no two rows agree (a null equals a null), each with its reason. The empty
+    set as a key says that there is one row at most. `stored`: by the id of a column, the stored column whose values it
+    has. `numbered`: by the id of a column that numbers rows from one on (`row_number`), the columns within whose values
+    it numbers."""
 
     keys: Mapping[Key, str] = field(default_factory=dict)
     stored: Mapping[int, StoredColumn] = field(default_factory=dict)
@@ -143,7 +144,7 @@ def _partial(rows: Rows) -> Rows:
 
 
 def _renamed(rows: Rows, names: Iterable[tuple[int, int]]) -> Rows:
-    """The same rows, with only some of their columns, under other ids; a column may be given out several times."""
+    """The same rows with some of their columns, under other ids. One column may stand there several times."""
     given: dict[int, list[int]] = {}
     for old, new in names:
         given.setdefault(old, []).append(new)
@@ -165,7 +166,7 @@ def _translated(key: Key, given: Mapping[int, list[int]]) -> Iterable[Key]:
 
 
 def _kept(items: Iterable[Expr]) -> list[tuple[int, int]]:
-    """Which columns items give out as they are, and under which ids."""
+    """(id of a column, id under which an item gives it out unchanged)."""
     found = []
     for item in items:
         inner = item.child if isinstance(item, Alias) else item
@@ -175,7 +176,7 @@ def _kept(items: Iterable[Expr]) -> list[tuple[int, int]]:
 
 
 def _numbered(items: Iterable[Expr]) -> dict[int, Key]:
-    """The items that number rows from one on within groups of columns which stand beside them."""
+    """The items that number rows from one on, where the columns by which they group are given out beside them."""
     listed = list(items)
     given = dict(_kept(listed))
     found = {}
@@ -195,7 +196,7 @@ def _numbered_by(expr: Expr) -> Key | None:
 
 
 def conjuncts(condition: Expr | None) -> Iterable[Expr]:
-    """What AND joins, each by itself."""
+    """The conditions that AND joins: `a AND b AND c` gives three."""
     if isinstance(condition, Call) and condition.function.name == "and":
         for side in condition.args:
             yield from conjuncts(side)
@@ -228,13 +229,14 @@ def _may_differ(call: Call) -> bool:
 
 
 def _equalities(condition: Expr | None) -> list[tuple[Expr, Expr]]:
-    """Both sides of each equality that holds in every row that was matched."""
+    """Both sides of each equality that the condition asks of every row."""
     found = [c.args for c in conjuncts(condition) if isinstance(c, Call) and c.function.name == "="]
     return [(a, b) for a, b in found]
 
 
 def _is_single(rows: Rows, equal: list[tuple[Expr, Expr]], own: set[int]) -> bool:
-    """Whether a row of the other side meets one of these rows at most: some key of theirs is given by the other."""
+    """Whether each row of the other side meets at most one of these rows: the equalities fix a whole key of these
+    rows."""
     fixed = set()
     for one, other in (pair for sides in equal for pair in (sides, sides[::-1])):
         outside = not any(isinstance(e, Subquery) or (isinstance(e, Column) and e.id in own) for e in other.walk())
@@ -245,8 +247,8 @@ def _is_single(rows: Rows, equal: list[tuple[Expr, Expr]], own: set[int]) -> boo
 
 
 def _side(rows: Rows, padded: bool, single: bool, whole: bool) -> Rows:
-    """One side of a join: `padded` with nulls where the other has no match, met by a `single` row at most, and `whole`
-    where each of its rows is there."""
+    """One side of a join. `padded`: it has nulls where the other side has no match. `single`: each of its rows meets at
+    most one row of the other side. `whole`: the join drops none of its rows."""
     once = single and not padded
     stored = {
         i: replace(s, once=s.once and once, padded=s.padded or padded, whole=s.whole and whole)

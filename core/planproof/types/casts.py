@@ -63,7 +63,7 @@ def _nested(
     lost: Callable[[n.DataType, n.DataType], bool],
     struct_names: bool = False,
 ) -> bool | None:
-    """The answer for two arrays, maps or structs; None where they are not such a pair. `lost`: a value becomes null."""
+    """The answer for two arrays, maps or structs; None for any other pair. `lost`: the cast may make a value null."""
     if isinstance(source, n.Array) and isinstance(target, n.Array):
         return allowed(source.element, target.element) and _resolvable(
             source.contains_null or lost(source.element, target.element), target.contains_null
@@ -312,7 +312,7 @@ def _null_safe_decimal(source: n.DataType, target: n.Decimal) -> bool:
     if source == n.BOOLEAN:
         return target.precision - target.scale >= 1
     if isinstance(source, n.Decimal):
-        # One more whole digit leaves room for what rounding carries over.
+        # Rounding may carry over into one more whole digit: 9.9 becomes 10.
         roomier = target.precision - target.scale > source.precision - source.scale
         return roomier or is_wider_decimal(target, source)
     return source in n.INTEGRAL and is_wider_decimal(target, source)

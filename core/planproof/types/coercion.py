@@ -95,7 +95,7 @@ def _tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | 
 
 
 def tightest(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
-    """`findTightestCommonType`: no precision is lost, decimals of differing shape have none."""
+    """`findTightestCommonType`: no precision is lost. Decimals of different precision or scale have no such type."""
     if a == b or b == n.VOID:
         return a
     if a == n.VOID:

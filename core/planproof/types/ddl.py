@@ -37,7 +37,7 @@ class TypeSyntaxError(ValueError):
 
 
 class _Reader:
-    """A recursive descent over one DDL type text."""
+    """Reads one DDL type text by recursive descent."""
 
     def __init__(self, text: str, timestamp_ntz: bool) -> None:
         self.text, self.timestamp_ntz = text, timestamp_ntz

@@ -1,4 +1,4 @@
-"""Abstract types: what a function says that it accepts, where that is wider than one type.
+"""Abstract types: what a function accepts, where that is more than one type.
 
 Source: `org.apache.spark.sql.types.AbstractDataType`. A kind knows which types it accepts, which concrete type stands
 for it when something must be cast to it (None: nothing can be), and its spelling in Spark's messages.
@@ -30,14 +30,14 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """An array whose elements are of the expected type (`AbstractArrayType`)."""
+    """An array whose elements are expected to be so (`AbstractArrayType`)."""
 
     element: Expected
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A map whose keys and values are expected to be such."""
+    """A map whose keys and values are each expected to be so."""
 
     key: Expected
     value: Expected
