@@ -9,10 +9,10 @@ The grammar is Spark 4.3's own (SqlBaseParser.g4), written as a recursive descen
 of its constructs (`planproof.sql.nodes`), whose fields have names and types of their own. Nothing is renamed, folded or
 evaluated. A text is never written back from a tree: a rewriting splices the spans (`Node.span`) of what it replaces.
 
-Conventions: of what the text does not have, a field is None, an empty sequence or False. Names keep their case; each
-part of one is an `Identifier(text, quoted)`. Every node below has a span; an operator's runs from its first operand to
-its last, a parenthesis belongs to the Paren alone, an alias is part of the Alias's span. The fields are listed with the
-classes; what follows says which construct becomes which node, where that is not plain.
+Conventions: a field is None, an empty sequence or False where the text has no such part. Names keep their case; each
+part of a name is an `Identifier(text, quoted)`. Every node below has a span. An operator's span runs from its first
+operand to its last, a parenthesis belongs to the Paren alone, and an alias is part of the Alias's span. The classes
+list their fields. The tables below say which construct becomes which node, where that is not plain.
 
 Expressions
 -----------

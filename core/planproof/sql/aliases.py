@@ -1,4 +1,4 @@
-"""Where a name may follow without AS: Spark's keywords are names too, so the next tokens decide."""
+"""Aliases without AS. Spark's keywords may be names, so the next tokens tell an alias from the start of a clause."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CLAUSES: dict[str, frozenset[str]] = {
     "VALUES": frozenset(("(",)),
     "TABLE": WORDS,
 }
-"""A keyword to the tokens after it that make it the start of a clause, not a name."""
+"""By keyword: the tokens that, right after it, make it the start of a clause and not a name."""
 
 _BEFORE_EXPRESSION = frozenset(("WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET", "SELECT", "WATERMARK"))
 _NOT_EXPRESSION = frozenset((*ENDS, ".", "="))

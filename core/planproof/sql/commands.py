@@ -11,7 +11,7 @@ from planproof.sql.tree import node
 
 @node
 class SetConf(q.Node):
-    """`SET key = value`: the value is None for `SET key`, and both are for `SET`, which change nothing."""
+    """`SET key = value`. The value is None for `SET key`, and both are None for `SET`: these only show settings."""
 
     key: str | None
     value: str | None
@@ -123,8 +123,8 @@ class CreateTableLike(q.Node):
 class CreateFunction(q.Node):
     """`CREATE FUNCTION name(parameters) RETURNS returns RETURN body`, or `.. AS 'class_name'`.
 
-    `returns_table` are the columns of RETURNS TABLE, none of them for a bare TABLE, and None of a function that returns
-    a value. `body` is an expression or a query.
+    `returns_table` are the columns of RETURNS TABLE: an empty sequence for a bare TABLE, None for a function that
+    returns a value. `body` is an expression or a query.
     """
 
     name: q.Table

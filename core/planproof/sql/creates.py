@@ -28,13 +28,13 @@ _CHARACTERISTICS = frozenset(
 
 
 class CreateGrammar(QueryGrammar):
-    """What gives something a name."""
+    """The rules of the statements that make a relation, function, namespace or variable."""
 
     def _command(self) -> Command:
         raise NotImplementedError
 
     def parenthesized_text(self) -> str:
-        """The text of a parenthesized group, which is stepped over."""
+        """Steps over a parenthesized group, and gives its text."""
         start = self.start
         if self.kind != "(":
             self.fail()

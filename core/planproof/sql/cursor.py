@@ -45,13 +45,14 @@ class Cursor:
         self.kind = self.kinds[to]
 
     def decide(self, default: bool) -> bool:
-        """A choice between two readings of the keyword at hand; a second pass over the text may take the other."""
+        """Which of two readings the keyword at hand gets: `default`, or the other one in a second pass over the
+        text."""
         chosen = self.overrides.get(self.i, default)
         self.decisions[self.i] = chosen
         return chosen
 
     def later(self, condition: str, message: str, start: int, stop: int) -> None:
-        """Keeps an error that Spark finds only once the whole text has been parsed: a syntax error goes before it."""
+        """Keeps an error that Spark reports only after the whole text was parsed: a syntax error comes first."""
         self._later.append((self.i, AnalysisError(condition, message, place(self.text, start, stop))))
 
     def finish(self) -> None:
@@ -134,7 +135,8 @@ class Cursor:
         return value
 
     def identifier(self, allowed: frozenset[str] = WORDS, literals: bool = True) -> q.Identifier:
-        """One name: Spark's `identifier`, `IDENTIFIER(..)` too if `literals`; `allowed=ALIAS_WORDS`: a strict one."""
+        """One name: Spark's `identifier`, or its `strictIdentifier` with `allowed=ALIAS_WORDS`. With `literals` it may
+        be `IDENTIFIER('a')`."""
         kind = self.kind
         if kind not in allowed:
             self.fail()

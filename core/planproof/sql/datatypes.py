@@ -127,7 +127,7 @@ class TypeGrammar(Cursor):
         self._close_angle()
 
     def _lengths(self) -> bool:
-        """Steps over lengths in parentheses; whether some stood."""
+        """Steps over lengths in parentheses. Returns whether there were any."""
         if self.kind == "(" and self.peek() in ("INTEGER_VALUE", "ANY"):
             self.advance()
             self.advance()
@@ -156,7 +156,8 @@ class TypeGrammar(Cursor):
             self._collation_extent()
 
     def _precision(self, kind: str, start: int) -> None:
-        """Refuses digits of a second that no timestamp has (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
+        """Refuses a number of digits for a second that no timestamp has
+        (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
         digits = int(self.token(self.i - 2))
         if "precision of timestamps" in self.lacks:
             self._unsupported(self.text[start : self.stop].upper(), start)

@@ -1,7 +1,7 @@
 """The heads of statements that write a relation: which relation, by which clauses, and where the query begins.
 
-A head is read by the grammar's own rules; the query behind it is not read, so that it may be anything that Spark takes.
-What has another shape than the ones below is `other`: it is never guessed at. Grammar: SqlBaseParser.g4
+A head is read by the grammar's own rules. The query behind it is not read, so that it may be anything that Spark takes.
+A statement of any other shape than those below is `other`: nothing is guessed. Grammar: SqlBaseParser.g4
 (createTableHeader, createTableClauses, insertInto, createView, mergeIntoTable, and the ALTER TABLE rules).
 """
 
@@ -356,18 +356,19 @@ class Query:
 
 
 def may_change(sql: str, statement: Statement, name: str) -> bool:
-    """Whether a statement that somebody put before the one that writes a relation may have changed it; `name` is the
-    relation's last part."""
+    """Whether a statement may have changed the relation whose last name part is `name`. Hooks run such statements
+    before the one that writes the relation."""
     return statement.kind not in ("read", "about") and name.lower() in names_in(sql)
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The words and quoted names of a text, in lower case and without their quotes; none of what stands in literals."""
+    """The words and quoted names of a text, in lower case and without their quotes. Words within literals are left
+    out."""
     return frozenset(word.strip("`").replace("``", "`").lower() for word in _words(text))
 
 
 def _words(text: str) -> list[str]:
-    """The text of each token; of what the lexer cannot read, the rest of the text as one."""
+    """The text of each token. Where the lexer cannot read on, the rest of the text is the last one."""
     text = text.strip()
     tokens = tokenize(text, as_far=True)
     last = tokens.kinds.index("EOF")

@@ -68,15 +68,15 @@ _SINCE = {
         MATCH_CONDITION ORDINALITY SCD SEQUENCE TRACK UNIFORM UNNEST WIDTH
     """,
 }
-"""The keywords that a version of Spark brought; all others are as old as 3.5."""
+"""The keywords that each version of Spark added. Spark 3.5 has all others."""
 
 _UNTIL = {"4.0": "PERCENTILE_CONT PERCENTILE_DISC"}
-"""Keywords of older Sparks, by the version that has them no more."""
+"""Keywords of older versions of Spark, by the version that dropped them."""
 
 
 @lru_cache(maxsize=16)
 def keywords(spark: str) -> frozenset[str]:
-    """The keywords of one version's lexer; each other word is a plain identifier to it."""
+    """The keywords of one version's lexer. Any other word is a plain identifier to it."""
     asked = release(spark)[:2]
     younger = (words.split() for version, words in _SINCE.items() if asked < release(version))
     gone = (words.split() for version, words in _UNTIL.items() if asked < release(version))

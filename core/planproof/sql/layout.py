@@ -1,6 +1,6 @@
 """The text of a query on lines that people read: a line per clause, deeper for a query inside of another one.
 
-Only blanks are changed, and none in quotes. The text has no comments, as ours (`sql.unparse`) has none.
+Only blanks outside of quotes are changed. The text must have no comments; what `sql.unparse` writes has none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def laid_out(sql: str, width: int = 100) -> str:
 
 
 def _nested(tokens: Iterator[_Token]) -> list[_Token]:
-    """The tokens up to the parenthesis that closes; what one opens stands inside of it."""
+    """The tokens up to the closing parenthesis. Each inner pair of parentheses becomes one token that holds its
+    content."""
     found = []
     for token in tokens:
         if token.text == ")":
@@ -92,7 +93,7 @@ def _clause(tokens: Sequence[_Token], indent: str, width: int) -> list[str]:
 
 
 def _flat(tokens: Sequence[_Token]) -> Iterator[_Token]:
-    """The words of a clause; only what holds a query stays a token with others inside."""
+    """The words of a clause. Parentheses are flattened, unless a query stands in them."""
     for token in tokens:
         if token.inner and token.inner[0].text.upper() not in _QUERIES:
             yield _Token("(", token.is_apart)

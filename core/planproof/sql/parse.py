@@ -17,13 +17,13 @@ Grammar = TypeVar("Grammar", bound=QueryGrammar)
 Read = TypeVar("Read", bound=q.Node)
 
 Tree = q.Query
-"""What a text is read to."""
+"""What `parse` gives: the outermost node of a query."""
 
 _DEFAULT = Conf()
 
 _ATTEMPTS = 12
-"""How many keywords are read the other way round, one at a time, before a text counts as a syntax error: Spark's parser
-looks ahead as far as it takes to tell a clause from an alias of that name."""
+"""How many keywords are tried in their other reading, one at a time, before a text counts as a syntax error. A keyword
+may begin a clause or be an alias; Spark's parser looks ahead as far as it takes to tell."""
 
 
 def parse(text: str, conf: Conf = _DEFAULT) -> q.Query:

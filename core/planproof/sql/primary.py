@@ -128,7 +128,8 @@ class PrimaryGrammar(CallGrammar):
         return self.dotted([self.identifier()], start)
 
     def dotted(self, parts: list[q.Identifier], start: int) -> q.Node:
-        """What a name becomes that dots may follow: a column, a call, or a star of a relation or struct."""
+        """Reads on after a name, over dots and parentheses: it is a column, a call, or the star of a relation or
+        struct."""
         while self.kind == ".":
             following = self.peek()
             if following == "*":
@@ -288,7 +289,8 @@ class PrimaryGrammar(CallGrammar):
         return following in WORDS or (following == "STRING_LITERAL" and kind != "TABLE")
 
     def _closing(self, at: int) -> int:
-        """The index of the parenthesis that closes the one at `at`; the last token but one where none does."""
+        """The index of the parenthesis that closes the one at `at`. Where none does, the index of the last token but
+        one."""
         depth = 0
         for index, kind in enumerate(self.kinds[at:], at):
             if kind == "(":

@@ -19,7 +19,7 @@ _DELIMITERS = (
 
 
 class QueryGrammar(PipeGrammar):
-    """Queries. What orders or limits a query stands in the arguments of its outermost node, whatever that is."""
+    """Queries. ORDER BY, LIMIT and the like stand in the fields of the query's outermost node, whatever its class."""
 
     def query(self) -> q.Query:
         start = self.start
@@ -363,7 +363,7 @@ class QueryGrammar(PipeGrammar):
         return self.placed(q.ColumnDef(name, kind), start)
 
     def _row_format(self) -> bool:
-        """Steps over a ROW FORMAT; whether one stood."""
+        """Steps over a ROW FORMAT. Returns whether there was one."""
         if not self.skip_all("ROW", "FORMAT"):
             return False
         if self.skip("SERDE"):

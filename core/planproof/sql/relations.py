@@ -279,13 +279,14 @@ class RelationGrammar(AliasGrammar):
         return self.placed(node, start)
 
     def _refuse_bytes(self, size: q.Node) -> None:
-        """Spark's grammar has a sample of so many bytes, which its parser refuses by two conditions."""
+        """Spark's grammar has samples by a number of bytes. Its parser refuses them, with one of two conditions."""
         text = self.text[slice(*size.span)]
         condition = "_LEGACY_ERROR_TEMP_0015" if re.fullmatch(r"\d+[bkmgBKMG]", text) else "_LEGACY_ERROR_TEMP_0016"
         self.later(condition, "TABLESAMPLE takes PERCENT, ROWS or BUCKET, not a size.", *size.span)
 
     def _check_percentage(self, size: q.Node, start: int) -> None:
-        """A plain number, and at most the whole; Spark's parser looks, not its analyzer."""
+        """Refuses a percentage that is no plain number or more than 100. Spark's parser does so, before its
+        analyzer."""
         text = self.text[slice(*size.span)].replace(" ", "")
         if not re.fullmatch(r"-?(\d+|\d+\.\d*|\.\d+)", text):
             self.fail()

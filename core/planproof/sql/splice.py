@@ -9,7 +9,7 @@ def splice(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """`text` with each span `start:stop` replaced; spans are in characters of the original text, in any order.
 
     An edit with `start == stop` inserts. Edits that overlap, two at one place, or a span outside the text, raise
-    `ValueError`: which of them should win is not for this function to guess.
+    `ValueError`: nothing says which of them should win.
 
     >>> splice("a + b", [(4, 5, "c"), (0, 1, "(a)")])
     '(a) + c'

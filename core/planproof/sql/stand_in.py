@@ -1,4 +1,4 @@
-"""A query in which another relation stands for one that it reads: what a text says of a table, asked of staged rows."""
+"""A query that reads another relation in place of one that it names: a test of a table then runs on its staged rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _case(name: str, conf: Conf) -> str:
 
 
 def _full(table: q.Table, namespace: Sequence[str]) -> tuple[str, ...]:
-    """Database and table; the whole name where it is in another catalog, nothing for one that is computed."""
+    """(database, table), or the whole name for a table of another catalog. Empty for a name that is computed."""
     parts = tuple(part.lower() for part in name_parts(table))
     current, *database = (part.lower() for part in namespace)
     if not parts:
@@ -71,7 +71,8 @@ def _full(table: q.Table, namespace: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refuse_full_names(tree: q.Node, target: tuple[str, ...], text: str) -> None:
-    """A column that is called by its table's full name is not found below what stands for the table."""
+    """Refuses a column under its table's full name, `shop.m.a`: the relation that stands for the table has no such
+    name."""
     for node in tree.find_all(q.Column, q.Dot, q.Star):
         parts = tuple(i.text for i in node.qualifier) if isinstance(node, q.Star) else name_parts(node)
         lowered = tuple(part.lower() for part in parts)

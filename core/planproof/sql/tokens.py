@@ -41,7 +41,7 @@ _YOUNGER = {
     "pipe": ((r"\|>|", ""),),
     "doubled quotes": (("|''", ""), ('|""', "")),
 }
-"""A construct to what stands in the pattern for it, and what stands there without it."""
+"""By construct: what stands in the pattern for it, and what stands there in a version without it."""
 
 
 @lru_cache(maxsize=16)

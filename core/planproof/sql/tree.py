@@ -29,7 +29,8 @@ class Node:
 
     A field holds a node, a sequence of nodes or a plain value. What the text does not have is None, an empty sequence
     or False. `span` is (start, stop) in characters of the text, stop exclusive, and (-1, -1) of a node that the parser
-    did not place. A node does not know what stands around it: who needs that walks from there.
+    did not place. A node does not know what stands around it. Code that needs to know it walks down from the node
+    around.
     """
 
     span: Span = dataclasses.field(default=_NOWHERE, init=False)
@@ -66,13 +67,13 @@ class Node:
 
 
 def _is_given(node: Node, field: dataclasses.Field[Any]) -> bool:
-    """Whether the field says more than that something is absent."""
+    """Whether the field holds something, and not only says that something is absent."""
     value = getattr(node, field.name)
     return field.init and value not in (None, False, (), [])
 
 
 _PLAIN = frozenset(("str", "str | None", "bool", "bool | None", "DataType", "tuple[str, ...] | None", "Span"))
-"""What a field is declared as that holds no node."""
+"""The declared types of fields that hold no node."""
 
 
 _READERS: dict[type, Callable[[Node], tuple[Any, ...]]] = {}
