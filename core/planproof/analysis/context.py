@@ -27,7 +27,7 @@ QueryBinder = Callable[[q.Query, "Environment", "Scope | None"], Plan]
 class Cte:
     """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns.
 
-    One that Spark rejects is told where it is referred to, as Spark checks it there.
+    A CTE that Spark rejects gives its error where a query refers to it: Spark checks it there.
     """
 
     name: str
@@ -38,13 +38,14 @@ class Cte:
 
 @record(frozen=True, slots=True)
 class Environment:
-    """The parts of the analysis that all query blocks of a statement share, and the CTEs visible here.
+    """What the query blocks of a statement share while they are analyzed, and the CTEs that are visible here.
 
-    `parameters` are by name, those without by `?` and their offset;
-    `functions` are the `Routine`s and `views` the `View`s that a script declared, by name; `broken` says why some of
-    these views cannot be read (condition and message). `widths` are the numbers of columns that select items gave, by
-    the `id` of their nodes, where that is not one. By the CTE precedence policy only, `preferred` are CTEs that no
-    WITH inside shadows, and `taken` names that no CTE may have (`taken_below`: in subqueries of expressions).
+    `parameters` holds the values of parameter markers, by name; a marker without a name has the key `?` and its offset.
+    `functions` and `views` hold the `Routine`s and `View`s that a script declared, by name. `broken` says why some of
+    these views cannot be read (condition and message). `widths` says how many columns a select item gave, by the `id`
+    of its node, where that is not one. Two fields are filled under some CTE precedence policies only: `preferred` are
+    CTEs that no WITH inside shadows, and `taken` are names that no CTE may have (`taken_below`: in subqueries of
+    expressions).
     """
 
     text: str
@@ -64,7 +65,7 @@ class Environment:
     taken_below: frozenset[str] = frozenset()
 
     def lacks(self, thing: str) -> bool:
-        """Whether the analyzer of the session's Spark does not have it yet (`planproof.analysis.versions`)."""
+        """Whether the session's Spark is too old for the construct (`planproof.analysis.versions`)."""
         return thing in lacking(self.conf.spark)
 
     def origin(self, node: q.Node) -> Origin | None:
@@ -85,9 +86,8 @@ class Environment:
         return evolve(self, ctes={**self.ctes, **ctes, **self.preferred})
 
     def within_cte(self, ctes: dict[str, Cte]) -> Environment:
-        """Where a CTE is defined: under LEGACY precedence those before it win over those inside it.
-
-        Under EXCEPTION no CTE inside may have a name of theirs. Source: `CTESubstitution.assertNoNameConflictsInCTE`.
+        """The context for a CTE's own query. Under LEGACY precedence the CTEs before it win over those inside it. Under
+        EXCEPTION no CTE inside may have a name of one before it. Source: `CTESubstitution.assertNoNameConflictsInCTE`.
         """
         inner = self.with_ctes(ctes)
         policy = self.conf.cte_precedence.upper()
@@ -128,7 +128,7 @@ class Environment:
 
 
 class Aliases(dict[str, list[Alias]]):
-    """Select items by name that an expression may refer to; `used` says that one did."""
+    """The select items that an expression may refer to, by name. `used`: an expression did refer to one."""
 
     used = False
 
@@ -140,8 +140,8 @@ class Context:
     `aliases` are the select items to the left (lateral column aliases); in HAVING and ORDER BY all of them.
     `place_name` is the clause, for messages. `windows` are the named windows of the block; `grouping` the grouping
     expressions that `grouping()` may name; `time_windows` the columns that stand for `window(..)`. `shown`: the
-    expression stands over an Aggregate, whose input it names; a name of this scope means the output. `aliases_first`:
-    an alias to the left hides a column, and not the reverse.
+    expression stands over an Aggregate and names the Aggregate's input; a name found in this scope means its output.
+    `aliases_first`: an alias to the left hides a column, and not the reverse.
     """
 
     env: Environment

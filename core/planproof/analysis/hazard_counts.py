@@ -1,7 +1,6 @@
-"""Queries that count over a model's own sources, cut from its text: what a hazard needs so that data can decide.
-
-The part that is in question keeps its text and the WITH clauses that it sees. What cannot be cut out safely gives no
-query: a hazard then stays a warning.
+"""Queries that count, over a model's own sources, the rows for which a hazard comes true. Each is cut from the model's
+text: the part in question keeps its text and the WITH clauses that it sees. Where it cannot be cut out safely there is
+no query, and the hazard stays a warning.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from planproof.sql import nodes as q
 
 
 class Counting(NamedTuple):
-    """A query of one row, the number of rows for which a condition holds: `before`, the count itself, and `rows`, which
-    are the same for all counts of one query block."""
+    """A query that gives one row with the number of rows for which a condition holds. It has three parts: `before`
+    (WITH), the count, and `rows` (FROM and WHERE). `before` and `rows` are the same for all counts of one query
+    block."""
 
     before: str
     number: str
@@ -78,9 +78,9 @@ def _below(node: q.Node | None) -> Iterator[q.Node]:
 
 
 def _wide(node: q.Node, text: str, low: int, high: int) -> str | None:
-    """The condition that arithmetic lies outside of a range, computed in decimals that hold it; None for what is none.
-
-    Where not even they hold it the result is NULL, though no part of it is.
+    """The condition that arithmetic gives a value outside of a range, computed in decimals that are wide enough; None
+    for an expression that is no arithmetic. Where even the decimals are too narrow, the result is NULL although no
+    operand is.
     """
     leaves: list[str] = []
     value = _in_decimals(node, text, leaves)
@@ -111,7 +111,7 @@ def _with_keyword(clause: str, word: str) -> str:
 
 
 def _path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
-    """The nodes from the root to the innermost one that stands exactly at a place; None where there is none."""
+    """The nodes from the root down to the innermost one with exactly this span; None where none has it."""
     for child in tree.children:
         start, stop = child.span
         if start < 0 or (start <= wanted[0] and wanted[1] <= stop):
@@ -122,7 +122,8 @@ def _path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
 
 
 def _with(path: list[q.Node], text: str, wanted: Span) -> str | None:
-    """The WITH clause over every CTE that is seen from a place, None where two have one name or one is recursive."""
+    """A WITH clause of all CTEs that are visible at a place; None where two of them share a name or one is
+    recursive."""
     seen: dict[str, str] = {}
     for node in path:
         with_ = node.with_ if isinstance(node, q.Query) else None

@@ -1,7 +1,7 @@
 """What the analyzer of an older Spark refuses or takes otherwise, and what its errors were called.
 
-The one place where the analysis of versions differs; functions say it of themselves (`planproof.functions`), the
-grammar in `planproof.sql.versions`.
+All differences between versions in the analysis stand here. Functions have theirs on their own lines
+(`planproof.functions`), the grammar in `planproof.sql.versions`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SINCE = {
     "aggregates in pipe SELECT": "4.2",
     "collations as metadata": "4.3",  # of a type as JSON, which says plain `string`
 }
-"""Each thing that a version brought, to that version."""
+"""By construct: the version of Spark that brought it."""
 
 _CALLED = {
     "4.0": {
@@ -70,7 +70,7 @@ _CALLED = {
         "INVALID_TABLESAMPLE_FRACTION": "_LEGACY_ERROR_TEMP_0064",
     },
 }
-"""What a condition was called before a version."""
+"""What an error condition was called before a version."""
 
 
 @lru_cache(maxsize=16)

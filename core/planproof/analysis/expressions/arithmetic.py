@@ -1,4 +1,5 @@
-"""Operators between two values; where one is a date, a timestamp or an interval, another operation takes over.
+"""Operators between two values. Where one value is a date, a timestamp or an interval, Spark puts another operation in
+the operator's place.
 
 Source: `BinaryArithmeticWithDatetimeResolver`.
 """
@@ -40,7 +41,8 @@ def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> 
 
 
 def _truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
-    """With ANSI off, `b = 1` is `b` and `b = 0` is `NOT b` (`BooleanEquality`); None for all else."""
+    """With ANSI off, `b = 1` becomes `b` and `b = 0` becomes `NOT b` (`BooleanEquality`). None for any other
+    comparison."""
     if ctx.conf.ansi or symbol not in ("=", "<=>"):
         return None
     for value, number in ((left, right), (right, left)):
@@ -51,7 +53,8 @@ def _truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> 
 
 
 def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> None:
-    """Operands that no resolution helps: intervals of two families, and NULL where its type stays open."""
+    """Refuses operands for which Spark finds no operation: intervals of two families, and NULL where its type stays
+    open."""
     a, b = _family(left.type), _family(right.type)
     if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
         raise ctx.env.mismatch(unexpected(0, left, "TIMESTAMP"), node)
@@ -72,7 +75,7 @@ def negate(operand: Expr, ctx: Context, node: q.Node) -> Expr:
 def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
     """`try_add` and the like: over dates, times and intervals the operator's type, with NULL in place of an error.
 
-    None where the call is no plain one of two arguments, so that the ordinary way refuses it.
+    None where the call has not just two arguments: it is then bound, and refused, like any other call.
     """
     function = ctx.env.registry.find(name)
     plain = all(not isinstance(n, (q.Star, q.Kwarg, q.Lambda)) for n in node.arguments)

@@ -92,7 +92,7 @@ def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
     try:
         found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
     except AnalysisError:
-        # Over an Aggregate, a name that the input cannot make sense of is looked for in the output.
+        # Over an Aggregate, a name that means nothing in the input is looked for in the output.
         over = _lateral_alias(parts, node, ctx) if ctx.clause in ("HAVING", "ORDER BY", "SORT BY") else None
         if over is None:
             raise
@@ -111,9 +111,8 @@ def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
 
 
 def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
-    """An alias of a select item to the left (lateral column alias), which a column of the child would hide.
-
-    Beyond the select list it is a column of the output.
+    """The select item to the left whose alias the name is (lateral column alias). A column of the child with that name
+    comes first. Outside of the select list the alias is a column of the output.
     """
     found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:
@@ -303,7 +302,8 @@ def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
 
 
 def _window_of_variable(function: Lambda) -> bool:
-    """Whether a window reads a variable of the lambda around it: Spark computes the window where there is none."""
+    """Whether a window reads a variable of the lambda around it. Spark computes windows outside of lambdas, where the
+    variable does not exist."""
     windows = (e for e in function.body.walk() if isinstance(e, Window))
     return any(e in function.parameters for window in windows for e in window.walk())
 

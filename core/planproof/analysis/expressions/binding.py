@@ -1,6 +1,6 @@
 """Binding an expression: from a node of the SQL tree, by its class, to a typed expression.
 
-Binders hold each other (a call binds its arguments), so they meet in one table: `binders` fills it.
+Binders call each other (a call binds its arguments). They find each other in one table, which `binders` fills.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_VALUES = {
     q.Star: ("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here: it is no single value."),
     q.Lambda: ("INTERNAL_ERROR", "A lambda stands only among the arguments of a function."),
 }
-"""What is bound by what is around it, a call or a list; elsewhere Spark refuses it."""
+"""Nodes that the call or list around them binds. Spark refuses them anywhere else."""
 
 
 def binders(table: Mapping[type, Binder]) -> None:
@@ -33,7 +33,8 @@ def binders(table: Mapping[type, Binder]) -> None:
 class GeneratorMismatch(AnalysisError):
     """The arguments of a generator's call do not fit.
 
-    Inside an expression Spark refuses the generator for its place, before it looks at types: `bind` tells that then.
+    Inside an expression Spark refuses the generator because of its place, before it looks at types: `bind` raises that
+    error instead.
     """
 
     def __init__(self, error: AnalysisError, call: q.Call) -> None:

@@ -58,7 +58,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
 
 
 def _fed_by_python(bound: Call, ctx: Context) -> Call:
-    """What Python gives to a row is nullable for Spark, whatever the function declares; so is a list of its values."""
+    """Spark takes a row's value from Python as nullable, whatever the function declares, and the elements of a list of
+    such values too."""
     if bound.nullable or ctx.lambdas is not None or not ctx.env.registry.declared:
         return bound
     bodies = [a for a in bound.args if isinstance(a, Lambda)]
@@ -97,7 +98,7 @@ def _name(node: q.Call, ctx: Context) -> str:
 
 
 def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
-    """The error of the first function that nobody knows: Spark looks up functions before anything else."""
+    """The error for the first function that does not exist: Spark looks up functions before anything else."""
     if env.catalog.source is not None:
         return None
     tables: set[q.Node] = set()
@@ -128,7 +129,7 @@ def _unresolved_routine(name: str, node: q.Node, env: Environment) -> AnalysisEr
 
 
 def _missing(name: str, node: q.Node, ctx: Context) -> Exception:
-    # A live catalog may hold functions of its own, which are not read.
+    # A live catalog may hold functions of its own. They are not read, so that an unknown name is no error.
     live = ctx.env.catalog.source is not None
     known = ctx.env.registry.find(name) is None and name.lower() in ctx.env.registry.known
     if live or known:
@@ -157,7 +158,7 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
 
 
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
-    """An aggregate function does not take another one; over a window (which is bound later) it does."""
+    """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
     if node.over is None and any(holds_aggregate(a) for a in args):
         inner = next(
             e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
@@ -209,7 +210,7 @@ def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
 
 
 def _parameter(name: str, ctx: Context) -> str:
-    """The key of a parameter's name, which Spark compared as it is written before 4.1."""
+    """A parameter's name as it is compared: in lower case, before Spark 4.1 as it is written."""
     return name if ctx.lacks("parameters in any case") else name.lower()
 
 
@@ -280,7 +281,7 @@ def _placed(
 
 
 def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
-    """Bound arguments; a lambda is bound after the arguments before it, which tell its parameters' types."""
+    """Binds the arguments. A lambda comes after the arguments before it, because these give its parameters' types."""
     bound: list[Expr] = []
     expected = function.expected(len(arguments))
     for at, argument in enumerate(arguments):
@@ -303,10 +304,10 @@ def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Co
 
 
 def _before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
-    """The arguments that tell the types of a lambda's parameters, with their implicit casts.
+    """The arguments that give the types of a lambda's parameters, with their implicit casts.
 
-    Spark gives a NULL its type once nothing in the call is unresolved. A lambda with parameters, and one left out,
-    stay unresolved until these arguments are checked (`HigherOrderFunction.checkArgumentDataTypes`).
+    Spark gives a NULL its type only when everything in the call is resolved. A lambda with parameters, and one that is
+    left out, stay unresolved until these arguments are checked (`HigherOrderFunction.checkArgumentDataTypes`).
     """
     left_out = len(arguments) < len(function.inputs)
     if left_out or any(isinstance(a, q.Lambda) for a in arguments):

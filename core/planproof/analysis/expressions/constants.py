@@ -31,7 +31,8 @@ _SUFFIXES: dict[DataType, str] = {BYTE: "Y", SHORT: "S", INT: "", LONG: "L", DOU
 
 
 def folded(expr: Expr) -> Expr:
-    """The literal that simple arithmetic, concatenation and casts of literals come to; the expression itself else."""
+    """The literal that simple arithmetic, concatenation and casts of literals give. Any other expression comes back as
+    it is."""
     if isinstance(expr, ScalarSubquery):
         only = row(expr.plan)
         return folded(only[0]) if only else expr
@@ -51,7 +52,7 @@ def folded(expr: Expr) -> Expr:
 
 
 def row(plan: Plan) -> tuple[Expr, ...] | None:
-    """The one row of a query without FROM; None of any other query, whose rows only a run tells."""
+    """The one row of a query without FROM. None for any other query, whose rows only a run can tell."""
     if not isinstance(plan, Project) or not isinstance(plan.child, OneRow):
         return None
     return tuple(item.child if isinstance(item, Alias) else item for item in plan.items)
@@ -62,7 +63,7 @@ _BOUNDS: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**6
 
 
 def _converted(literal: Literal, target: DataType) -> Literal | None:
-    """The literal as a value of another type; None where that takes more than a change of the type."""
+    """The literal as a value of another type; None for a conversion that is not computed here."""
     value = literal.value
     if value is None or same_type(literal.type, target):
         return Literal(value, target, literal.text)
@@ -79,7 +80,7 @@ def _converted(literal: Literal, target: DataType) -> Literal | None:
 
 
 def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
-    """A session variable of that type and value; a literal, which prints as Spark prints it, where that is known."""
+    """What a session variable's name stands for: a literal that prints as Spark prints it, where the value is known."""
     given = cast_unless_same(value, target, ctx.conf)
     found = folded(given)
     if isinstance(found, Literal) and not same_type(found.type, target):
@@ -90,7 +91,7 @@ def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
 
 
 def unset(name: str, declared: Expr) -> Expr:
-    """The variable where nothing is known of its new value."""
+    """The session variable after an assignment of which the value is not known."""
     return SessionVariable(name, declared.type, True, known=False)
 
 
@@ -117,7 +118,7 @@ def function_name(node: q.Call, ctx: Context) -> str:
 
 
 def text_of(node: q.Node, ctx: Context, what: str) -> str:
-    """The text that a constant expression comes to."""
+    """The text that a constant expression gives."""
     found = folded(bind(node, ctx))
     value = getattr(found, "value", None)
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
@@ -139,6 +140,6 @@ _BARE = {
 
 
 def bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
-    """The function that a name without parentheses means, where it is no column's."""
+    """The function that a name without parentheses means, where no column has the name."""
     name = parts[0].lower()
     return _BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None

@@ -45,7 +45,7 @@ def is_outer(call: Call) -> bool:
 def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
     """A generator's call, and the name, type and nullability of each column that it makes.
 
-    `in_from`: in FROM, where functions stand that are no expressions (`range`).
+    `in_from`: the call stands in FROM, where functions are allowed that are no expressions (`range`).
     """
     name = function_name(node, ctx)
     function = ctx.env.registry.find(name)
@@ -69,7 +69,7 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
 
 
 def _no_table(name: str, node: q.Node, ctx: Context, *, in_from: bool) -> Exception:
-    """The error of a function that makes one value, not rows: FROM and LATERAL VIEW have each their own."""
+    """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
     if in_from:
         return ctx.env.rejected(
             "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
@@ -78,7 +78,7 @@ def _no_table(name: str, node: q.Node, ctx: Context, *, in_from: bool) -> Except
 
 
 def _refuse_nested(node: q.Call, ctx: Context) -> None:
-    """A generator of a generator is refused before its types are."""
+    """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
         inner = argument.value if isinstance(argument, q.Kwarg) else argument
         if call_of(inner, ctx) is not None:

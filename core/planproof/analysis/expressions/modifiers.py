@@ -173,7 +173,8 @@ _APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
 
 
 def _other_order(found: Call, keys: Sequence[Sort]) -> str | None:
-    """Sorted is what is listed, or what that was before Spark cast it, where no two values have one text."""
+    """Why Spark refuses a sort key beside DISTINCT; None where it does not. The key must be the listed expression, or
+    that expression before Spark cast it: the cast must then give different texts for different values."""
     listed = found.args[0]
     for key in keys:
         if key.child == listed:

@@ -48,7 +48,8 @@ def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
 
 
 def _special(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
-    """The word of a text such as `epoch` or `today CET`, whose zone Spark looks up and does not use; None of others."""
+    """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
+    does not use it."""
     found = _SPECIAL.fullmatch(text)
     if found is None:
         return None
@@ -101,7 +102,7 @@ def _plain_timestamp(kind: str, conf: Conf) -> DataType:
 
 
 def _special_moment(word: str, data_type: DataType, conf: Conf) -> str | None:
-    """What Spark prints for it; None for `now`, which nobody else can say."""
+    """What Spark prints for a special word; None for `now`, which only Spark's run knows."""
     if word == "now":
         return None
     zone = _zone(conf.time_zone)
@@ -167,7 +168,7 @@ def _in_session_zone(
 
 
 def _zone_of(kind: str, text: str, name: str, origin: Origin | None) -> dt.tzinfo | None:
-    """The zone that a literal names, None where no Java knows it. Raises `Unknown` where one may."""
+    """The zone that a literal names; None where Java knows no such zone. Raises `Unknown` where Java may know it."""
     found = _zone(name)
     if found is None and ("/" in name or name in _ONLY_OF_JAVA):
         raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
@@ -197,4 +198,4 @@ _SHORT_ZONES |= {"EST": "America/Panama", "CET": "CET", "IST": "Asia/Kolkata", "
 _ONLY_OF_JAVA = frozenset(
     ("ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CTT", "EAT", "ECT", "IET", "MIT", "NET", "NST")
 )
-"""Short names of Java's that no other database of time zones has."""
+"""Java's own short names of zones, which no other database of time zones has."""

@@ -60,7 +60,7 @@ def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
 
 
 def refuse_in_higher_order(ctx: Context, node: q.Node) -> None:
-    """Refuses a subquery inside a higher-order function, where the session's Spark looks for one."""
+    """Refuses a subquery inside a higher-order function, for those versions of Spark that do."""
     if ctx.lacks("subqueries checked in lambdas"):
         return
     raise ctx.env.rejected(

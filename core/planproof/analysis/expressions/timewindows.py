@@ -33,7 +33,7 @@ def with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, C
 
 
 def below(parts: Sequence[q.Node], node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
-    """The input of a filter or sort with the column of its time window, which is then the first one to be seen."""
+    """The input of a filter or sort, with the column of its time window as the first column."""
     found = _made(parts, node, ctx)
     if found is None:
         return child, ctx

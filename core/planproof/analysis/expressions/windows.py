@@ -62,11 +62,12 @@ _WITH_CURRENT_ROW = frozenset(
     for low in ("UNBOUNDED PRECEDING", "CURRENT ROW")
     for high in ("CURRENT ROW", "UNBOUNDED FOLLOWING")
 )
-"""The frames that are never empty, for the current row is in them."""
+"""Frames that hold the current row and therefore are never empty."""
 
 
 def _evidence(function: Call, frame: str, ctx: Context) -> str | None:
-    """Why the window is null nowhere although its flag may say so: its function takes values of the current row too."""
+    """Why the window is never null although its flag says that it may be: the frame holds the current row, whose value
+    is not null."""
     if not function.nullable:
         return None
     if function.function.category is Category.WINDOW:
@@ -115,14 +116,14 @@ def _takes_no_order(function: Call) -> bool:
 
 
 def _moving(spec: q.WindowFrame | None, ctx: Context) -> bool:
-    """Whether a frame was written that is not the whole partition."""
+    """Whether the query writes a frame that is not the whole partition."""
     return spec is not None and not _written(spec, ctx)[0].endswith(_WHOLE)
 
 
 def _check_frame(
     function: Call, spec: q.WindowFrame, order: Sequence[Sort], required: str, ctx: Context, node: q.Node
 ) -> None:
-    """A frame that was written must be the one that the function requires, and one that fits the order."""
+    """Checks a frame that the query writes: it must be the one that the function requires, and fit the sort keys."""
     name, own = function.function.name, function.function.traits.frame
     shown, bounds = _written(spec, ctx)
     if own is Frame.OFFSET and shown != required:
@@ -147,7 +148,8 @@ def _check_frame(
 
 
 def _check_range(order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
-    """A range of values is over one sort key, of a number, a date or a timestamp."""
+    """Checks that a range of values has one sort key, and that the key's values have distances: numbers, times,
+    intervals."""
     if not order:
         reason, text = "RANGE_FRAME_WITHOUT_ORDER", "A range window frame needs an ORDER BY."
     elif len(order) > 1:
@@ -161,7 +163,8 @@ def _check_range(order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
 
 
 def _check_distances(key: DataType, bounds: Sequence[Expr], ctx: Context, node: q.Node) -> None:
-    """How far a range reaches is said in the key's own type, or in days or an interval of a moment."""
+    """Checks the bounds of a range: they have the sort key's type, or are days or an interval for a date or
+    timestamp."""
     for bound in bounds:
         given = bound.type
         if not (is_numeric(given) or is_string(given) or isinstance(given, Interval) or given == CALENDAR_INTERVAL):
@@ -175,7 +178,7 @@ def _check_distances(key: DataType, bounds: Sequence[Expr], ctx: Context, node: 
 
 
 def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
-    """`WindowSpecDefinition.isValidFrameType`, once the bound is cast to the key's type where that goes."""
+    """`WindowSpecDefinition.isValidFrameType`, after a bound that can be cast to the key's type was cast."""
     year_month = isinstance(given, Interval) and given.year_month
     if key == DATE:
         days = given == Interval("day", "day") and not ctx.lacks("days in frames over dates")
@@ -253,7 +256,8 @@ def _offset_frame(function: Call) -> str:
 
 
 def _bound(bound: q.Node | str, side: str | None, ctx: Context, key: DataType | None) -> tuple[str, tuple[Expr, ...]]:
-    """The bound as Spark prints it: it loses sight of what precedes once it casts it to the sort key's type."""
+    """The bound as Spark prints it, and the expressions in it. Where Spark casts a bound to the sort key's type, it
+    prints `3 PRECEDING` as `(- 3) FOLLOWING`."""
     if isinstance(bound, str):
         return (f"{bound} {side}" if side else bound), ()
     found = bind(bound, ctx)

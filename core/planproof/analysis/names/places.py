@@ -14,7 +14,7 @@ from planproof.sql.names import bare, name_parts
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A CTE's query, and the CTEs that it sees itself; no query of a recursive one, which is not looked into."""
+    """A CTE's query and the CTEs that it sees itself. A recursive CTE has no query here: it is not looked into."""
 
     query: q.Query | None
     ctes: Mapping[str, _Named]
@@ -24,10 +24,10 @@ Ctes = Mapping[str, _Named]
 
 
 def output_origins(tree: q.Query, env: Environment, width: int) -> tuple[Origin | None, ...]:
-    """The place of each output column: its select item's, in the first query of a set operation.
+    """The place of each output column: that of its select item. Of a set operation the first query's items count.
 
-    A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. None where that cannot be told: a
-    table's columns under a star, a star over a join, a query without select items.
+    A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. The place is None where that
+    cannot be told: a star over a table or a join, or a query without select items.
     """
     found = _spans(tree, env.widths, {})
     if found is None or len(found) != width:

@@ -90,7 +90,7 @@ class Scope:
         )
 
     def candidates(self, parts: Sequence[str]) -> list[str]:
-        """The names of columns, the nearest first, as Spark proposes them."""
+        """The names of the columns, the most similar ones first, as Spark suggests them."""
         spelled = [(*c.qualifier, c.name) for c in self.columns]
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
@@ -99,7 +99,7 @@ class Scope:
 
 
 def _distance(a: str, b: str) -> int:
-    """How many letters must be put in, taken out or changed to make the one text the other (Levenshtein)."""
+    """How many letters must be added, dropped or changed to turn one text into the other (Levenshtein)."""
     above = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
@@ -133,10 +133,9 @@ class LambdaScope:
 def resolve(
     parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None = None
 ) -> tuple[Expr, Column] | None:
-    """What a dotted name means in the scope or the query around it: the expression, and the column under it.
-
-    Spark looks one query up, no further. None where nothing has the name; raises `AnalysisError` where several columns
-    have it, or a field does not exist.
+    """What a dotted name means in the scope or in the query around it: the expression, and the column that it reads.
+    Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
+    where several columns have it, or a field does not exist.
     """
     found, rest = scope.matches(parts)
     if len(found) > 1:

@@ -34,7 +34,7 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
 
 
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
-    """Refuses `* AS x`, which Spark parses: it sees to that before it looks at the items beside it."""
+    """Refuses `* AS x`. Spark parses it, and refuses it before it looks at the items beside it."""
     if isinstance(node, (q.Alias, q.Aliases)) and isinstance(bare(node.operand), q.Star):
         raise ctx.env.rejected(
             "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
@@ -57,7 +57,7 @@ def _pattern(node: q.Node) -> str | None:
 
 
 def _matching(node: q.Node, pattern: str, ctx: Context) -> list[Expr]:
-    """The columns whose whole name the pattern (Java's, in the main Python's too) matches."""
+    """The columns whose whole name matches the pattern. It is Java's; most patterns mean the same in Python."""
     try:
         compiled = re.compile(pattern, 0 if ctx.conf.case_sensitive else re.IGNORECASE)
     except re.error:
