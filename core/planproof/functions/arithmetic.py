@@ -37,7 +37,8 @@ def _cast_both(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
 
 
 def _promoted(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
-    """Both operands cast; what is of no type, columns too, becomes a NULL of the target (`castExpr`)."""
+    """Both operands cast to the type. An operand of type void, even a column, becomes a NULL of that type
+    (`castExpr`)."""
     return [
         Literal(None, target, "NULL") if a.type == VOID and not _makes_rows(a) else cast_unless_equal(a, target, conf)
         for a in args
@@ -45,7 +46,7 @@ def _promoted(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
 
 
 def _makes_rows(arg: Expr) -> bool:
-    """Whether it is a generator, which an expression may not hold: a check that comes later is to find it."""
+    """Whether it is a generator. An expression may hold none, which a later check refuses with its own error."""
     return isinstance(arg, Call) and arg.function.category is Category.GENERATOR
 
 
@@ -131,7 +132,7 @@ def _is_boolean(t: DataType) -> bool:
 
 
 def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
-    """Two operands of no type take the one that the operator expects (`ExpectsInputTypes`)."""
+    """Two operands of type void take the type that the operator expects (`ExpectsInputTypes`)."""
     return _promoted(args, target, conf) if all(a.type == VOID for a in args) else args
 
 

@@ -27,14 +27,13 @@ _SWITCHED_OFF = {
 
 
 def switched_off(needed: str, conf: Conf) -> Mismatch | None:
-    """Spark's refusal of what needs a setting, a field of `Conf`, that is off; None where it is on."""
+    """Spark's refusal of a function that needs a setting (a field of `Conf`) which is off; None where it is on."""
     return None if getattr(conf, needed) else Mismatch(*_SWITCHED_OFF[needed], whole=True)
 
 
 def refused_type(target: DataType, conf: Conf) -> Mismatch | None:
-    """Why a cast to a type is refused that a setting has switched off; None where it is not.
-
-    A time is refused itself, a geometry inside of another type too: asked of Spark 4.1 to 4.3.
+    """Why a cast to a type is refused that a setting switches off; None where it is not. A time is refused only as the
+    type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
     """
     if isinstance(target, Time):
         return switched_off("time_type", conf)
@@ -149,7 +148,7 @@ def _implicitly(function: Signature, given: list[Expr], conf: Conf) -> list[Expr
 
 
 def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
-    """The argument as it meets one expectation; as it is where it cannot."""
+    """The argument cast to what its place expects; as it is where it cannot be cast."""
     if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
         return arg
     if how is Coerce.EXPECTS:
@@ -161,7 +160,7 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     mode = "ansi" if conf.ansi else "legacy"
     refused = None if arg.type == VOID else refused_type(target, conf) or refused_cast(arg.type, target, mode)
     if refused is not None:
-        # Spark means to cast between a date and a time of day, and then has no such cast.
+        # Spark tries to cast between a date and a time of day, and has no such cast.
         raise refused
     return cast_unless_equal(arg, target, conf)
 
@@ -225,7 +224,7 @@ def apply(
 
 
 def inherited(function: Signature, args: Sequence[Expr], conf: Conf) -> str | None:
-    """Why a nullable call is null nowhere: its own rule says so once arguments known to hold no null count as such."""
+    """Why a nullable call is never null: its own rule says so when arguments with evidence count as not nullable."""
     if function.evidence is not None:
         return function.evidence(args)
     reason = next((a.evidence for a in args if a.nullable and a.evidence), None)

@@ -18,7 +18,7 @@ from planproof.types import STRING, Array, DataType, String
 DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
 
 OPEN = String("null")
-"""A string that took part in two implicit collations: neither of them is its own."""
+"""The collation of a string in which two implicit collations met: neither of them counts."""
 
 Places = Callable[[int], Sequence[int]]
 
@@ -45,7 +45,7 @@ MERGING: dict[str, Places] = {
     "nvl2": _at(1, 2),
     "when": _case_values,
 }
-"""Functions whose result may be of an open collation, and the places of the strings that meet."""
+"""Functions whose result may have an open collation, with the places of the strings that meet."""
 
 _OF_ARRAYS = (
     *("array_append", "array_except", "array_intersect", "array_join", "array_remove", "array_union"),
@@ -61,7 +61,7 @@ COMPARING: dict[str, Places] = dict.fromkeys(
     ),
     _all,
 )
-"""Functions that refuse strings of an open collation."""
+"""Functions that refuse strings with an open collation."""
 
 SEARCHING = frozenset(
     (
@@ -69,7 +69,7 @@ SEARCHING = frozenset(
         *("substring_index", "translate", "trim", "ltrim", "rtrim", "btrim"),
     )
 )
-"""Functions that know no collation that ignores accents and minds the case."""
+"""Functions that refuse collations which ignore accents but not the case."""
 
 BYTEWISE = frozenset(
     (
@@ -77,7 +77,8 @@ BYTEWISE = frozenset(
         *("regexp_instr", "regexp_replace", "regexp_substr"),
     )
 )
-"""Functions whose subject is of UTF8_BINARY or UTF8_LCASE only (`StringTypeBinaryLcase`); patterns are of any."""
+"""Functions whose subject must be UTF8_BINARY or UTF8_LCASE (`StringTypeBinaryLcase`). Their patterns may have any
+collation."""
 
 KEEPS_TEXT = frozenset({"nvl", "nvl2", "equal_null", "btrim"})
 """Functions that print their arguments as they were before coercion (`InheritAnalysisRules`)."""
@@ -175,8 +176,8 @@ def refused_collation(function: str, args: Sequence[Expr]) -> int | None:
 def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = False) -> list[Expr]:
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
-    Raises `Mismatch` where collations clash, `Unknown` where a string of open collation meets another function. Whether
-    they may stay open Spark looks at last (`refuse_open`). `keep`: literals print as they were.
+    Raises `Mismatch` where collations clash, and `Unknown` where a string with an open collation meets another
+    function. Spark checks last whether a collation may stay open (`refuse_open`). `keep`: literals print as they were.
     """
     kinds = [kind for a in args if (kind := string_of(a.type)) is not None and kind.collation]
     if not kinds:

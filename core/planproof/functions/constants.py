@@ -1,6 +1,5 @@
-"""What constant arguments come to: literals, casts of literals, and small functions over them.
-
-Spark's analyzer evaluates some arguments (a scale, a format, a unit), and what they come to decides types and flags.
+"""The values of constant arguments: literals, casts of literals, and small functions over them. Spark's analyzer
+evaluates some arguments (a scale, a format, a unit), and their values decide types and flags.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def _number(value: str | float | Number, cast: Cast) -> float | Number | None:
 
 
 def _of(kind: type, compute: Callable[..., Value]) -> Callable[[list[Value]], Value]:
-    """`compute` over values that are all of one kind; None, for not known, over others."""
+    """`compute`, for values that are all of one kind. For others the result is None: not known."""
     return lambda values: compute(*values) if values and all(type(v) is kind for v in values) else None
 
 

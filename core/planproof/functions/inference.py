@@ -1,6 +1,6 @@
-"""What `schema_of_json` and `schema_of_csv` come to over a literal, where that is plain to see.
+"""The results of `schema_of_json` and `schema_of_csv` over a literal, where they are plain to see.
 
-Source: `JsonInferSchema`, `CSVInferSchema`. Whatever takes options, a date or a number of many digits stays unknown.
+Source: `JsonInferSchema`, `CSVInferSchema`. Calls with options, dates and numbers of many digits stay unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _Unclear(Exception):
 
 
 def inferred(schema: Expr) -> str | None:
-    """The DDL text that a call of `schema_of_json` or `schema_of_csv` over a literal comes to; None of all else."""
+    """The DDL text that a call of `schema_of_json` or `schema_of_csv` over a literal gives; None for any other call."""
     if not isinstance(schema, Call) or schema.function.name not in _READERS or not isinstance(schema.args[0], Literal):
         return None
     text = schema.args[0].value
@@ -32,7 +32,7 @@ def inferred(schema: Expr) -> str | None:
 
 
 def _separator(options: tuple[Expr, ...]) -> str | None:
-    """The separator of CSV that the options set; None where they set something else."""
+    """The separator of CSV that the options set; None where they set anything else."""
     if not options:
         return ","
     entries = options[0].args if isinstance(options[0], Call) else ()
@@ -113,7 +113,7 @@ def _merged(a: DataType, b: DataType) -> DataType:
 
 
 def _closed(t: DataType) -> DataType:
-    """A value that is null everywhere is a string (`canonicalizeType`)."""
+    """A field that is null in every value is a string (`canonicalizeType`)."""
     if t == VOID:
         return STRING
     if isinstance(t, Array):

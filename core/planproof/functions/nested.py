@@ -32,7 +32,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Made:
-    """What an earlier application gave, by its number; it stands at `depth`."""
+    """The result of an earlier application, by that one's number; it is at `depth`."""
 
     application: int
     depth: int
@@ -88,7 +88,7 @@ class Level:
 
     @property
     def parts(self) -> tuple[StructField, ...]:
-        """What an element of the result holds: carried elements, then results, then the inner levels' lists."""
+        """The parts of an element of the result: carried elements, then results, then the inner levels' lists."""
         fields = [StructField(f"c{i}", c.type, c.nullable) for i, c in enumerate(self.carried)]
         fields += [StructField(f"r{i}", a.type, a.nullable) for i, a in enumerate(self.returned)]
         fields += [StructField(f"n{i}", level.type, level.nullable) for i, level in enumerate(self.inner)]
@@ -96,7 +96,7 @@ class Level:
 
     @property
     def bare(self) -> bool:
-        """True where an element of the result is its only part and no struct around it."""
+        """True where an element of the result is its one part, without a struct around it."""
         return len(self.parts) == 1
 
     @property

@@ -1,7 +1,9 @@
 """What HAVING and ORDER BY can name over an Aggregate. Source: `ResolveAggregateFunctions`.
 
-Their names mean the Aggregate's input first. Aggregate functions and grouping expressions keep that meaning, and the
-Aggregate computes them where it does not do so already; any other column must be one of its output.
+A name there means a column of the Aggregate's input first. That holds within aggregate functions and grouping
+expressions, which the Aggregate computes in addition where it does not already. Any other column must be in the
+Aggregate's output. In `SELECT a, max(b) AS m FROM t GROUP BY a HAVING min(b) > m`, `b` is of the input and `m` of the
+output.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from planproof.sql.names import name_parts
 
 
 class Keys:
-    """Grouping expressions, to be found in other expressions (`semanticEquals`)."""
+    """Finds grouping expressions within other expressions, compared as Spark does (`semanticEquals`)."""
 
     __slots__ = ("columns", "heads", "others")
 
@@ -48,7 +50,7 @@ class Keys:
 
 
 def _head(expr: Expr) -> object:
-    """What equal expressions share at least: most that differ differ there."""
+    """A part that equal expressions share. Most unequal expressions differ in it, which is quick to see."""
     return expr.function.name if isinstance(expr, Call) else type(expr)
 
 
@@ -67,7 +69,8 @@ def canonical(expr: Expr) -> Expr:
 
 
 def _numbered(function: Lambda) -> Expr:
-    """The lambda with variables numbered by how deep lambdas nest below it, so that equal lambdas are equal."""
+    """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
+    equal."""
     depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
     renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
     body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
@@ -78,10 +81,10 @@ def _numbered(function: Lambda) -> Expr:
 class Aggregated:
     """One Aggregate: its grouping expressions and its items.
 
-    `expanded` are the computed keys of grouping sets, which an Expand makes columns of under their printed names.
-    `extended` says that HAVING made the Aggregate compute more than its items, or that windows stand among these. Spark
-    then hides the Aggregate under a projection, and ORDER BY reaches its grouping columns and `grouping(..)`, but
-    neither other grouping expressions nor its aggregates.
+    `expanded` are the computed keys of grouping sets: Spark's Expand makes columns of them, under their printed names.
+    `extended`: HAVING made the Aggregate compute more than its items, or windows stand among the items. Spark then puts
+    a projection over the Aggregate. ORDER BY reaches through it to grouping columns and `grouping(..)`, but not to
+    other grouping expressions or aggregates.
     """
 
     keys: Keys
@@ -110,7 +113,8 @@ class Aggregated:
         return found
 
     def settled(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> Expr:
-        """The expression as it stands over the Aggregate. Raises UNRESOLVED_COLUMN for what it does not show.
+        """The expression over the Aggregate's output. Raises UNRESOLVED_COLUMN for a column that the output does not
+        have.
 
         `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
         """
@@ -122,7 +126,7 @@ class Aggregated:
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
-        """An aggregate function cannot take what the Aggregate itself computes."""
+        """Refuses an aggregate function over what the Aggregate itself computes."""
         made = {i.id for i in self.items if isinstance(i, Alias)}
         calls = (e for e in expr.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
         for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
@@ -154,7 +158,7 @@ class Aggregated:
         return None
 
     def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
-        """The output column of the input column's name: a name that cannot mean the input means the output."""
+        """The output column with the input column's name: a name that cannot mean the input means the output."""
         output = dict.fromkeys(map(column_of, self.items))
         named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
         if len(named) > 1 and ctx.clause == "HAVING":

@@ -1,6 +1,5 @@
-"""Evidence over aggregates: what groups prove, and what grouping sets take away.
-
-Soundness comes first: a rule here must hold for every row that the node can yield.
+"""Evidence over aggregates: what groups prove, and what grouping sets take away. A rule here must hold for every row
+that the node can give.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def _proved(expr: Expr, conf: Conf) -> Expr:
 
 
 def guarded(call: Call, conf: Conf) -> str | None:
-    """Why CASE or IF is null nowhere: each value holds none where its condition lets it be reached.
+    """Why CASE or IF is never null: no branch is null in the rows for which it is taken.
 
     `CASE WHEN x IS NOT NULL THEN x ELSE 0 END`, `IF(x IS NULL, 0, x)`.
     """
@@ -70,14 +69,14 @@ def guarded(call: Call, conf: Conf) -> str | None:
 
 
 def _proved_by_failing(condition: Expr) -> set[int]:
-    """The columns that hold no null where the condition is not true."""
+    """The columns that hold no null in rows for which the condition is not true."""
     if isinstance(condition, Call) and condition.function.name == "isnull":
         return strict_columns(condition.args[0])
     return set()
 
 
 def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
-    """Whether the value is not null where these columns are not."""
+    """Whether the value is not null in rows in which these columns are not null."""
     if value.evidence is not None:
         return True
     if not proved:
@@ -118,7 +117,7 @@ def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr
 
 
 def _nulled_window(window: Window, change: object) -> Window:
-    """A window runs over what the sets leave, its function's arguments included."""
+    """A window runs over the rows of the sets, so that its function's arguments may be null there too."""
 
     def within(e: Expr) -> Expr:
         return transform_down(e, change)  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ class _Clause:
         return [self.positions(member)]
 
     def positions(self, member: q.Node, whole: bool = False) -> Positions:
-        """The positions of a set's members among the grouping expressions, which grow as new ones are met."""
+        """The positions of a set's members among the grouping expressions. A member that is new is added to them."""
         members: Sequence[q.Node]
         if isinstance(member, q.Tuple) and not whole:
             members = member.members

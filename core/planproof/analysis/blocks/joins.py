@@ -36,7 +36,8 @@ def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope
 
 
 def _common(left: list[str], right: list[str], scope: Scope) -> list[str]:
-    """The names of the left that the right has too; one there twice must be so on both sides (`Seq.intersect`)."""
+    """The names of the left side that the right side has too. A name counts twice only where both sides have it twice
+    (`Seq.intersect`)."""
     there = Counter(scope.key(name) for name in right)
     found = []
     for name in left:
@@ -65,7 +66,7 @@ def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, ou
 
 
 def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
-    """A join takes no generator, nothing random and no correlated value (`CheckAnalysis`)."""
+    """Refuses generators, random functions and correlated values in a join (`CheckAnalysis`)."""
     found = content(condition)
     refuse_generator(found, "JOIN", node, env)
     if is_random(condition):
@@ -86,9 +87,8 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
 
 
 def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
-    """A join's condition computes no aggregate and no window, which Spark looks at when all names have their columns.
-
-    `plan` is what a FROM or an operator of a pipe made: joins, and what USING lays over them.
+    """Refuses aggregates and windows in the conditions of joins. Spark does so after all names are resolved. `plan` is
+    what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
     if isinstance(plan, Project) and isinstance(plan.child, Join):
         plan = plan.child
@@ -105,7 +105,7 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
 
 
 def keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
-    """Where the join's own words start, behind its left side."""
+    """Where the text of the join itself starts, after its left side."""
     left, (start, stop) = node.left, node.span
     if left is None or start < 0:
         return None
@@ -215,7 +215,8 @@ def _applied(name: str, args: list[Expr], env: Environment) -> Call:
 
 
 def _coalesced(left: Column, right: Column, proved: bool, env: Environment, node: q.Node) -> Expr:
-    """A FULL join's key: whichever side has it. Where a row exists, one side does, which the flag cannot say.
+    """A FULL join's merged key: the value of whichever side has one. Each row comes from one side at least, so that the
+    key may be known not to be null although Spark's flag says that it may be.
 
     `proved`: neither side's own key holds a null.
     """

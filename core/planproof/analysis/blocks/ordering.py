@@ -67,7 +67,7 @@ def organized(
 
 
 def _beside_grouping(key: Expr) -> int:
-    """What stands in the key but `grouping(..)`, which is in reach of every sort over the Aggregate."""
+    """What the key holds, `grouping(..)` left out: every sort over the Aggregate can reach that."""
     return content(transform_up(key, lambda e: NULL if is_grouping(e) else e))
 
 
@@ -91,7 +91,7 @@ class _Clause:
 
     def bound(self) -> Plan:
         self._below_windows()
-        # An Aggregate that HAVING extended lies too deep; one that these keys extend themselves does not.
+        # Spark reaches no Aggregate that HAVING extended. One that only these keys extend is within reach.
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
         ordinals: list[q.Literal] = []
         nodes: list[q.Node] = []
@@ -153,7 +153,7 @@ class _Clause:
         )
 
     def _sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
-        """The key. A name that means several columns is none to Spark here."""
+        """Binds the key. A name that means several columns counts as not found here, as in Spark."""
         try:
             return self._key(node, out_of_reach)
         except AnalysisError as error:

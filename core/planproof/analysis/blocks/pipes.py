@@ -1,6 +1,7 @@
 """The pipe syntax: each operator is a query over the query before it.
 
-What a USING join hides stays within reach of the operators behind it, until one starts anew (`Project.metadataOutput`).
+The columns that a USING join hides can be named in the operators after it, up to the first operator that starts a new
+block (`Project.metadataOutput`).
 
 Source: `AstBuilder.visitOperatorPipeRightSide`.
 """

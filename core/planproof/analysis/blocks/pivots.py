@@ -19,7 +19,8 @@ from planproof.types.nodes import INTEGRAL
 
 
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
-    """Groups by what neither the aggregates nor FOR names; one column per value, or per value and aggregate."""
+    """PIVOT groups by the columns that neither the aggregates nor FOR name. It gives one column per value, or one per
+    value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
     aggregates = [_aggregate(a, ctx) for a in node.aggregates]
     keys = [bind(c, ctx) for c in node.columns]
@@ -32,7 +33,8 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
     for group in groups:
         refuse_group(group, node, env)
-    # Where it can, Spark aggregates per value first and then picks: null where a group has no such row, a count too.
+    # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
+    # row.
     picked = all(_first_of_its_value(a) for _, a in aggregates)
     made: list[Column] = []
     values = [_value(v, keys, ctx) for v in node.values]
@@ -94,7 +96,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
 
 
 def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
-    """The value's part for each pivot column; None where it has not as many."""
+    """The parts of a value, one for each pivot column; None where the value has another number of parts."""
     if len(keys) == 1:
         return (value,)
     members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)

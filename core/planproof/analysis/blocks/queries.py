@@ -48,7 +48,8 @@ def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
 
 
 def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError) -> AnalysisError:
-    """The error that Spark tells: it checks the CTEs to which nothing leads first, and the others inside the query."""
+    """The error that Spark reports: it first checks the CTEs that nothing reads, and the others where the query reads
+    them."""
     if len(rejections) < 2:
         return error
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
@@ -64,7 +65,7 @@ def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, e
 
 def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     if isinstance(node, q.Pipe):
-        # What a pipe orders or limits belongs to its operator.
+        # ORDER BY and LIMIT of a pipe belong to their operators.
         return bind_pipe(node, env, outer)
     binder = _BINDERS.get(type(node))
     if binder is None:
@@ -82,7 +83,7 @@ def _select(node: q.Select, env: Environment, outer: Scope | None) -> Found:
 
 
 def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Found:
-    """SELECT TRANSFORM: what the script writes is text, but for the types that AS declares."""
+    """SELECT TRANSFORM: the script gives text, except for columns to which AS gives a type."""
     child = bind_select(node, env, outer).plan
     if node.columns is None:
         typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]

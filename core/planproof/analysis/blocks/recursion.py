@@ -38,8 +38,8 @@ def recursive_cte(
 ) -> Plan:
     """`anchor UNION ALL step`: the anchor gives names and types.
 
-    Inside the step any column may be null (before Spark 4.1 where the anchor's is); outside it is where the anchor's
-    or the step's is.
+    Inside the step any column is nullable (before Spark 4.1 only where the anchor's is). Outside, a column is nullable
+    where the anchor's or the step's is.
     """
     query = cte.query
     while isinstance(query, q.Subquery) and query.alias is None:
@@ -83,7 +83,7 @@ def recursive_cte(
 
 
 def _check_types(anchor: Plan, step: Plan, cte: q.CTE, env: Environment) -> None:
-    """The step may be narrower than the anchor, not wider."""
+    """Checks the step's types: they may be narrower than the anchor's, but not wider."""
     for a, b in zip(anchor.output, step.output):
         if (
             same_type(a.type, b.type)
@@ -125,7 +125,8 @@ def _references(plan: Plan, itself: Plan) -> int:
 
 
 def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
-    """The step may not aggregate, sort or number itself, nor stand where an outer join fills in for it."""
+    """Refuses a step that aggregates, sorts or numbers the recursive relation, or reads it on the side of an outer join
+    that may be filled with nulls."""
     for node in step.walk():
         below: tuple[Plan, ...] = ()
         sorted_ = isinstance(node, Ordered) and not env.lacks("recursion as it is")

@@ -89,7 +89,7 @@ def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:
 
 
 def _cte_reference(name: str, plan: Plan) -> Plan:
-    """Each reference to a CTE has columns of its own; one that the CTE shows twice stays one."""
+    """Each reference to a CTE has new column ids. A column that the CTE gives out twice has one id there too."""
     renewed: dict[int, Column] = {}
     for column in plan.output:
         renewed.setdefault(column.id, _renewed(column, (name,)))
@@ -101,7 +101,7 @@ def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
 
 
 _MANY = 500
-"""More relations than these are not looked through for a name that is like another."""
+"""Among more relations than these no similar name is looked for."""
 
 
 def _nearest(parts: tuple[str, ...], env: Environment) -> str:
@@ -119,7 +119,8 @@ _PATH = re.compile(r"[/\\\\*$:]|^$")
 
 
 def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Environment) -> None:
-    """What no catalog lists: files under a path, whose schema only they tell, and namespaces of several parts."""
+    """Relations that no catalog lists: files under a path, which alone know their schema, and namespaces of several
+    parts."""
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
         if not parts[1]:
@@ -254,7 +255,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
 
 
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
-    """Spark computes the values at once, without rows of the query around and without SQL functions."""
+    """Refuses what Spark cannot compute at once in VALUES: columns of the query around, and SQL functions."""
     for value in (v for row in rows for v in row):
         if content(value) & SUBQUERY and any(isinstance(e, ScalarSubquery) for e in value.walk()):
             raise env.rejected(
@@ -283,7 +284,7 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
     first = values[0].type
     if all(v.type == first for v in values):
         return first
-    # Inline tables ask the rules of ANSI off, whatever the mode is.
+    # Inline tables follow the rules of ANSI off in both modes.
     found = wider_without_strings([v.type for v in values], ansi=False, fraction=env.conf.keep_fraction)
     if found is None:
         raise env.rejected(
@@ -318,7 +319,7 @@ def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) ->
     ctx = Context(env, scope, clause="LATERAL VIEW")
     call, outputs = generator(node.call, ctx)
     outer_view = node.outer or is_outer(call)
-    # Spark writes this name small (`AstBuilder.withGenerate`).
+    # Spark turns this name into lower case (`AstBuilder.withGenerate`).
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
     generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)

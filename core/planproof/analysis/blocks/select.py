@@ -62,7 +62,7 @@ from planproof.sql.names import bare, name_parts
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A bound SELECT: its plan, and what ORDER BY needs to know of how it came about.
+    """A bound SELECT: its plan, and what ORDER BY needs to know of the block.
 
     `over` tells what can be named over the block's Aggregate; None where it has none.
     """
@@ -146,7 +146,7 @@ def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
 
 
 def _window_columns(items: Sequence[Expr]) -> list[Expr]:
-    """The keys and arguments of windows that are plain columns: what is computed, Spark computes below the window."""
+    """The keys and arguments of windows that are plain columns. Any other one Spark computes below the window."""
     windows = [w for i in items for w in i.walk() if isinstance(w, Window)]
     parts = [p for w in windows for p in (*w.call.children, *w.partition, *(o.child for o in w.order))]
     return [p for p in parts if isinstance(p, (Column, Outer))]
@@ -177,7 +177,7 @@ def _filtered(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tu
 
 
 def _aggregates_outside(bound: Expr, ctx: Context) -> bool:
-    """Whether the only aggregates of the condition are the enclosing query's, in whose HAVING this subquery stands."""
+    """Whether all aggregates of the condition belong to the enclosing query, in whose HAVING this subquery stands."""
     if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
         return False
     calls = [e for e in bound.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE]
@@ -355,8 +355,8 @@ def aggregated(node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Con
 def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
     """What QUALIFY can name: the input, then the items.
 
-    Where `windows` stand among the items, Spark has put the others below them by then, with the columns that items with
-    windows take: these come first. Source: `ResolveQualify`, `ExtractWindowExpressions`.
+    Where `windows` stand among the items, Spark has already put the other items below them, behind the columns that
+    items with windows need. Source: `ResolveQualify`, `ExtractWindowExpressions`.
     """
     output = tuple(map(column_of, items.exprs))
     if not windows:

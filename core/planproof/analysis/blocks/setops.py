@@ -31,7 +31,7 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
             node,
         )
     pairs = list(zip(left.output, right.output))
-    # Spark looks for common types where some column's types differ, and then of every column, nested flags and all.
+    # Where the types of some column differ, Spark looks for common types of all columns, nested flags included.
     differ = any(not same_type(a.type, b.type) for a, b in pairs)
     targets = [_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
     if kind != "union" or not keeps_all:
@@ -41,7 +41,7 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
 
 def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
     found = wider(left.type, right.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
-    # The names of fields may differ, in a union: such types need no cast.
+    # In a union the names of struct fields may differ. Such types need no cast.
     if found is None and kind == "union" and united(left.type, right.type) is not None:
         return None
     if found is None:
@@ -83,9 +83,8 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
 
 
 def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
-    """The columns of a union; a column that both inputs show twice stays one column.
-
-    Spark computes a repeated column of the first input anew, which then has no relation.
+    """The columns of a union. A column that both inputs give out twice is one column in the union too. Spark computes a
+    repeated column of the first input anew, so that it has no relation.
     """
     ids: dict[tuple[int, int], int] = {}
     seen: set[int] = set()

@@ -28,7 +28,8 @@ Subquery = Exists | InSubquery | ScalarSubquery
 
 
 def content(expr: Expr) -> int:
-    """What stands in the expression, as a sum of the constants above; a window's own function is no AGGREGATE."""
+    """What the expression holds, as a sum of the constants above. The function of a window does not count as
+    AGGREGATE."""
     kind = type(expr)
     if kind is Column:
         return 0
@@ -55,7 +56,7 @@ def holds_aggregate(expr: Expr) -> bool:
 
 
 def is_grouping(expr: Expr) -> bool:
-    """Whether it is `grouping(..)` or `grouping_id(..)`: a column that the Aggregate has anyhow."""
+    """Whether it is `grouping(..)` or `grouping_id(..)`, a column that each Aggregate with grouping sets has."""
     return isinstance(expr, Call) and expr.function.name in ("grouping", "grouping_id")
 
 
@@ -70,7 +71,7 @@ def correlated(expr: Expr) -> bool:
 
 
 def of_outer_columns_only(expr: Expr) -> bool:
-    """Whether an aggregate takes all its columns from the query around: it then aggregates there."""
+    """Whether all columns of an aggregate are of the query around: it then aggregates there."""
     columns = [e for e in expr.walk() if isinstance(e, (Column, Outer))]
     return bool(columns) and all(isinstance(c, Outer) for c in columns)
 
@@ -131,7 +132,7 @@ _PADDED = {LEFT: (False, True), LEFT_SEMI: (False, True), LEFT_ANTI: (False, Tru
 
 
 def refuse_outer_below_joins(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Where a join fills in for a side, that side may not use the columns of the query around the subquery."""
+    """Refuses columns of the query around the subquery on a side of a join that may be filled with nulls."""
     for join in plan.walk():
         if not isinstance(join, Join):
             continue
@@ -161,7 +162,7 @@ def _refuse_mixed(expr: Expr, node: q.Node, env: Environment) -> None:
 
 
 def first_window_in_aggregate(expr: Expr) -> Window | None:
-    """A window inside the arguments of an aggregate function that is no window's own."""
+    """A window inside the arguments of an aggregate function, where that function is not itself over a window."""
     if isinstance(expr, Window):
         parts = (*expr.call.children, *expr.partition, *expr.order)
         return next((w for p in parts if (w := first_window_in_aggregate(p)) is not None), None)

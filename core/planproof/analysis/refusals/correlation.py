@@ -1,7 +1,7 @@
-"""Where a subquery of Spark 3.5 may use columns of the query around it, and which ones must give one row.
+"""Where a subquery of Spark 3.5 may use columns of the query around it, and which subqueries must give one row.
 
-Source: `CheckAnalysis.checkCorrelationsInSubquery` and `checkAggregateInScalarSubquery` of 3.5. Later versions take
-what is refused here, and guard a scalar subquery at run time.
+Source: `CheckAnalysis.checkCorrelationsInSubquery` and `checkAggregateInScalarSubquery` of 3.5. Later versions accept
+what is refused here, and check at run time that a scalar subquery gives one row.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
 
 
 def _refuse_unequal(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Refuses below an aggregate what is no equality of a column with what the query around gives."""
+    """Refuses any use below an aggregate but an equality of a column with a value of the query around."""
     for aggregate in plan.walk():
         for part in aggregate.walk() if isinstance(aggregate, Aggregate) else ():
             conditions = _conjuncts((part.condition,)) if isinstance(part, Filter) else ()
@@ -92,7 +92,7 @@ def _closed(part: Plan, united: bool) -> bool:
 
 
 def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Refuses a correlated scalar subquery that is not plainly of one row."""
+    """Refuses a correlated scalar subquery whose shape does not say that it gives one row."""
     if not env.lacks("scalar subqueries of many rows") or not outer_references(plan):
         return
     inner = plan

@@ -45,7 +45,7 @@ def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
     given = _arguments(node, ctx)
     statement = _statement(text, env)
     if statement is None:
-        # A marker may stand for a part of a literal or for a name, which no tree of the text shows.
+        # A marker may stand for a name or a part of a literal. The text with its markers has no tree then.
         text = with_values(text, {name: _spelled(value) for name, value in given if name}, env.conf)
         statement = _statement(text, env)
     if isinstance(statement, c.ExecuteImmediate):
@@ -89,7 +89,7 @@ def _written(value: Expr, ctx: Context) -> Expr:
 
 
 def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
-    """The values by the markers that stand for them: markers have names, or places, all of them."""
+    """The values by the markers that stand for them. Either all markers have names, or none has."""
     markers = list(tree.find_all(q.Placeholder))
     unnamed = sorted(m.span[0] for m in markers if not m.name)
     if unnamed and len(unnamed) < len(markers):
@@ -115,7 +115,8 @@ def _spelled(value: Expr) -> str | None:
 
 
 def _statement(text: str, env: Environment) -> q.Query | c.ExecuteImmediate | None:
-    """A query, or another EXECUTE IMMEDIATE; None of what is neither. A command's schema is its own: `Unknown`."""
+    """The text's query or EXECUTE IMMEDIATE; None for any other text. Raises `Unknown` for a command, whose result has
+    a schema of its own."""
     try:
         return parse(text, env.conf)
     except AnalysisError:

@@ -38,7 +38,7 @@ _WITHOUT_ROUTINES = {
     "LATERAL VIEW": "Generate",
     "GENERATOR": "Generate",
 }
-"""Clauses, and the operators for them that Spark does not let call a SQL function (`ResolveSQLFunctions`)."""
+"""Clauses in which Spark allows no call of a SQL function, by the name of their operator (`ResolveSQLFunctions`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     args, columns = _arguments(routine, node, ctx)
     body = _body(routine, columns, ctx)
     returns = routine.node.returns
-    # A type that was not declared was found when the function was: over parameters that may be null.
+    # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
     found = returns.data_type if returns is not None else _body(routine, _open(columns), ctx).type
     body = _cast(body, found, node, ctx)
     function = _function(routine.name, body.type, body.nullable)

@@ -47,7 +47,7 @@ def apply(
     env = Environment("", Catalog(), conf, registry or builtin(conf.spark), bind_query)
     statements = list(setup)
     dropped = any("drop" in text.lower() for text in statements)
-    # What is reported of a relation that was made twice tells nothing of the first one.
+    # The report on a relation that was made twice is about the second one.
     known = {} if dropped else {name.lower(): columns for name, columns in relations.items()}
     for text in statements:
         try:
@@ -56,7 +56,8 @@ def apply(
             if binder is not None:
                 env = binder(statement, evolve(env, text=text), known)
         except (AnalysisError, Unknown):
-            # What such a statement made is told by `relations`, or is missed by name where the query uses it.
+            # `relations` says what such a statement made; else a query that uses it is `Unknown`, by the relation's
+            # name.
             continue
     for name, columns in relations.items():
         _report(name, columns, env)
@@ -168,7 +169,7 @@ Values = Callable[[Environment], "tuple[Expr, ...] | None"]
 
 
 def _assigned(targets: Sequence[q.Node], env: Environment, values: Values) -> Environment:
-    """The environment with these variables set; a value that only a run tells leaves its variable's value unknown."""
+    """The environment with these variables set. Where only a run can tell a value, the variable's value is unknown."""
     keys = [key for key in (name_parts(target)[-1].lower() for target in targets) if key in env.variables]
     try:
         found = values(env) if keys else None

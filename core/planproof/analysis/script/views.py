@@ -20,8 +20,9 @@ from planproof.types.casts import can_cast, can_up_cast
 class View:
     """A view as it was created: its name, its query and the text that this stands in, and the query's columns.
 
-    `binding` says what may happen to a column's type later: BINDING (also of temporary views) lets it become narrower
-    only, COMPENSATION casts it back, and the rest takes what comes.
+    `binding` says what happens when a column's type changes later. With BINDING, which temporary views have too, it may
+    only become narrower. With COMPENSATION it is cast back to the old type. With any other value the view takes the new
+    type.
     """
 
     name: str
@@ -68,7 +69,7 @@ def _problem(view: View, env: Environment) -> tuple[str, str] | None:
 
 
 def _changed(view: View, name: str, found: DataType, stored: DataType, env: Environment) -> tuple[str, str] | None:
-    """Why a column's new type does not do for the view."""
+    """Why the view cannot take a column's new type."""
     if view.binding == "BINDING" and not can_up_cast(found, stored):
         return "CANNOT_UP_CAST_DATATYPE", f'Cannot up cast {view.name}.{name} from "{found.sql}" to "{stored.sql}".'
     if view.binding == "COMPENSATION" and not can_cast(found, stored, ansi=env.conf.ansi):
