@@ -435,3 +435,25 @@ def test_a_view_whose_place_is_being_taken(
     assert failed
     assert _relations(iceberg, database) == [("v", not is_new)]
     assert iceberg.table(name).collect()[0][0] == (2 if is_new else 1)
+
+
+def test_what_a_publish_asks_the_jvm(lake: str, guard: Guard, iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question to the JVM takes a tenth of a millisecond; py4j's loops ask sixty at their end."""
+    name, asked = f"{lake}.small", list[str]()
+    client = iceberg.sparkContext._gateway._gateway_client
+    send = client.send_command
+
+    def noted(command: str, *more: Any, **options: Any) -> Any:
+        asked.append(command[:1])
+        return send(command, *more, **options)
+
+    monkeypatch.setattr(client, "send_command", noted)
+    whole = model(name, "select id from range(3)", ("id", "bigint", False))
+    added = model(name, "select id from range(3)", ("id", "bigint", False), materialized="incremental")
+    numbers = []
+    for one in (whole, whole, added, added):
+        asked.clear()
+        assert guard.publish(one).outcome == "published"
+        numbers.append(len(asked) - asked.count("m"))  # Objects that Python has done with go when its collector comes.
+    # The first of a kind looks up what stays.
+    assert max(numbers[1], numbers[3]) < 340, numbers

@@ -39,6 +39,10 @@ class FrameSession(SqlOnlySession):
             found = versions.settings_in_force(self.spark, (*SETTINGS, _PROVIDER))
         return conf_of(str(self.spark.version), found, found.get(_PROVIDER))
 
+    def setting(self, key: str) -> str | None:
+        with translated():
+            return versions.settings_in_force(self.spark, (key,)).get(key)
+
     @property
     def namespace(self) -> tuple[str, ...]:
         raise NotImplementedError

@@ -1,13 +1,28 @@
-"""Scala's collections, over py4j."""
+"""Scala's and Java's collections, over py4j."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+from py4j.java_collections import JavaList
 
 
 def items(sequence: Any) -> list[Any]:
     """A Scala sequence as a Python list."""
     return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def each(iterable: Any) -> Iterator[Any]:
+    """What a Java collection holds. py4j's own loop ends with an exception of the JVM, which pyspark asks sixty
+    questions about."""
+    if isinstance(iterable, JavaList):
+        for at in range(iterable.size()):
+            yield iterable.get(at)
+        return
+    left = iterable.iterator()
+    while left.hasNext():
+        yield left.next()
 
 
 def option(found: Any) -> str | None:

@@ -231,6 +231,9 @@ class Session(Protocol):
     def conf(self) -> Conf:
         """The settings in force now."""
 
+    def setting(self, key: str) -> str | None:
+        """A Spark setting as it is in force, set or by default; None for one that has neither."""
+
     @property
     def namespace(self) -> tuple[str, ...]:
         """The current catalog and database, such as `("spark_catalog", "default")`."""

@@ -28,8 +28,9 @@ class Store(Protocol):
     def read(self, location: str) -> str | None:
         """The text of a file, None where there is none."""
 
-    def write(self, location: str, text: str) -> None:
-        """Writes a file at once: a reader sees the old text or the new one. Makes its folders."""
+    def write(self, location: str, text: str, lasting: bool = True) -> None:
+        """Writes a file at once: a reader sees the old text or the new one. Makes its folders. What is not `lasting`
+        outlives the process, and not always the machine: it is not waited for until the disk has it."""
 
     def create(self, location: str, text: str) -> bool:
         """Writes a file that does not exist yet; False, and nothing written, where it does."""
@@ -100,10 +101,10 @@ class LocalStore:
         except (OSError, UnicodeDecodeError) as error:
             raise SparkFailure(f"cannot read {location}: {error}") from error
 
-    def write(self, location: str, text: str) -> None:
+    def write(self, location: str, text: str, lasting: bool = True) -> None:
         path = _path(location)
         try:
-            temporary = self._temporary(path, text)
+            temporary = self._temporary(path, text, lasting)
             os.replace(temporary, path)
         except OSError as error:
             raise SparkFailure(f"cannot write {location}: {error}") from error
@@ -143,13 +144,14 @@ class LocalStore:
             raise
         return True
 
-    def _temporary(self, path: str, text: str) -> str:
+    def _temporary(self, path: str, text: str, lasting: bool = True) -> str:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = f"{path}.{uuid.uuid4().hex}.tmp"
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         return temporary
 
     def exists(self, location: str) -> bool:
@@ -250,7 +252,7 @@ class HadoopStore:
             finally:
                 stream.close()
 
-    def write(self, location: str, text: str) -> None:
+    def write(self, location: str, text: str, lasting: bool = True) -> None:
         from planproof.session.failures import translated
 
         with translated():
@@ -386,8 +388,8 @@ class RoutedStore:
     def read(self, location: str) -> str | None:
         return self._at(location).read(location)
 
-    def write(self, location: str, text: str) -> None:
-        self._at(location).write(location, text)
+    def write(self, location: str, text: str, lasting: bool = True) -> None:
+        self._at(location).write(location, text, lasting)
 
     def create(self, location: str, text: str) -> bool:
         return self._at(location).create(location, text)

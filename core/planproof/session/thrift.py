@@ -87,10 +87,10 @@ class ThriftSession(SqlOnlySession):
     def _default(self, key: str, version: str) -> str | None:
         """A setting's default. It is remembered: otherwise each question would send a statement for each setting."""
         if (version, key) not in _DEFAULTS:
-            _DEFAULTS[version, key] = self._setting(key)
+            _DEFAULTS[version, key] = self.setting(key)
         return _DEFAULTS[version, key]
 
-    def _setting(self, key: str) -> str | None:
+    def setting(self, key: str) -> str | None:
         ((_, value, *_),) = self.rows(f"SET {key}")
         return None if value == "<undefined>" else str(value)
 
@@ -202,7 +202,7 @@ class ThriftSession(SqlOnlySession):
             return None
         if not found.partition_by:
             return found
-        return replace(found, tracked=found.tracked and self._setting(MANAGED_PARTITIONS) in ("true", None))
+        return replace(found, tracked=found.tracked and self.setting(MANAGED_PARTITIONS) in ("true", None))
 
     def register(self, name: str, function: Any) -> Function | None:
         raise SparkFailure(f"the Python function {name} cannot be handed over: the Thrift server takes SQL only")

@@ -69,11 +69,10 @@ class Change:
         examined = without_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
         facts = read(counted, publication, plain(publication.transaction.schema()), told=False)
-        rows = _new_rows(job, publication)
         if job.model.incremental_strategy == "merge" and facts is not None:
             # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
             facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
-        decide(counted, facts, counted.examined, lambda: rows, lambda: publication.entry.staging)
+        decide(counted, facts, counted.examined, lambda: _new_rows(job, publication), lambda: publication.entry.staging)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()

@@ -112,7 +112,9 @@ class Notebook:
         begin(self.note.owner.run)
         for _ in range(2):  # Another publish may remove the folder just now.
             with suppress(SparkFailure):
-                self.store.write(self.location, self.note.to_json())
+                # Of rows that are set aside it says what no catalog knows; else it names files that nobody reads.
+                is_needed = self.note.aside is not None or self.note.staging is not None
+                self.store.write(self.location, self.note.to_json(), lasting=is_needed)
                 self.is_written = True
                 return True
         if self.is_written:

@@ -68,7 +68,7 @@ class Delta:
 def assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
-    policy = str(job.session.rows("SET spark.sql.storeAssignmentPolicy")[0][1]).upper() == "ANSI"
+    policy = str(job.session.setting("spark.sql.storeAssignmentPolicy")).upper() == "ANSI"
     return assigned.check(job.model.name, plain(job.target.schema), plain(job.examined.promised), policy)
 
 
@@ -134,8 +134,7 @@ def _strategy(job: Job, target: StoredTable, change: Evolution) -> str:
 def _is_dynamic(session: Session) -> bool:
     """Whether INSERT OVERWRITE replaces only the partitions that it writes: dbt asks for it where the model names its
     partitions, and leaves it to the session elsewhere."""
-    rows = session.rows("SET spark.sql.sources.partitionOverwriteMode")
-    return str(rows[0][1]).upper() == "DYNAMIC"
+    return str(session.setting("spark.sql.sources.partitionOverwriteMode")).upper() == "DYNAMIC"
 
 
 def _refuse_shape(job: Job, target: StoredTable) -> None:

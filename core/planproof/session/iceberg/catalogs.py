@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -17,6 +18,8 @@ from planproof.session.protocol import SparkFailure
 
 SESSION_CATALOG = "spark_catalog"
 _CATALOG = "org.apache.iceberg.spark.source.HasIcebergCatalog"
+_REMEMBERED = 1000
+"""Names of tables that are held, each an object in the JVM."""
 _TABLE = "org.apache.iceberg.spark.source.SparkTable"
 
 
@@ -31,6 +34,7 @@ class Catalogs:
         self._plugins: dict[str, Any] = {}
         self._held: dict[str, bool] = {}
         self._classes: dict[str, Any] = {}
+        self._identifiers: dict[tuple[str, ...], Any] = {}
 
     @property
     def is_there(self) -> bool:
@@ -108,8 +112,17 @@ class Catalogs:
         return found
 
     def identifier(self, parts: Sequence[str]) -> Any:
-        namespace = self.array(self.java_class("java.lang.String"), parts[1:-1])
-        return self.java_class("org.apache.spark.sql.connector.catalog.Identifier").of(namespace, parts[-1])
+        key = tuple(parts[1:])
+        if key not in self._identifiers:
+            if len(self._identifiers) >= _REMEMBERED:
+                self._identifiers.clear()
+            named = self.java_class("org.apache.spark.sql.connector.catalog.Identifier")
+            self._identifiers[key] = named.of(self.namespace(parts[:-1]), parts[-1])
+        return self._identifiers[key]
+
+    def namespace(self, database: Sequence[str]) -> Any:
+        """Spark's form of a namespace, which the catalog's name stands before."""
+        return self.array(self.java_class("java.lang.String"), database[1:])
 
     def array(self, kind: Any, values: Sequence[Any]) -> Any:
         made = self.spark.sparkContext._gateway.new_array(kind, len(values))
@@ -118,16 +131,18 @@ class Catalogs:
         return made
 
     def texts(self, mapping: Any) -> dict[str, str]:
-        """A map of texts by two calls, not two for each entry."""
-        join = self.java_class("java.lang.String").join
-        names, found = (str(join("\0", part)).split("\0") for part in (mapping.keySet(), mapping.values()))
-        whole = len(names) == len(found) == int(mapping.size())
-        return dict(zip(names, found)) if whole else {str(k): str(v) for k, v in dict(mapping).items()}
+        """A map of texts by one call, not two for each entry."""
+        found: dict[str, str] = json.loads(str(self._json.writeValueAsString(mapping)))
+        return found
 
     def java_class(self, name: str) -> Any:
         if name not in self._classes:
             self._classes[name] = getattr(self.jvm, name)
         return self._classes[name]
+
+    @cached_property
+    def _json(self) -> Any:
+        return self.java_class("com.fasterxml.jackson.databind.ObjectMapper")()
 
     @cached_property
     def _activate(self) -> Any:

@@ -89,7 +89,7 @@ class Iceberg:
     def namespace_location(self, database: Sequence[str]) -> str | None:
         """The location of a namespace, its catalog first; None where its catalog gives it none."""
         with translated():
-            namespace = self._catalogs.array(self._catalogs.java_class("java.lang.String"), database[1:])
+            namespace = self._catalogs.namespace(database)
             found = self._catalogs.named(database[0]).loadNamespaceMetadata(namespace).get("location")
         return None if found is None else str(found)
 
@@ -107,7 +107,8 @@ class Iceberg:
 
     def refusal(self) -> str | None:
         """Why no transaction may be opened in this session; None where one may."""
-        set_by = [key for key in _WAP if key in versions.given_settings(self._spark)]
+        given = versions.given_settings(self._spark)
+        set_by = [key for key in _WAP if key in given]
         if not set_by:
             return None
         return f"the session sets {set_by[0]}, which leads every write to another branch or stage; unset it"
@@ -129,7 +130,7 @@ class Iceberg:
             if catalog.useNullableQuerySchema():
                 schema = schema.asNullable()
             given = {"provider": "iceberg", **(properties or {})}
-            transforms = self._transforms(partition_by, list(schema.fieldNames()))
+            transforms = self._transforms(partition_by, schema)
             staged = catalog.stageCreateOrReplace(identifier, schema, transforms, given).table()
         opened = self._opened(parts, staged)
         opened.keep_comments()
@@ -203,12 +204,12 @@ class Iceberg:
             finally:
                 self._spark.conf.unset(key)
 
-    def _transforms(self, partition_by: Sequence[str], columns: Sequence[str]) -> Any:
+    def _transforms(self, partition_by: Sequence[str], schema: Any) -> Any:
         """Spark's own parser reads them; the statement around them is never run."""
         kind = self._catalogs.java_class("org.apache.spark.sql.connector.expressions.Transform")
         if not partition_by:
             return self._catalogs.array(kind, ())
-        known = {name.lower() for name in columns}
+        known = {str(name).lower() for name in schema.fieldNames()}
         texts = [quoted((text,)) if text.strip("`").lower() in known else text for text in map(str.strip, partition_by)]
         statement = f"CREATE TABLE t USING iceberg PARTITIONED BY ({', '.join(texts)}) AS SELECT 1"
         parsed = self._catalogs.java.sessionState().sqlParser().parsePlan(statement)

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import quiet, translated
+from planproof.session.java import each
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
 
@@ -157,7 +158,7 @@ class IcebergTransaction:
     def files(self) -> list[str]:
         with translated():
             io = self._table.io()
-            return sorted(str(f.path()) for s in self._own() for f in s.addedDataFiles(io))
+            return sorted(str(f.path()) for s in self._own() for f in each(s.addedDataFiles(io)))
 
     def rows(self) -> int:
         with translated():
@@ -167,7 +168,7 @@ class IcebergTransaction:
     def deletes(self) -> bool:
         with translated():
             io = self._table.io()
-            return any(True for s in self._own() for _ in s.addedDeleteFiles(io))
+            return any(True for s in self._own() for _ in each(s.addedDeleteFiles(io)))
 
     def commit(self) -> None:
         try:
@@ -221,11 +222,11 @@ class IcebergTransaction:
 def _locations(snapshot: Any, io: Any) -> Iterator[str]:
     """Every file that a snapshot wrote, those that name others last."""
     for of in (snapshot.addedDataFiles, snapshot.addedDeleteFiles):
-        yield from [str(file.path()) for file in of(io)]
+        yield from [str(file.path()) for file in each(of(io))]
     yield from _manifests(snapshot, io)
 
 
 def _manifests(snapshot: Any, io: Any) -> Iterator[str]:
     number = snapshot.snapshotId()
-    yield from [str(m.path()) for m in snapshot.allManifests(io) if m.snapshotId() == number]
+    yield from [str(m.path()) for m in each(snapshot.allManifests(io)) if m.snapshotId() == number]
     yield str(snapshot.manifestListLocation())
