@@ -194,3 +194,40 @@ def test_another_writer_while_rows_are_staged(
     assert held.where("id = 9").count() == 1
     if other == "update":
         assert held.where("id = 1").collect()[0]["amount"] == 9
+
+
+def flags(iceberg: Any, name: str) -> list[bool]:
+    iceberg.catalog.refreshTable(name)
+    return [f.nullable for f in iceberg.table(name).schema]
+
+
+def test_proved_not_null_is_the_tables_own(place: str, guard: Guard, rows: Any, iceberg: Any) -> None:
+    """It is committed with the rows that prove it; a change's nulls are told by the audit, not by a failing write."""
+    name = f"{place}.t"
+    assert guard.publish(model(name, _FIRST)).strategy == "replace"
+    assert flags(iceberg, name) == [False, True, True]
+    before = snapshot(guard, name)
+    nulls = "select if(id = 7, id, null) as id, 'd' as day, 1 as amount from range(7, 9)"
+    for strategy in ("append", "insert_overwrite", "merge"):
+        report = guard.publish(model(name, nulls, strategy, options={"unique_key": "amount"}))
+        assert (report.outcome, violated(report)) == ("rejected", {"PP505"}), report
+        assert (snapshot(guard, name), flags(iceberg, name)) == (before, [False, True, True])
+    healthy = "select 7L as id, 'd' as day, 1 as amount"
+    for strategy in ("append", "merge", "insert_overwrite"):
+        report = guard.publish(model(name, healthy, strategy, options={"unique_key": "id"}))
+        assert report.outcome == "published", report.findings
+        assert flags(iceberg, name) == [False, True, True], strategy
+
+    # A clause may write what its source does not hold.
+    clause = "on DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id when matched then update set id = null"
+    report = guard.publish(model(name, healthy, "merge", options={"merge": clause}))
+    assert report.outcome == "failed"
+    assert "says NOT NULL of id in its own schema" in str(report.error)
+    assert flags(iceberg, name) == [False, True, True]
+    assert rows(name) == [(7, "d", 1)]
+
+    # A model that promises no more has Iceberg refuse the null; a replacement forgets the flag with the promise.
+    bare = [("id", "bigint", True), *_COLUMNS[1:]]
+    assert guard.publish(model(name, nulls, columns=bare)).outcome == "failed"
+    assert guard.publish(model(name, nulls, columns=bare), full_refresh=True).outcome == "published"
+    assert flags(iceberg, name) == [True, True, True]

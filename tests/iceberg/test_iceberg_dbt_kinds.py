@@ -40,28 +40,6 @@ PARTED = """
     """
 
 
-def test_bad_rows_are_set_aside(dbt: Any) -> None:
-    head = "{{ config(materialized='incremental', on_schema_change='fail') }}"
-    parted = f"{head} select if(id < 2, id, null) as id from range(4)"
-    dbt.write({"models/parted.sql": parted, "models/parted.yml": PARTED})
-    for times in (1, 2):
-        assert dbt.run("run", "--select", "parted").success, dbt.log[-3000:]
-        assert dbt.reports["parted"]["strategy"] == ("replace" if times == 1 else "change")
-        assert dbt.rows("parted") == sorted([(0,), (1,)] * times)
-        assert [row[:2] for row in dbt.rows("parted__quarantine")] == [(None, ["not_null(id)"])] * 2 * times
-
-
-def test_a_clone_is_refused_before_anything_changes(dbt: Any) -> None:
-    """dbt-spark clones Delta's tables alone, and says so before it drops what stands there."""
-    dbt.write({"models/cloned.sql": "{{ config(materialized='table') }} select id from range(3)"})
-    assert dbt.run("run", "--select", "cloned").success, dbt.log[-3000:]
-    shutil.copytree(dbt.root / "target", dbt.root / "kept")
-    before = dbt.state("cloned")
-    assert not dbt.run("clone", "--state", str(dbt.root / "kept"), "--select", "cloned", "--full-refresh").success
-    assert "requires file_format be set to 'delta'" in dbt.results["cloned"]["message"]
-    assert dbt.state("cloned") == before
-
-
 def test_schema_changes_microbatches_seeds_and_snapshots(dbt: Any) -> None:
     def build(n: int, *more: str) -> Any:
         return dbt.run("build", "--vars", json.dumps({"n": n}), *more)
@@ -120,3 +98,25 @@ def test_a_model_that_becomes_another_kind(dbt: Any, first: str, second: str) ->
     for added in (1, 2):
         assert run(second, f"id + {added}").success, dbt.log[-3000:]
         assert dbt.rows(name) == [(added,), (added + 1,), (added + 2,)]
+
+
+def test_bad_rows_are_set_aside(dbt: Any) -> None:
+    head = "{{ config(materialized='incremental', on_schema_change='fail') }}"
+    parted = f"{head} select if(id < 2, id, null) as id from range(4)"
+    dbt.write({"models/parted.sql": parted, "models/parted.yml": PARTED})
+    for times in (1, 2):
+        assert dbt.run("run", "--select", "parted").success, dbt.log[-3000:]
+        assert dbt.reports["parted"]["strategy"] == ("replace" if times == 1 else "change")
+        assert dbt.rows("parted") == sorted([(0,), (1,)] * times)
+        assert [row[:2] for row in dbt.rows("parted__quarantine")] == [(None, ["not_null(id)"])] * 2 * times
+
+
+def test_a_clone_is_refused_before_anything_changes(dbt: Any) -> None:
+    """dbt-spark clones Delta's tables alone, and says so before it drops what stands there."""
+    dbt.write({"models/cloned.sql": "{{ config(materialized='table') }} select id from range(3)"})
+    assert dbt.run("run", "--select", "cloned").success, dbt.log[-3000:]
+    shutil.copytree(dbt.root / "target", dbt.root / "kept")
+    before = dbt.state("cloned")
+    assert not dbt.run("clone", "--state", str(dbt.root / "kept"), "--select", "cloned", "--full-refresh").success
+    assert "requires file_format be set to 'delta'" in dbt.results["cloned"]["message"]
+    assert dbt.state("cloned") == before

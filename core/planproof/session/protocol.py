@@ -152,6 +152,9 @@ class Transaction(Protocol):
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         """Adds columns of an analyzed query to the table, at its end and nullable."""
 
+    def require(self, names: Sequence[str], required: bool = True) -> None:
+        """Makes columns NOT NULL, or nullable again. Nothing of what is stored is looked at."""
+
     def files(self) -> Sequence[str]:
         """The data files that were added, sorted, as the format names them."""
 

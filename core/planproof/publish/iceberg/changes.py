@@ -13,6 +13,7 @@ from planproof.contract import Contract
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
+from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
@@ -59,6 +60,7 @@ class Change:
         if job.model.incremental_strategy != "merge" and any(name.lower() not in known for name in produced):
             kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
             text = f"SELECT {kept} FROM (\n{text}\n)"
+        relax(job, publication)
         publication.set_apart()
         with self._mode(job):
             statement = _statement(job, publication.entry.staging, text)
@@ -68,11 +70,12 @@ class Change:
     def audit(self, job: Job, publication: Commit) -> None:
         examined = without_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
-        facts = read(counted, publication, plain(publication.transaction.schema()), told=False)
+        facts = written = read(counted, publication, plain(publication.transaction.schema()), told=False)
         if job.model.incremental_strategy == "merge" and facts is not None:
             # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
             facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
         decide(counted, facts, counted.examined, lambda: _new_rows(job, publication), lambda: publication.entry.staging)
+        restore(job, publication, written)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()

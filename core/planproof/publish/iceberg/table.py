@@ -9,6 +9,7 @@ from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
+from planproof.publish.iceberg.required import require
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused, join
@@ -44,6 +45,7 @@ class Replacement:
         facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
         staging = publication.entry.staging
         decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
+        require(job, publication)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()

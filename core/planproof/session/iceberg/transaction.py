@@ -94,6 +94,16 @@ class IcebergTransaction:
             added = self._java.schemas.convert(self._java.types.fromJson(json.dumps(form)))
             self._table.updateSchema().unionByNameWith(added).commit()
 
+    def require(self, names: Sequence[str], required: bool = True) -> None:
+        with translated():
+            change = self._table.updateSchema()
+            if required:
+                # Iceberg would have it asked for by hand: it does not know that the rows hold no null.
+                change.allowIncompatibleChanges()
+            for name in names:
+                (change.requireColumn if required else change.makeColumnOptional)(name)
+            change.commit()
+
     def keep_comments(self) -> None:
         """Columns keep the comments that columns of the same names have now: a replacement would lose them."""
         if self._base is None:
