@@ -38,7 +38,7 @@ kept = [("id", "bigint", False), ("name", "string", True)]
 promised = {"columns": [{"name": "id", "type": "bigint"}, {"name": "name", "type": "string", "nullable": False}]}
 with DAG("tested", schedule=None, start_date=datetime(2026, 1, 1), default_args=again) as dag:
     PlanproofAuditOperator(task_id="table", tables=TABLE, contract=Contract(kept))
-    PlanproofAuditOperator(task_id="broken", tables=[TABLE], contract=promised)
+    PlanproofAuditOperator(task_id="broken", tables=["spark_catalog." + TABLE], contract=promised)
     PlanproofAuditOperator(task_id="files", paths="{{ params.path }}", contract=kept)
     PlanproofAuditOperator(task_id="project", project_dir=PROJECT, env={"SHOP_SCHEMA": SCHEMA}, select="customers")
 """
@@ -100,7 +100,7 @@ def test_audit(
     )
     assert set(ran.tries.values()) == {1}
     (report,) = ran.xcoms["broken"]["planproof_report"]["reports"]
-    assert report["outcome"] == "audited"
+    assert (report["model"], report["outcome"]) == (f"spark_catalog.{database}.people", "audited")
     assert [(f["code"], f["field"]) for f in report["findings"] if f["verdict"] == "violated"] == [("PP505", "name")]
     assert "PP505 violated column name: promised" in ran.log
     assert [r["model"] for r in ran.xcoms["project"]["return_value"]["reports"]] == [f"{database}.customers"]

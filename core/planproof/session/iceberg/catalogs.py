@@ -34,6 +34,7 @@ class Catalogs:
         self._plugins: dict[str, Any] = {}
         self._held: dict[str, bool] = {}
         self._classes: dict[str, Any] = {}
+        self._fields: dict[str, Any] = {}
         self._identifiers: dict[tuple[str, ...], Any] = {}
 
     @property
@@ -139,6 +140,14 @@ class Catalogs:
         if name not in self._classes:
             self._classes[name] = getattr(self.jvm, name)
         return self._classes[name]
+
+    def hidden(self, holder: Any, name: str) -> Any:
+        """A private field of Iceberg's class of transactions' operations, of which `holder` is one."""
+        if name not in self._fields:
+            found = holder.getClass().getDeclaredField(name)
+            found.setAccessible(True)
+            self._fields[name] = found
+        return self._fields[name]
 
     @cached_property
     def _json(self) -> Any:

@@ -107,8 +107,9 @@ class Iceberg:
 
     def refusal(self) -> str | None:
         """Why no transaction may be opened in this session; None where one may."""
-        given = versions.given_settings(self._spark)
-        set_by = [key for key in _WAP if key in given]
+        with translated():
+            conf = self._catalogs.java.conf()
+            set_by = [key for key in _WAP if bool(conf.contains(key))]
         if not set_by:
             return None
         return f"the session sets {set_by[0]}, which leads every write to another branch or stage; unset it"
@@ -152,9 +153,7 @@ class Iceberg:
         with translated():
             operations = staged.operations()
             # Catalogs that cache hand out a transaction of their own around Iceberg's, which alone knows its base.
-            outer = operations.getClass().getDeclaredField("this$0")
-            outer.setAccessible(True)
-            transaction = outer.get(operations)
+            transaction = self._catalogs.hidden(operations, "this$0").get(operations)
             key = uuid.uuid4().hex
             table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(parts))
             self._staged_catalog()
@@ -177,7 +176,12 @@ class Iceberg:
                         catalog.cacheTable(name)
 
         return IcebergTransaction(
-            quoted((_STAGED, key)), transaction, table, Java(self._catalogs.java_class), forget, refresh
+            quoted((_STAGED, key)),
+            transaction,
+            table,
+            Java(self._catalogs.java_class, self._catalogs.hidden),
+            forget,
+            refresh,
         )
 
     # --- the JVM's side ---------------------------------------------------------------------------------------------

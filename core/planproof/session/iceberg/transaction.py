@@ -31,9 +31,10 @@ _DATA_PATH = "write.data.path"
 
 
 class Java(NamedTuple):
-    """What a transaction needs of the JVM: its classes, by their whole names."""
+    """What a transaction needs of the JVM: its classes, by their whole names, and private fields of its operations."""
 
     named: Callable[[str], Any]
+    hidden: Callable[[Any, str], Any]
 
     @property
     def parser(self) -> Any:
@@ -155,9 +156,8 @@ class IcebergTransaction:
             properties = self._java.named("java.util.HashMap")(metadata.properties())
             properties.put(_DATA_PATH, folder)
             # Only where files go is asked of these operations: no property of the table changes.
-            apart = operations.getClass().getDeclaredField("tempOps")
-            apart.setAccessible(True)
-            apart.set(operations, self._operations.temp(metadata.replaceProperties(properties)))
+            apart = self._operations.temp(metadata.replaceProperties(properties))
+            self._java.hidden(operations, "tempOps").set(operations, apart)
             return folder if str(operations.locationProvider().newDataLocation("x")) == f"{folder}/x" else None
 
     def manifests(self) -> list[str]:
