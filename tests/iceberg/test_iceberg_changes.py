@@ -11,6 +11,7 @@ from planproof import Contract, Guard, Model
 from planproof.contract import ContractError
 from planproof.publish.data_tests.trial import DataTest, run_tests
 from planproof.report.model import Report, Verdict
+from planproof.settings import Settings
 
 _COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]
 _FIRST = "select id, concat('d', id % 2) as day, cast(id as int) as amount from range(4)"
@@ -226,8 +227,63 @@ def test_proved_not_null_is_the_tables_own(place: str, guard: Guard, rows: Any, 
     assert flags(iceberg, name) == [False, True, True]
     assert rows(name) == [(7, "d", 1)]
 
-    # A model that promises no more has Iceberg refuse the null; a replacement forgets the flag with the promise.
+    # A promise that is taken back goes with the rows that need it so.
     bare = [("id", "bigint", True), *_COLUMNS[1:]]
-    assert guard.publish(model(name, nulls, columns=bare)).outcome == "failed"
-    assert guard.publish(model(name, nulls, columns=bare), full_refresh=True).outcome == "published"
+    assert guard.publish(model(name, nulls, columns=bare)).outcome == "published"
     assert flags(iceberg, name) == [True, True, True]
+    assert guard.publish(model(name, _FIRST), full_refresh=True).outcome == "published"
+    assert flags(iceberg, name) == [False, True, True]
+    assert guard.publish(model(name, nulls, columns=None), full_refresh=True).outcome == "published"
+    assert flags(iceberg, name) == [True, True, True]
+
+
+def test_not_null_of_the_table_and_those_who_come_after(lake: str, guard: Guard, rows: Any, iceberg: Any) -> None:
+    name = f"{lake}.t"
+    assert guard.publish(model(name, _FIRST)).outcome == "published"
+    assert iceberg.sql(f"show tblproperties {name} ('planproof.not-null')").first()[1] == '["id"]'
+    # Another writer's rows come in as ever, but for a null, at which that writer fails; no row is lost.
+    iceberg.sql(f"insert into {name} select if(rand() < 2, 9L, null), 'd', 1")
+    with pytest.raises(Exception, match=r"NOT_NULL_ASSERT_VIOLATION|[Nn]ull"):
+        iceberg.sql(f"insert into {name} select if(rand() < 2, null, 9L), 'd', 1")
+    assert [r[0] for r in rows(name)] == [0, 1, 2, 3, 9]
+    audited = guard.audit(name, Contract(_COLUMNS))
+    assert audited.verdict == "proved", audited.findings
+    # A column that the settings let be null is nullable again.
+    nulls = "select if(rand() < 2, null, 1L) as id, 'd' as day, 1 as amount"
+    allowed = guard.publish(model(name, nulls, settings=Settings(allow=("PP505",))))
+    assert (allowed.outcome, flags(iceberg, name)) == ("published", [True, True, True]), allowed
+    # A column of a model that stays away may be left out.
+    assert guard.publish(model(name, _FIRST), full_refresh=True).outcome == "published"
+    short = model(name, "select 'd' as day, 1 as amount", columns=_COLUMNS[1:], settings=Settings(allow=("PP402",)))
+    assert guard.publish(short).outcome == "published"
+    assert flags(iceberg, name) == [True, True, True]
+
+
+def test_not_null_that_others_have_set_stays(lake: str, guard: Guard, rows: Any, iceberg: Any) -> None:
+    name = f"{lake}.t"
+    iceberg.sql(f"create table {name} (id bigint not null, day string not null, amount int) using iceberg")
+    healthy = "select 7L as id, 'd' as day, 1 as amount"
+    for settings in (Settings(), Settings(enforce=("types",))):
+        assert guard.publish(model(name, healthy, settings=settings)).outcome == "published"
+        assert flags(iceberg, name) == [False, False, True]
+    nulls = "select if(rand() < 2, null, 1L) as id, 'd' as day, 1 as amount"
+    report = guard.publish(model(name, nulls, settings=Settings(allow=("PP505",))))
+    assert (report.outcome, len(rows(name))) == ("failed", 2)
+    assert "DROP NOT NULL" in str(report.error)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"planproof.not-null": "off"},
+        {"write.metadata.metrics.default": "none"},
+        {"write.format.default": "avro"},
+    ],
+)
+def test_not_null_stays_out_of_a_table(lake: str, guard: Guard, iceberg: Any, properties: dict[str, str]) -> None:
+    """Where its owner says so, and where manifests count no null: an audit could not tell of any afterwards."""
+    name = f"{lake}.t"
+    report = guard.publish(model(name, _FIRST, options={"tblproperties": properties}))
+    assert (report.outcome, flags(iceberg, name)) == ("published", [True, True, True]), report.findings
+    assert guard.publish(model(name, "select 9L as id, 'd' as day, 1 as amount")).outcome == "published"
+    assert guard.audit(name, Contract(_COLUMNS)).verdict == "proved"

@@ -155,6 +155,15 @@ class Transaction(Protocol):
     def require(self, names: Sequence[str], required: bool = True) -> None:
         """Makes columns NOT NULL, or nullable again. Nothing of what is stored is looked at."""
 
+    def counted(self, names: Sequence[str]) -> Sequence[str]:
+        """Those of the columns, none of them nested, whose nulls the table's metadata will count in each new file."""
+
+    def told(self, key: str) -> str | None:
+        """A property of the table as it will be; None where it has none."""
+
+    def set_property(self, key: str, value: str | None) -> None:
+        """Sets a property, or removes it."""
+
     def files(self) -> Sequence[str]:
         """The data files that were added, sorted, as the format names them."""
 

@@ -2,9 +2,14 @@
 
 Iceberg's writers fail at a null in such a column, and do not say where it is. So a change of the table has its promised
 columns nullable until the audit has told where nulls are; rows with some can then be shown, or set aside.
+
+A property of the table names the columns that planproof has made NOT NULL. They are made nullable again where the model
+promises no more; what others have made NOT NULL stays so.
 """
 
 from __future__ import annotations
+
+import json
 
 from planproof.claim import Facts, dotted
 from planproof.publish.iceberg.commit import Commit
@@ -12,59 +17,97 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
 from planproof.report.model import Verdict
+from planproof.types import Array, Map, Struct
+
+OWN = "planproof.not-null"
+"""The property: a JSON list of columns; or `off`, with which planproof makes none NOT NULL."""
 
 
-def require(job: Job, publication: Commit) -> None:
-    """Of a table whose rows are all new: the columns in which the audit has proved that there is no null."""
-    if job.draft.fails:
+def require(job: Job, publication: Commit, facts: Facts | None) -> None:
+    """Of a table whose rows are all new: the columns that hold no null, by the footers of all its files."""
+    transaction = publication.transaction
+    noted = transaction.told(OWN)
+    if job.draft.fails or noted == "off":
         return
-    proved = _proved(job)
-    names = [f.name for f in publication.transaction.schema() if f.nullable and f.name.lower() in proved]
+    proved, nulls = _proved(job), {} if facts is None else facts.nulls
+    columns = [f for f in transaction.schema() if f.nullable and not isinstance(f.type, (Struct, Array, Map))]
+    names = [f.name for f in columns if f.name.lower() in proved and nulls.get((f.name,)) == 0]
+    # An audit counts nulls by the manifests: Spark itself counts none in a column that is NOT NULL.
+    names = list(transaction.counted(names))
     if names:
-        publication.transaction.require(names)
+        transaction.require(names)
+    _note(publication, noted, names)
 
 
 def relax(job: Job, publication: Commit) -> None:
     """Before a change is written."""
-    names = _promised_by_both(job)
+    names = _relaxed(job)
     if names:
         publication.transaction.require(names, False)
 
 
 def restore(job: Job, publication: Commit, written: Facts | None) -> None:
     """After its audit: the older rows hold no null there, for the table said so. `written` are the facts of all files
-    that were added. Raises `Refused` where nulls are allowed by the settings and not by the table."""
-    names = _promised_by_both(job)
+    that were added. Raises `Refused` for a null that others forbid, or that a merge's clauses have written against the
+    contract."""
+    names = _relaxed(job)
     if not names or job.draft.fails:
         return
-    proved = _proved(job)
-    for name in names:
-        # A clause of a merge may write what its source does not hold.
-        is_merge = job.model.incremental_strategy == "merge"
-        if name.lower() not in proved or (is_merge and _holds_null(job, publication, name, written)):
+    own, proved, kept = _own(job), _proved(job), []
+    wanted = set(publication.transaction.counted([name for name in names if name in own and _is_promised(job, name)]))
+    for name in (name for name in names if name in wanted or name not in own):
+        if not _holds_null(job, publication, name, written):
+            kept.append(name)
+        elif name not in own or name.lower() in proved:
             raise Refused(
-                f"{job.model.name} says NOT NULL of {name} in its own schema, and that was not proved of what would be "
-                f"written; nothing was published. Or make it nullable: ALTER TABLE {quoted(job.names.target)} ALTER "
+                f"{job.model.name} says NOT NULL of {name} in its own schema, and what would be written holds a null "
+                f"there; nothing was published. Or make it nullable: ALTER TABLE {quoted(job.names.target)} ALTER "
                 f"COLUMN {quoted((name,))} DROP NOT NULL"
             )
-    publication.transaction.require(names)
+    if kept:
+        publication.transaction.require(kept)
+    if own:
+        _note(publication, publication.transaction.told(OWN), [name for name in kept if name in own])
+
+
+def _note(publication: Commit, noted: str | None, names: list[str]) -> None:
+    text = json.dumps(names) if names else None
+    if text != noted:
+        publication.transaction.set_property(OWN, text)
 
 
 def _holds_null(job: Job, publication: Commit, name: str, written: Facts | None) -> bool:
-    if written is not None and written.nulls.get((name,)) == 0:
+    """Whether the table as it will be holds a null there."""
+    if written is not None and (written.rows == 0 or written.nulls.get((name,)) == 0):
         return False
     return bool(job.session.rows(f"SELECT 1 FROM {publication.entry.staging} WHERE {quoted((name,))} IS NULL LIMIT 1"))
 
 
-def _promised_by_both(job: Job) -> list[str]:
-    """The columns that are NOT NULL in the table, as it names them, and in the contract."""
-    contract, target = job.model.contract, job.target
-    promised = {f.name.lower() for f in contract.schema if not f.nullable} if contract else set()
-    return [f.name for f in target.schema if not f.nullable and f.name.lower() in promised] if target else []
+def _relaxed(job: Job) -> list[str]:
+    """Of the table's NOT NULL columns, as it names them, those that planproof made so, and those that the contract
+    promises."""
+    own, fields = _own(job), job.target.schema if job.target else ()
+    return [f.name for f in fields if not f.nullable and (f.name in own or _is_promised(job, f.name))]
+
+
+def _own(job: Job) -> set[str]:
+    """The columns that planproof has made NOT NULL."""
+    noted = job.target.properties.get(OWN) if job.target else None
+    try:
+        found = json.loads(noted or "[]")
+    except ValueError:  # `off`, or not ours.
+        return set()
+    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
+
+
+def _is_promised(job: Job, name: str) -> bool:
+    contract = job.model.contract
+    fields = contract.schema if contract else ()
+    return any(not f.nullable and f.name.lower() == name.lower() for f in fields)
 
 
 def _proved(job: Job) -> set[str]:
-    """The contract's NOT NULL columns that hold no null, in lower case."""
+    """The contract's NOT NULL columns that are proved to hold no null, in lower case."""
     contract = job.model.contract
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}
     fields = contract.schema if contract else ()

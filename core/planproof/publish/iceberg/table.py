@@ -45,7 +45,7 @@ class Replacement:
         facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
         staging = publication.entry.staging
         decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
-        require(job, publication)
+        require(job, publication, facts)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()

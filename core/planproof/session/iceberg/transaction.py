@@ -105,6 +105,23 @@ class IcebergTransaction:
                 (change.requireColumn if required else change.makeColumnOptional)(name)
             change.commit()
 
+    def counted(self, names: Sequence[str]) -> list[str]:
+        if not names or (self.told("write.format.default") or "").lower() == "avro":
+            return []
+        with translated():
+            modes = self._java.named("org.apache.iceberg.MetricsConfig").forTable(self._table)
+            return [name for name in names if str(modes.columnMode(name)) != "none"]
+
+    def told(self, key: str) -> str | None:
+        with translated():
+            found = self._table.properties().get(key)
+        return None if found is None else str(found)
+
+    def set_property(self, key: str, value: str | None) -> None:
+        with translated():
+            change = self._table.updateProperties()
+            (change.remove(key) if value is None else change.set(key, value)).commit()
+
     def keep_comments(self) -> None:
         """Columns keep the comments that columns of the same names have now: a replacement would lose them."""
         if self._base is None:
