@@ -282,6 +282,7 @@ def test_evidence_of_a_published_table(lake: str, guard: Guard, iceberg: Any) ->
     assert guard.publish(model(name, "select id from range(3)", ("id", "bigint", False))).outcome == "published"
     reader = model(f"{lake}.u", f"select id from {name}", ("id", "bigint", False))
     assert guard.check(reader).verdict is Verdict.PROVED
+    iceberg.newSession().sql(f"alter table {name} alter column id drop not null")
     iceberg.newSession().sql(f"insert into {name} values (null)")
     assert guard.check(reader).verdict is not Verdict.PROVED
     kept = model(f"{lake}.u", f"select id from {name}", ("id", "bigint", False), settings=Settings(keep_rejected=True))
