@@ -241,7 +241,7 @@ def test_proved_not_null_is_the_tables_own(place: str, guard: Guard, rows: Any, 
 def test_not_null_of_the_table_and_those_who_come_after(lake: str, guard: Guard, rows: Any, iceberg: Any) -> None:
     name = f"{lake}.t"
     assert guard.publish(model(name, _FIRST)).outcome == "published"
-    assert iceberg.sql(f"show tblproperties {name} ('planproof.not-null')").first()[1] == '["id"]'
+    assert iceberg.sql(f"show tblproperties {name} ('planproof-not-null')").first()[1] == '["id"]'
     # Another writer's rows come in as ever, but for a null, at which that writer fails; no row is lost.
     iceberg.sql(f"insert into {name} select if(rand() < 2, 9L, null), 'd', 1")
     with pytest.raises(Exception, match=r"NOT_NULL_ASSERT_VIOLATION|[Nn]ull"):
@@ -271,7 +271,7 @@ def test_not_null_that_others_have_set_stays(lake: str, guard: Guard, rows: Any,
 @pytest.mark.parametrize(
     "properties",
     [
-        {"planproof.not-null": "off"},
+        {"planproof-not-null": "off"},
         {"write.metadata.metrics.default": "none"},
         {"write.format.default": "avro"},
     ],

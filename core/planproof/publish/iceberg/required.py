@@ -19,7 +19,7 @@ from planproof.quoting import quoted
 from planproof.report.model import Verdict
 from planproof.types import Array, Map, Struct
 
-OWN = "planproof.not-null"
+OWN = "planproof-not-null"
 """The property: a JSON list of columns; or `off`, with which planproof makes none NOT NULL."""
 
 
