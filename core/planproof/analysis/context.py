@@ -86,8 +86,10 @@ class Environment:
         return evolve(self, ctes={**self.ctes, **ctes, **self.preferred})
 
     def within_cte(self, ctes: dict[str, Cte]) -> Environment:
-        """The context for a CTE's own query. Under LEGACY precedence the CTEs before it win over those inside it. Under
-        EXCEPTION no CTE inside may have a name of one before it. Source: `CTESubstitution.assertNoNameConflictsInCTE`.
+        """The context for a CTE's own query. Under LEGACY precedence the CTEs before it win over those inside it.
+
+        Under EXCEPTION no CTE inside may have a name of one before it. Source:
+        `CTESubstitution.assertNoNameConflictsInCTE`.
         """
         inner = self.with_ctes(ctes)
         policy = self.conf.cte_precedence.upper()

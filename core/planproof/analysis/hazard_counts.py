@@ -1,6 +1,7 @@
-"""Queries that count, over a model's own sources, the rows for which a hazard comes true. Each is cut from the model's
-text: the part in question keeps its text and the WITH clauses that it sees. Where it cannot be cut out safely there is
-no query, and the hazard stays a warning.
+"""Queries that count, over a model's own sources, the rows for which a hazard comes true.
+
+Each is cut from the model's text: the part in question keeps its text and the WITH clauses that it sees. Where it
+cannot be cut out safely there is no query, and the hazard stays a warning.
 """
 
 from __future__ import annotations
@@ -79,8 +80,9 @@ def _below(node: q.Node | None) -> Iterator[q.Node]:
 
 def _wide(node: q.Node, text: str, low: int, high: int) -> str | None:
     """The condition that arithmetic gives a value outside of a range, computed in decimals that are wide enough; None
-    for an expression that is no arithmetic. Where even the decimals are too narrow, the result is NULL although no
-    operand is.
+    for an expression that is no arithmetic.
+
+    Where even the decimals are too narrow, the result is NULL although no operand is.
     """
     leaves: list[str] = []
     value = _in_decimals(node, text, leaves)

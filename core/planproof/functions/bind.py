@@ -32,8 +32,9 @@ def switched_off(needed: str, conf: Conf) -> Mismatch | None:
 
 
 def refused_type(target: DataType, conf: Conf) -> Mismatch | None:
-    """Why a cast to a type is refused that a setting switches off; None where it is not. A time is refused only as the
-    type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
+    """Why a cast to a type is refused that a setting switches off; None where it is not.
+
+    A time is refused only as the type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
     """
     if isinstance(target, Time):
         return switched_off("time_type", conf)

@@ -1,5 +1,6 @@
-"""The values of constant arguments: literals, casts of literals, and small functions over them. Spark's analyzer
-evaluates some arguments (a scale, a format, a unit), and their values decide types and flags.
+"""The values of constant arguments: literals, casts of literals, and small functions over them.
+
+Spark's analyzer evaluates some arguments (a scale, a format, a unit), and their values decide types and flags.
 """
 
 from __future__ import annotations

@@ -47,13 +47,13 @@ HAZARDS: tuple[Hazard, ...] = (
 
 
 UNDECIDED = (WRAPPED,)
-"""Codes that say nothing before data decides: arithmetic is no hazard by itself."""
+"""Codes that are not reported before data decides: arithmetic by itself is no hazard."""
 
 
 def concerns(finding: Finding, materialized: str, has_contract: bool) -> bool:
     """Whether a finding on a plan concerns a model that is stored so.
 
-    A contract turns an open star into a violation by itself, once it comes true. A view over one relation is that
+    Where an open star comes true, a contract reports it as violated by itself. A view over one relation is that
     relation under another name.
     """
     if finding.code != "PP129":

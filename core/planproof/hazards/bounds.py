@@ -106,9 +106,9 @@ Bounds = Between | StoredRange | Computed | OneOf
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """No row shows a hazard where the `value` lies between `low` and `high`.
+    """A hazard comes true in no row as long as `value` lies between `low` and `high`.
 
-    `surely`: the result has a row that computes it, whatever any table holds.
+    `surely`: a row of the result computes the value whatever any table holds.
     """
 
     value: Bounds

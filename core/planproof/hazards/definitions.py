@@ -48,7 +48,8 @@ class Definitions:
         return [(top.name if isinstance(top, Alias) else None, expr) for top in tops for expr in top.walk()]
 
     def computes(self, expr: Expr) -> bool:
-        """Whether Spark computes an expression: not one of a column that nobody reads, nor where no row comes."""
+        """Whether Spark computes an expression. It leaves out columns that nothing reads, and nodes to which no row
+        comes."""
         return id(expr) in self._computed
 
     @cached_property
@@ -65,8 +66,8 @@ class Definitions:
 
     @cached_property
     def always(self) -> frozenset[Span]:
-        """The places of expressions that every row of their query block computes. Rows that a condition kept have
-        passed all that AND joins in it."""
+        """The places of expressions that every row of their query block computes. A row that a condition keeps has
+        computed every condition that AND joins in it."""
         tops = ((isinstance(node, (Filter, Join)), top) for node in self.nodes for top in node.expressions)
         roots = (expr for is_condition, top in tops for expr in (conjuncts(top) if is_condition else (top,)))
         return _places(expr for root in roots for expr, always in in_branches(root) if always)

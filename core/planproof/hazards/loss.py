@@ -1,4 +1,4 @@
-"""Which casts between types lose something, and what."""
+"""Which casts between types lose a part of a value, and which part."""
 
 from __future__ import annotations
 

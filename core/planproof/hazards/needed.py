@@ -1,4 +1,4 @@
-"""What of a plan is computed: which columns somebody needs, and which expressions a row of the result surely shows."""
+"""Which parts of a plan are computed: which columns something needs, and which expressions the result surely shows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _is_none(node: Plan) -> bool:
 
 
 def _keeps_none(node: Plan) -> bool:
-    """Whether no rows below mean no rows here."""
+    """Whether the node gives no row where the nodes below it give none."""
     if isinstance(node, Join):
         return node.kind in (INNER, CROSS)
     return isinstance(node, Unary) and not isinstance(node, (Recursion, Pivot)) and not _is_one_row(node)
@@ -139,8 +139,8 @@ def _read(top: Expr) -> Iterator[int]:
 
 
 def sure(root: Plan) -> Iterator[Expr]:
-    """The expressions that the result shows whatever any table holds: in a row that no relation gives, no filter, no
-    limit and no join takes away, and not in a branch."""
+    """The expressions that the result shows whatever any table holds. Their rows come from no relation, no filter,
+    limit or join can take them away, and they stand in no branch."""
     return _sure(root, {c.id for c in root.output})
 
 

@@ -1,4 +1,4 @@
-"""What goes by position and not by name: columns, and the fields of structs."""
+"""Columns and fields of structs that Spark matches by position and not by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hazard hands over: a warning, where it stands, and what to count so that data decides."""
+"""What a hazard gives: a warning, its place in the text, and what to count so that data decides."""
 
 from __future__ import annotations
 

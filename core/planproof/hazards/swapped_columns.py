@@ -39,7 +39,7 @@ def swapped_columns(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]
 
 
 def _compared(expr: InSubquery) -> Iterator[Suspicion]:
-    """Rows that a query finds are counted by nobody: which ones were meant cannot be seen."""
+    """Columns swapped in `(a, b) IN (query)`: nothing is counted, for the rows do not show which pair was meant."""
     wanted = [value.name if isinstance(value, Column) else "" for value in expr.values]
     given = [c.name for c in expr.plan.output]
     pairs = list(swapped(wanted, given))

@@ -32,7 +32,7 @@ def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
 
 
 def _zone(conf: Conf) -> str:
-    """Where nobody set a zone, Spark takes that of the machine on which it runs."""
+    """Where no setting names a zone, Spark uses the zone of the machine on which it runs."""
     if "time_zone" in conf.stated or conf.time_zone != Conf().time_zone:
         return f"the session's time zone, {conf.time_zone}"
     return "the session's time zone: no spark.sql.session.timeZone is set, so that of the machine that runs Spark"

@@ -1,1 +1,1 @@
-"""What compares the claims of planes: one file per step."""
+"""The comparisons of planes' claims: one file per step."""

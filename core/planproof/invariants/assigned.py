@@ -1,7 +1,7 @@
 """A delta's columns against a stored table's: what Spark's store assignment makes of them.
 
 INSERT casts each column to the stored type (`TableOutputResolver`, `Cast.canANSIStoreAssign`). A number beyond the
-stored type's range fails the write; what else is lost, is lost silently. Columns go by name, also where the model gives
+stored type's range fails the write. Any other loss is silent. Columns are matched by name, also where the model gives
 them in another order.
 """
 
@@ -40,12 +40,12 @@ _WIDTH = (BYTE, SHORT, INT, LONG)
 _FRACTIONAL = (FLOAT, DOUBLE)
 _MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
 _NOWHERE = ""
-"""Stands for a value that no expression over a row reads: one within an array or a map."""
+"""Stands for a value within an array or a map, which no path over a row reads."""
 
 
 class Assignment(NamedTuple):
-    """A finding on one column; `changed` is the condition for which its value is not stored as it is, where a count of
-    such rows decides."""
+    """A finding on one column. `changed`, where there is one, is the condition for rows whose value would change: a
+    count of these rows decides."""
 
     finding: Finding
     changed: str | None = None
@@ -152,7 +152,7 @@ def _lost(
     said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str], value: str
 ) -> Iterator[Assignment]:
     if (given, wanted) == (DOUBLE, FLOAT):
-        # Next to every fraction is rounded: a count would tell nothing.
+        # Almost every fraction is rounded: a count would say nothing.
         yield Assignment(_finding("PP133", *sides, f"{said}: numbers of more than 7 digits are rounded"))
         return
     lost = _silently(given, wanted)
@@ -171,7 +171,7 @@ def _silently(given: DataType, wanted: DataType) -> str | None:
     if is_integral(wanted) and (given in _FRACTIONAL or (isinstance(given, Decimal) and given.scale > 0)):
         return "what is behind the point is cut off"
     if isinstance(given, Decimal) and isinstance(wanted, Decimal) and wanted.scale >= given.scale:
-        return None  # Too many whole digits fail the write.
+        return None  # A number with too many whole digits fails the write.
     return loss(given, wanted)
 
 

@@ -11,7 +11,7 @@ from planproof.types import Array, DataType, Map, Struct, without_lengths
 
 
 class Difference(NamedTuple):
-    """At `path`, `promised` against `found`; None where there is nothing."""
+    """A difference at `path`: what was promised and what was found. Each is None where that side has nothing."""
 
     path: Path
     promised: str | None
@@ -52,7 +52,7 @@ def _listed(struct: Struct) -> str:
 
 
 class Flag(NamedTuple):
-    """A place whose flags differ: `nullable` is what was found, the promise is the opposite."""
+    """A place whose flags differ. `nullable` is the flag that was found; the promised one is the opposite."""
 
     path: Path
     nullable: bool

@@ -38,12 +38,13 @@ def check(
     locate: Locate,
     doubts: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
-    """What of the contract holds on a plane.
+    """Judges each term of the contract on a plane.
 
     `schema` may carry char and varchar lengths. `evidence` says, by dotted path, why a field holds no null; a flag of
-    `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column, by name, in
-    the model, `doubts` where its nulls may come from. Terms that `settings.enforce` leaves out are not judged. What
-    `settings.allow` lets through is decided where findings are collected (`judge.allowed`).
+    `schema` alone proves nothing. `facts` were counted over all rows. `locate` gives the place of a column in the
+    model, by the column's name. `doubts` says where the column's nulls may come from. Terms that `settings.enforce`
+    leaves out are not judged. What `settings.allow` lets through is decided where findings are collected
+    (`judge.allowed`).
     """
     found = [*_columns(contract.schema, schema, settings)]
     for promised, given in _matched(contract.schema, schema):
@@ -68,7 +69,7 @@ def settle(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
 
 
 def _matched(promised: PhysicalSchema, found: PhysicalSchema) -> Iterator[tuple[PhysicalField, PhysicalField]]:
-    """The pairs of equal name; of several columns of one name, the first."""
+    """The pairs of columns with equal names. Of several columns of one name the first one counts."""
     first = {f.name: f for f in reversed(found.fields)}
     return ((f, first[f.name]) for f in promised if f.name in first)
 
@@ -94,14 +95,15 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
 
 
 def _near(name: str, others: Sequence[str]) -> str | None:
-    """The one of the others that a reader takes for this name."""
+    """The one of the other names that a person would take for this one."""
     return next((o for o in others if o.lower() == name.lower()), None) or next(
         (o for o in others if _looks_alike(o, name)), None
     )
 
 
 def _looks_alike(a: str, b: str) -> bool:
-    """Blanks at an end, another composition of accents, letters of another alphabet.
+    """Whether two names differ only in what nobody sees: blanks at an end, the composition of accents, letters of
+    another alphabet.
 
     >>> _looks_alike("id ", "id"), _looks_alike("\\u0430mount", "amount"), _looks_alike("ids", "id")
     (True, True, False)
@@ -112,8 +114,9 @@ def _looks_alike(a: str, b: str) -> bool:
 
 
 def _renamed(missing: Sequence[PhysicalField], promised: PhysicalSchema, found: PhysicalSchema) -> Mapping[str, str]:
-    """By the name of a missing column the found one that it seems to have become: of the same type, promised by nobody,
-    the most like it by name, and like no other missing one. A guess, and said as one."""
+    """By the name of a missing column: the found column that it was probably renamed to. That one has the same type, is
+    not promised, has the most similar name, and is not as similar to another missing column. Messages call it a
+    guess."""
     spare = [f for f in found if f.name not in promised.names]
     guesses = {m.name: _most_like(m.name, [f.name for f in spare if f.type == m.type]) for m in missing}
     times = Counter(guesses.values())
@@ -129,7 +132,7 @@ def _most_like(name: str, others: Sequence[str]) -> str | None:
 
 
 def _is_part(one: str, other: str) -> bool:
-    """Whether all words of one name stand in the other, one or many of a thing the same.
+    """Whether all words of one name stand in the other one. Singular and plural count as the same word.
 
     >>> _is_part("unit_count", "units"), _is_part("order_tax", "order_amount")
     (True, False)
@@ -248,7 +251,7 @@ def _judged(
     why = evidence.get(field)
     counted = _known(facts, facts.nulls, path) if facts is not None else None
     if facts is not None and counted is not None and (counted or not why):
-        # A count overrules evidence: data is what was promised.
+        # A count overrules evidence: the promise is about the data.
         return counted_nulls(field, counted, facts)
     if why:
         message = f"{field} holds no null: {why}"

@@ -1,4 +1,4 @@
-"""Counting over all rows, in one pass, what neither plan nor footers can tell."""
+"""Counts, in one pass over all rows, what neither the plan nor footers can tell."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def terms_of(contract: Contract) -> list[Term]:
 
 
 def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term], checks: Sequence[str] = ()) -> str:
-    """A query of one row: the number of rows, then one count per term, in order, then the rows that fail each check.
+    """A query that gives one row: the number of rows, then one count per term, in order, then the number of rows that
+    fail each check.
 
     `source` stands in FROM: a quoted name, or a query in parentheses. `schema` is the source's: it tells a struct's
-    field from an array's element. A null, or a long string, counts once for each field inside parents that are there.
-    Raises `KeyError` where a path is not in the schema.
+    field from an array's element. Nulls and long strings are counted per value: an array with two null elements counts
+    twice, and nothing is counted below a parent that is null itself. Raises `KeyError` where a path is not in the
+    schema.
     """
     counts = [
         "count(*)",
@@ -55,7 +57,8 @@ def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term], chec
 
 
 def failing_places(schema: PhysicalSchema, term: Term) -> str:
-    """SQL that counts, in one row, the places that break a term. Raises `KeyError` where the schema has none."""
+    """An SQL expression that counts the values in one row that break a term. Raises `KeyError` where the schema has
+    none."""
     leaf: _Leaf = _is_null if term.longer_than is None else partial(_is_longer, length=term.longer_than)
     for f in schema:
         if f.name == term.path[0]:
@@ -182,7 +185,8 @@ def repeated_keys(source: str, columns: Sequence[str], most: int) -> str:
 def dangling(
     source: str, columns: Sequence[str], target: str, target_columns: Sequence[str], shown: Sequence[str], most: int
 ) -> str:
-    """What follows SELECT to show rows, of these columns (none: all), whose key is not in the target."""
+    """What follows SELECT to show rows whose key is not in the target: these columns of them, or all where none are
+    named."""
     listed = ", ".join(f"ours.{backticked(c)}" for c in shown) or "*"
     rest = foreign_key_query(source, columns, target, target_columns).removeprefix("SELECT count(*)")
     return f"{listed}{rest}\nLIMIT {most}"

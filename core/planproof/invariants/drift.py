@@ -165,7 +165,7 @@ def _as_numbers(stored: DataType) -> tuple[DataType, ...]:
 
 
 def _reads(stored: DataType, now: DataType) -> bool:
-    """Whether Spark reads it without loss; what it does with rarer types is not held against a table."""
+    """Whether Spark reads the file's type without loss. For rarer types that is not known, and counts as true."""
     if stored == VOID:  # Other writers store a column of nulls as integers.
         return now in (BYTE, SHORT, INT) or _reads(INT, now)
     if is_integral(stored) and isinstance(now, Decimal):

@@ -1,4 +1,4 @@
-"""I5: the Parquet files that a write left behind have the schema of its plan, and agree with each other."""
+"""I5: the Parquet files of a write have the schema of its plan, and agree with each other."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _file(expected: PhysicalSchema, footer: Footer) -> list[Finding]:
 
 
 def _described(footer: Footer) -> list[Finding]:
-    """What Spark wrote beside the file's own schema names the same columns; readers go by the file's own."""
+    """Whether the schema that Spark keeps in a footer's metadata names the same columns as the file's own, which
+    readers use."""
     names = ", ".join(footer.schema.names)
     if footer.described is None or footer.described == footer.schema.names:
         return []
@@ -97,8 +98,8 @@ def _cut(footer: Footer) -> list[Finding]:
 
 
 def together(footers: Sequence[Footer]) -> list[Finding]:
-    """Files of one table against each other: shared columns have one type, and no file lacks a column that another
-    one says is NOT NULL. A file from before a nullable column was added is healthy."""
+    """Compares the files of one table: shared columns have one type, and no file lacks a column that is NOT NULL in
+    another one. A file that is older than a nullable column is healthy."""
     seen: dict[str, tuple[Footer, PhysicalField]] = {}
     found: list[tuple[Finding, int]] = []
     for footer in footers:

@@ -45,8 +45,8 @@ def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[
 
 
 def written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Finding]:
-    """The plan that wrote the rows, as it ran, against what they were to be: the same columns with the same types.
-    Partition columns stand last in it, so that columns are compared by name."""
+    """Compares the plan that wrote the rows, as it ran, with the expected schema: the same columns with the same types.
+    Partition columns stand last in that plan, so that columns are compared by name."""
     ran = {f.name.lower(): f for f in final} | {f.name: f for f in final}
     found: list[Finding] = []
     for f in planned:

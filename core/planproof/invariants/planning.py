@@ -9,7 +9,7 @@ from planproof.schema import PhysicalField, PhysicalSchema
 
 
 def check(logical: PhysicalSchema, analyzed: PhysicalSchema, strict: bool = False) -> list[Finding]:
-    """A finding per place where our plan and Spark's analyzer differ: a warning, violated where `strict`."""
+    """One finding for each place where our plan and Spark's analyzer differ: a warning, or violated where `strict`."""
     verdict = Verdict.VIOLATED if strict else Verdict.WARNING
     if len(logical) != len(analyzed):
         return [_finding(verdict, None, f"{len(logical)} columns", f"{len(analyzed)} columns")]

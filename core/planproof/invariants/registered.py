@@ -34,7 +34,7 @@ from planproof.types import (
 )
 
 _SHARED: set[DataType] = {BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, STRING, BINARY}
-"""Types that Spark and Hive spell alike."""
+"""Types that Spark and Hive write alike."""
 
 
 def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Sequence[str] = ()) -> list[Finding]:
@@ -75,7 +75,7 @@ def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Fin
 
 
 def _differ(ours: DataType, theirs: DataType) -> bool:
-    """Only types that both have are compared."""
+    """Compares only types that both Spark and Hive have."""
     both = [without_lengths(t) for t in (ours, theirs)]
     return both[0] != both[1] and all(t in _SHARED or isinstance(t, Decimal) for t in both)
 

@@ -1,4 +1,4 @@
-"""The terms that a row keeps or breaks by itself, or by its key: each as a condition on one row."""
+"""The terms that single rows keep or break, by their own values or by their key. Each is a condition on one row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _PLACES = ("PP500", "PP505", "PP506")
 
 @dataclass(frozen=True, slots=True)
 class RowTerm:
-    """`said` names it for people, `broken` is SQL that is true of a row that breaks it; `field` is its column's place.
+    """A term of a row. `said` names it in messages, `broken` is SQL that is true for a row that breaks it, and `field`
+    is the path of its column.
 
     A key's condition is that the row's key stands on several rows: `key` are its columns.
     """
@@ -34,7 +35,8 @@ class RowTerm:
 
 
 def is_of_rows(finding: Finding) -> bool:
-    """Whether what it says is broken (or could not be counted yet) is broken by single rows, which can be told."""
+    """Whether the finding is on a term that single rows break, violated or not counted yet: such rows can be set
+    aside."""
     if finding.verdict not in (Verdict.VIOLATED, Verdict.UNPROVED):
         return False
     return finding.code in _PLACES or (finding.code == "PP507" and not (finding.promised or "").startswith("foreign"))
@@ -42,7 +44,7 @@ def is_of_rows(finding: Finding) -> bool:
 
 def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) -> list[RowTerm]:
     """Every such term of a contract, over rows of `schema`: NOT NULL, lengths, checks, keys. Terms that
-    `settings.enforce` leaves out are none. Raises `KeyError` where the schema lacks a place."""
+    `settings.enforce` leaves out are not among them. Raises `KeyError` where the schema lacks a place."""
     found = [_place(schema, term) for term in count_queries.terms_of(contract) if _counts(term, settings)]
     for number, constraint in enumerate(contract.constraints):
         said = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
@@ -72,7 +74,8 @@ def _columns(constraint: Constraint, schema: PhysicalSchema) -> tuple[str, ...]:
 def marked(source: str, whole: str, columns: Sequence[str], terms: Sequence[RowTerm]) -> str:
     """A query of the rows of `source`, each once, with the terms that it breaks as `quarantine_terms`.
 
-    All copies of a key break it that stand in `whole`, which holds the rows of `source`. Both stand in a FROM clause.
+    A row of `source` breaks a key where the key stands on several rows of `whole`, which holds all rows of `source`.
+    Both stand in a FROM clause.
     """
     names = ", ".join(f"counted.{backticked(name)}" for name in columns)
     broken = ", ".join(f"CASE WHEN {term.broken} THEN {text(term.said)} END" for term in terms)
@@ -98,7 +101,7 @@ def count_query(marked_rows: str, terms: Sequence[RowTerm]) -> str:
 
 
 def text(said: str) -> str:
-    """A string expression that no setting of Spark's parser reads otherwise.
+    """A string as an SQL expression that means the same under every setting of Spark's parser.
 
     >>> text("not_null(id)"), text("check(s = 'x')")
     ("'not_null(id)'", "CAST(X'636865636B2873203D2027782729' AS STRING)")

@@ -1,4 +1,4 @@
-"""What a model's settings let through, and what none can."""
+"""Which findings a model's settings let through, and which no setting can."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from planproof.report.model import Finding, Verdict
 from planproof.settings import Settings
 
 UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
-"""What no setting can let through: Spark itself could not do it, or the files would be damaged."""
+"""Codes that no setting can let through: Spark itself could not publish such a model, or the files would be damaged."""
 
 _SAID = "no setting can allow it: it would harm the table"
 
 
 def allowed(finding: Finding, settings: Settings) -> Finding:
-    """The finding as the settings have it: what breaks or leaves open a term whose code they allow is a warning."""
+    """The finding under the settings: where they allow its code, a violated or unproved one becomes a warning."""
     if finding.code not in settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
         return finding
     if finding.code in UNPUBLISHABLE and finding.verdict is Verdict.VIOLATED:

@@ -50,7 +50,7 @@ class Judged(Protocol):
 class Draft:
     """Collects what one check, publish or audit finds out about `model`.
 
-    `beyond` says why a plane is not present that nothing is said of: `not reached` until the judgement comes to it.
+    `beyond` is the reason for every plane of which nothing was said: `not reached` until the judgement comes to it.
     """
 
     def __init__(self, model: Judged, settings: Settings, beyond: str = "not reached") -> None:
@@ -76,7 +76,7 @@ class Draft:
         self.details = replace(self.details, **known)
 
     def replace(self, codes: str | tuple[str, ...], findings: Iterable[Finding]) -> None:
-        """Puts later findings in the place of the earlier ones whose codes begin with `codes`."""
+        """Replaces the earlier findings whose codes begin with `codes` by later ones."""
         self.findings = [f for f in self.findings if not f.code.startswith(codes)]
         self.add(findings)
 
@@ -97,8 +97,8 @@ class Draft:
         self._enforced[invariant] = Enforcement(invariant, False, why)
 
     def ours(self, plane: str, error: Exception) -> str:
-        """Our own failure on a plane of ours, in words: the other planes still judge the model, unless `planning:
-        strict`, which raises it."""
+        """A failure of planproof's own code on one of its planes, in words. The other planes still judge the model;
+        under `planning: strict` the failure is raised."""
         if self.settings.planning == "strict":
             raise error
         self.tell(traceback=traceback.format_exc())
@@ -143,13 +143,15 @@ class Draft:
 
 
 def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
-    """Where one file cannot hold two columns of a name (PP102), that the names are twice there (PP101) is no news."""
+    """Where a file cannot hold two columns of one name (PP102), the warning of the repeated name (PP101) says nothing
+    new."""
     twice = {f.field for f in findings if f.code == "PP102" and f.verdict is Verdict.VIOLATED}
     return [f for f in findings if f.code != "PP101" or f.verdict is not Verdict.WARNING or f.field not in twice]
 
 
 def _decided_by_the_audit(finding: Finding) -> bool:
-    """A declared term that can be counted, or a flag that Spark's optimizer loosened."""
+    """Whether the audit may still decide the finding: a declared term that can be counted, or a flag that Spark's
+    optimizer loosened."""
     if finding.code in COUNTABLE:
         return finding.verdict is Verdict.UNPROVED
     return finding.code == "PP204" and finding.verdict is Verdict.WARNING

@@ -1,4 +1,4 @@
-"""Planes 1 to 6 of a model, judged: nothing is written, nothing is run.
+"""Judges planes 1 to 6 of a model. Nothing is written, and nothing is run.
 
 The same functions judge with a Spark at hand and without. Without one the planes end at the rewritten one, the logical
 plane stands for the analyzed one, and what only Spark could decide is unproved.
@@ -48,7 +48,7 @@ class Lowering(Protocol):
 
 
 class Spark(NamedTuple):
-    """A way to Spark's planes; `catalog` and `functions` are those that our own plan is made over.
+    """A way to Spark's planes. `catalog` and `functions` are the ones with which our own plan is made.
 
     `conf` are the session's settings. Without `ahead` the query is analyzed and not planned: `examine_plans` looks at
     the plan that wrote it. `analyzed` is the model's query, where it was analyzed already.
@@ -63,19 +63,20 @@ class Spark(NamedTuple):
 
 
 class Doubts(NamedTuple):
-    """What may be otherwise where no Spark answers: why a rejected query may be healthy, and (`incomplete`) a source
-    that may have columns beyond those declared."""
+    """What an offline check cannot know: why Spark may accept a query that is rejected here, and (`incomplete`) a
+    source that may have more columns than are declared."""
 
     rejected: Callable[[AnalysisError], str | None] = lambda error: None
     incomplete: Callable[[], str | None] = lambda: None
 
 
 class Examined(NamedTuple):
-    """What the later steps need: Spark's planes, why columns hold no null, where they are written, and what to run.
+    """What the later steps need: Spark's planes, the evidence for columns, where columns are written in the text, and
+    what to run.
 
-    `derived` is what the logical plan adds to the evidence, `doubts` where it says that nulls may come from; `runs` are
-    the planes of the text to run, which may be a rewritten one. `checks` are the counts that decide hazards. `plan` is
-    our own one, where Spark's has the same schema and no Python feeds it.
+    `derived` is the evidence that the logical plan adds, `doubts` says from where it expects nulls, and `runs` are the
+    planes of the text to run, which may be a rewritten one. `checks` are the counts that decide hazards. `plan` is our
+    own one, where Spark's has the same schema and no Python feeds it.
     """
 
     planes: SparkPlanes
@@ -95,7 +96,8 @@ class Examined(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Our own plan of the query, and what Spark made of it: None where it was not asked, or rejects the query."""
+    """Our own plan of the query, and Spark's planes. Each is None where there is none: Spark was not asked, or the
+    query was rejected."""
 
     plan: LogicalPlan | None
     examined: Examined | None = None
@@ -110,7 +112,8 @@ def examine(
     """Reads the planes that can be read and compares them.
 
     `plan` makes our own plan of the query; it may raise `Unknown` and `AnalysisError`. Any other failure of it is a
-    warning where Spark's planes are read, and is raised where nobody else judges, or `planning: strict` asks for it.
+    warning where Spark's planes are read. It is raised where nothing else could judge the query, and under `planning:
+    strict`.
     """
     _contract(draft)
     draft.not_enforced("I3", ARRAYS_UNSEEN)
@@ -122,14 +125,14 @@ def examine(
 
 
 def examine_plans(draft: Draft, session: Session, examined: Examined, planes: SparkPlanes) -> Examined:
-    """The same with the planes after the analyzed one, which `planes` has of the text that ran."""
+    """The same, with the planes after the analyzed one taken from `planes`: those of the text that ran."""
     later = replace(examined.planes, optimized=planes.optimized, executed=planes.executed, unplanned=planes.unplanned)
     _physical(draft, later, session.capabilities.reason)
     return examined._replace(planes=later, evidence={**examined.derived, **spark.evidence(later)})
 
 
 def judge(draft: Draft, examined: Examined, facts: Facts | None, plane: str) -> None:
-    """Judges the contract, in place of any earlier judgement."""
+    """Judges the contract; an earlier judgement of it is replaced."""
     contract = draft.model.contract
     if contract is None:
         return
@@ -169,7 +172,7 @@ def _uncounted(custom: str) -> Finding:
 def _logical(
     draft: Draft, plan: Callable[[], LogicalPlan], doubts: Doubts, *, alone: bool
 ) -> tuple[LogicalPlan | None, AnalysisError | None]:
-    """Our own plan of the query; or None, with Spark's refusal as we foresee it, where that is why there is none."""
+    """Our own plan of the query. Else None and, where that is the reason, the refusal that Spark would give."""
     try:
         made = plan()
         _planned(draft, made)
@@ -211,7 +214,7 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
 
 
 def _with_constants(plan: LogicalPlan, suspected: list[Finding], allowed: Collection[str]) -> list[Finding]:
-    """The hazards, and arithmetic of constants: violated where no row decides, for a constant is what it is."""
+    """Adds the hazards. Arithmetic of constants that comes true is violated at once: no row could decide otherwise."""
     found = {id(f): f for f in suspected}
     for check in plan.checks:
         if check.fits is not None and check.fits.is_beyond and check.finding.code not in allowed:
@@ -225,7 +228,8 @@ def _strict(finding: Finding) -> Finding:
 
 
 def _foreseen(error: AnalysisError, doubt: str | None) -> Finding:
-    """Where no Spark is asked: it rejects the query, unless it may know something that is not known here."""
+    """Without Spark: violated, for Spark would reject the query too; unproved where Spark may know more than is known
+    here."""
     said = f"[{error.condition}] {error.message}"
     if doubt is not None:
         return Finding(Verdict.UNPROVED, "PP111", "logical", message=f"{said}; {doubt}", origin=error.origin)
@@ -233,7 +237,7 @@ def _foreseen(error: AnalysisError, doubt: str | None) -> Finding:
 
 
 def _overruled(error: AnalysisError) -> Finding:
-    """Spark accepts what the logical plane rejects. A function may be known to the session alone: that is no clash."""
+    """Spark accepts what the logical plane rejects: a disagreement, unless a function is known to the session alone."""
     if error.condition.startswith(_UNKNOWN_FUNCTIONS):
         message = f"a function that is known to this Spark session only: {error.message}"
         return Finding(Verdict.WARNING, "PP111", "logical", message=message)
@@ -245,7 +249,7 @@ def _overruled(error: AnalysisError) -> Finding:
 
 
 def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> None:
-    """Planes 1 to 3: the logical plane is what is stored, as far as anybody can tell."""
+    """Judges planes 1 to 3. The logical plane stands for the one that would be stored."""
     if plan is None:
         return
     rewritten(draft, plan, None)
@@ -262,7 +266,7 @@ def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> No
 
 
 def _unsure(finding: Finding, incomplete: str | None) -> Finding:
-    """A column may only seem missing where a source's declared columns are not all that it has."""
+    """A column that the contract misses is unproved where a source may have more columns than are declared."""
     if incomplete is None or finding.code not in _WIDTH or finding.verdict is not Verdict.VIOLATED:
         return finding
     message = f"{finding.message}; {incomplete} may have more columns than the manifest declares"
@@ -273,7 +277,8 @@ def _unsure(finding: Finding, incomplete: str | None) -> Finding:
 
 
 class Text(NamedTuple):
-    """What Spark is given to run, with our plan of it: the model's text, or the lowered one."""
+    """The text that Spark is to run, with our plan of it: the model's text, or the one with Python functions
+    lowered."""
 
     sql: str
     plan: LogicalPlan | None
@@ -309,7 +314,7 @@ def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | N
 
 
 def _runnable(draft: Draft, plan: LogicalPlan | None, at: Spark) -> Text:
-    """The model's text, but for Python functions in lambdas, which Spark refuses. Raises `CannotLower`."""
+    """The model's text with Python functions in lambdas lowered, for Spark refuses them. Raises `CannotLower`."""
     if plan is not None and draft.model.materialized == "view" and at.functions.stand_in_lambdas(plan):
         raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
     found = at.functions.lowered(plan, at.catalog) if plan is not None else None
@@ -340,7 +345,7 @@ def _analyzed(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
                     "analyzed",
                     found=error.condition,
                     message=f"Spark rejects the query: [{error.condition}] {error.message}",
-                    # A place in another text than the model's would point at the wrong column.
+                    # A place in the lowered text would point at the wrong column of the model's text.
                     origin=_in(draft, error.origin) if sql == draft.model.sql else None,
                 )
             ]
@@ -367,7 +372,8 @@ def _made_by(finding: Finding, maker: str | None) -> Finding:
 
 
 def _rewritten(draft: Draft, plan: LogicalPlan, session: Session, planes: SparkPlanes) -> tuple[str, SparkPlanes]:
-    """The text to run and its planes: rewritten, where rules fired and Spark gives the result the same schema."""
+    """The text to run and its planes. It is the rewritten one where rules fired and Spark gives its result the same
+    schema."""
     runs = [planes]
 
     def refusal(sql: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a disagreement with Spark is reported by: one case of `planproof derive`, and what made the field."""
+"""What a report keeps of a disagreement with Spark: one case of `planproof derive`, and what computes the field."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def _settings(conf: Conf) -> list[str]:
 
 
 def maker(plan: LogicalPlan, column: str | None) -> str | None:
-    """What computes an output column: `the function coalesce`, else `the node Join`; None for no column."""
+    """What computes an output column: `the function coalesce`, or `the node Join`. None where there is no such
+    column."""
     at = next((c for c in plan.root.output if c.name == column), None)
     if at is None:
         return None

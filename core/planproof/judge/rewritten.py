@@ -1,4 +1,4 @@
-"""Plane 3: what the optimizer makes of the logical plan, and whether the new text may run."""
+"""Plane 3: the optimizer's rewriting of the logical plan, and whether its text may run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def rewritten(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None] | None) -> str:
-    """The text to run: the plan's own, or the rewritten one where the settings say so and `refusal`, which is given the
-    new text, finds no reason against it. Where it is None nothing runs, and nothing is applied."""
+    """The text to run: the plan's own, or the rewritten one where the settings say so and `refusal` finds no reason
+    against the new text. Without a `refusal` nothing runs, and no rewriting is applied."""
     sql = plan.text
     if draft.settings.rewrite == "off":
         draft.absent("rewritten", "rewrite: off")
@@ -47,7 +47,8 @@ def rewritten(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | No
 
 
 def _optimized(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
-    """None where the optimizer has no answer; its own failure is a warning, for the compiled text runs as well."""
+    """The rewriting; None where the optimizer gives none. A failure of the optimizer is a warning, as the compiled text
+    can run."""
     try:
         from planproof.api import optimize
 

@@ -45,7 +45,7 @@ from planproof.types import Array, Map, Struct
 ArrayRef = tuple[int, Ordinals]
 
 VALUES = -1
-"""Stands for an ordinal in an array ref where the path leads through the values of a map."""
+"""The ordinal in an array ref that stands for the values of a map."""
 
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
@@ -54,7 +54,7 @@ _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, 
 class Site:
     """One call that reads elements of the array `source`, and of these the fields `paths` alone.
 
-    `ref` is which array that is. `variables` are the ids of the lambda variables that stand for elements. `followed`:
+    `ref` says which array that is. `variables` are the ids of the lambda variables that stand for elements. `followed`:
     Spark prunes there by itself. `repeated`: the call stands in another call's lambda, and runs many times per row.
     `makes`: the array ref of the column that the call's value becomes. `unnamed`: `arrays_zip` takes no field names
     from its arguments there.
@@ -96,15 +96,20 @@ class Accesses:
     - `whole`: the arrays that something reads whole; `fields`: which fields are read of the others;
     - `sites`: the calls to rewrite, all over arrays of a scan; `over`: the sites over a made column.
 
-    Spark adds a projection of its own below a node for what `nullif` needs twice (`laws.computed_before`), and does not
-    prune through it. `parted` are the nodes with such a projection at or below them, and `hindered` the arrays that are
-    read above one; both with the identities of the expressions that need it.
+    Spark computes what `nullif` needs twice in a projection of its own below the node (`laws.computed_before`), and
+    does not prune through that projection. `parted` are the nodes with such a projection at or below them, and
+    `hindered` the arrays that are read above one. Both hold the identities of the expressions that need the projection.
 
-    While one expression is visited: `depth` counts the lambdas around it; `computed_before`, `beside` and `above` are
-    the expressions that Spark computes below this node, the ones of this node that need it, and those of nodes below;
-    `apart`: Spark prunes under no lambda here; `over_groups`: the node is HAVING or ORDER BY over an Aggregate, and
-    `unnamed`: the expression stands in an aggregate function there. `fields_alone` answers whether a lambda's body uses
-    an element through its fields alone.
+    While one expression is visited:
+
+    - `depth` counts the lambdas around it;
+    - `computed_before` are the expressions that Spark computes in a projection below this node, `beside` the
+      expressions of this node that need such a projection, and `above` those of the nodes below that do;
+    - `apart`: Spark prunes under no lambda here;
+    - `over_groups`: the node is HAVING or ORDER BY over an Aggregate; `unnamed`: the expression stands in an aggregate
+      function there.
+
+    `fields_alone` answers whether a lambda's body uses an element through its fields alone.
     """
 
     fields_alone: Callable[[Expr, Variable], bool]
@@ -284,7 +289,7 @@ class Accesses:
     def _hand_on(self) -> None:
         """Fields that are read of a made column are read of the array that it is made of.
 
-        A CTE that is used twice stands in the plan twice; its copies share one text, and so are pruned alike.
+        A CTE that is used twice stands in the plan twice. Its copies share one text and must be pruned alike.
         """
         copies: dict[object, list[Made]] = {}
         for made in self.made.values():
@@ -438,7 +443,8 @@ def _made_by(node: p.Plan, expr: Expr) -> ArrayRef:
 
 
 def _padded(join: p.Join) -> tuple[Column, ...]:
-    """The columns that hold a null where the join finds no row: their elements' flags are no longer the array's."""
+    """The columns that hold a null where the join finds no row: their elements no longer have the flags of the
+    array's."""
     left = join.left.output if join.kind in (p.RIGHT, p.FULL) else ()
     return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
 
@@ -449,8 +455,8 @@ def _tops(node: p.Plan) -> tuple[Expr, ...]:
 
 
 def _computed_before(node: p.Plan, expr: Expr) -> Iterator[Expr]:
-    """What Spark computes in a projection of its own: it prunes nothing under what is computed above that. Short tests
-    of filters and joins move further down."""
+    """The operands of `expr` that Spark computes in a projection below the node. Above such a projection it prunes
+    nothing. Operands of filters and joins that are cheap are left out: Spark moves them further down."""
     operands = (call.args[0] for call in laws.computed_beforehand(expr))
     return (o for o in operands if isinstance(node, p.Project) or any(map(costly, o.walk())))
 

@@ -22,10 +22,10 @@ class Condition:
 
 
 NAMES_KEPT = Condition("no struct names a field after it", "keeps_names", True, "planproof.optimizer.retype")
-"""What all rules need that put a variable in the place of something else."""
+"""The condition of all rules that put a variable in the place of another expression."""
 
 PLAIN_STRINGS = Condition("no string has a collation", "plain_strings", True, "planproof.optimizer.laws")
-"""What the driver asks for all rules."""
+"""The condition that the driver tests for all rules."""
 
 VARIABLES_KEPT = Condition("nor one of a lambda inside", "keeps_variables", True, "planproof.optimizer.retype")
-"""What rules need that loosen a flag within a body."""
+"""The condition of rules that loosen a flag within a body."""

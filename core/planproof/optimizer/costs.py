@@ -1,4 +1,5 @@
-"""What work and what data weigh: whether a rewriting pays. No result depends on it."""
+"""How much work a call is, and how much data a type takes. Rules ask it to see whether a rewriting pays; no result
+depends on it."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from planproof.types import Array, DataType, Decimal, Map, String, Struct, walk
 
 
 def costly(expr: Expr) -> bool:
-    """Whether the expression by itself does work that grows with its data: anything beyond arithmetic, tests and
-    lookups. What is below it counts for itself."""
+    """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups. The
+    expressions below it do not count here."""
     return isinstance(expr, Call) and expr.function.traits.cost is not Cost.FEW
 
 
 def weight(data_type: DataType) -> int:
-    """About how much of a file the values of a type take, in numbers."""
+    """About how much of a file a value of the type takes; a number takes 1."""
     if isinstance(data_type, Struct):
         return sum(weight(f.type) for f in data_type.fields)
     if isinstance(data_type, (Array, Map)):
@@ -28,5 +29,5 @@ _LIGHT = 4
 
 
 def heavy(expr: Expr) -> bool:
-    """Whether its value holds structs of which one copy more costs what binding something around it saves."""
+    """Whether its value holds structs, so that one more copy of it costs as much as a rewriting around it saves."""
     return any(isinstance(t, Struct) and weight(t) > _LIGHT for t in walk(expr.type))

@@ -18,7 +18,7 @@ _PASSES = 50
 
 
 class RewriteCycle(RuntimeError):
-    """Rules that undo each other: a defect of the rules, never of the query."""
+    """Raised where rules undo each other without end: a defect of the rules, never of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ def _called(plan: Plan) -> Calls:
 
 @dataclass(slots=True)
 class _Run:
-    """One plan's way through the rules; `settled` is the last plan that each of them has nothing to do in."""
+    """One plan's way through the rules. `settled` holds, for each rule, the last plan in which it found nothing to
+    do."""
 
     conf: Conf
     registry: Registry
@@ -92,7 +93,7 @@ class _Run:
     settled: dict[str, Plan] = field(default_factory=dict)
 
     def apply(self, rule: Rule) -> None:
-        """The rule until it changes nothing more: others are not asked between its steps."""
+        """Applies one rule until it changes nothing more. No other rule runs between its steps."""
         for _ in range(_PASSES):
             if not self._step(rule):
                 return

@@ -1,7 +1,7 @@
 """Whether two plans are the same but for the ids of their columns and variables (alpha-equivalence).
 
-The rewritten text is planned anew and held against the rewritten plan: a text that captures a name, binds tighter than
-meant, or means another type or flag, is found here before anything runs it.
+The rewritten text is planned anew and compared with the rewritten plan. A text that captures a name, binds tighter than
+meant, or means another type or flag is found here, before anything runs it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planproof.plan.nodes import Aggregate
 from planproof.types import DataType
 
 _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",)}
-"""Names are for people: an alias that keeps a column's name was added to the text alone."""
+"""An alias that only keeps a column's name may stand in the text and not in the plan: names change no value."""
 
 
 _VALUES = (bool, str, type(None), DataType)
@@ -63,7 +63,7 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if isinstance(one, Alias):
         ids[one.id] = other.id
     if isinstance(one, Lambda) and len(one.parameters) == len(other.parameters):
-        # One text that stands for two places is bound once in one of the plans, and twice in the other.
+        # Where one text stands for two places, one plan binds it once and the other one twice.
         ids.update({p.id: q.id for p, q in zip(one.parameters, other.parameters)})
     names = _compared(one.__class__)
     if names is None:
@@ -84,7 +84,7 @@ def _same_parts(one: Any, other: Any, names: tuple[str, ...], ids: dict[int, int
 
 
 def _once(node: Aggregate) -> tuple[Expr, ...]:
-    """Its groups; those that became equal are one group, as they are where a text says one twice."""
+    """The Aggregate's groups, each once: the rules may have made two of them equal."""
     return tuple(dict.fromkeys(node.groups)) if node.grouping_sets is None else node.groups
 
 

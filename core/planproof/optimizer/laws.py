@@ -65,8 +65,8 @@ from planproof.types import (
 from planproof.types.casts import can_up_cast, cannot_fail, may_overflow
 
 HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-"""Types whose values are equal in Spark's hash sets where `=` says so. In Spark 4.3 floats are, too; of 4.0 to 4.2 that
-is not known."""
+"""Types for which Spark's hash sets and `=` agree on which values are equal. In Spark 4.3 they agree for floats too;
+for 4.0 to 4.2 that is not known."""
 
 
 _VARYING = (Column, Outer, Lambda, Variable, Subquery)
@@ -151,7 +151,8 @@ def columns(expr: Expr) -> frozenset[int]:
 
 
 def deterministic(expr: Expr) -> bool:
-    """Whether two evaluations over the same row give the same value: no function in it is volatile, as `rand` is."""
+    """Whether two evaluations over the same row give the same value: the expression calls no volatile function such as
+    `rand`."""
     return not any(isinstance(e, Call) and e.function.traits.volatile for e in expr.walk())
 
 
@@ -203,8 +204,8 @@ def _cast_raises(source: DataType, target: DataType, mode: str) -> bool:
 
 
 def _total(call: Call, filled: Expr | None) -> bool:
-    """Whether the call has a value for all operands, whatever its trait says: arithmetic of floats, a division by a
-    number that cannot be zero, a LIKE with a pattern without escapes."""
+    """Whether the call never raises although its trait says that it may: arithmetic of floats, a division by a number
+    that cannot be zero, a LIKE with a pattern without escapes."""
     name = call.function.name
     if name in ("like", "ilike"):
         pattern = call.args[1]
@@ -262,8 +263,8 @@ def _makes_struct(expr: Expr) -> bool:
 
 
 def _folded(call: Call) -> bool:
-    """Whether Spark may drop the operand that is evaluated first while it plans: `isnull` of what is never null is
-    false, and an `if` with equal branches is that branch."""
+    """Whether Spark's optimizer may remove the operand that is evaluated first: `isnull(a)` becomes false where `a` is
+    never null, and an `if` with equal branches becomes the branch."""
     if call.function.name in ("isnull", "isnotnull"):
         return not call.args[0].nullable
     if call.function.name not in ("if", "when"):
@@ -316,7 +317,7 @@ _OF_ROWS = (Category.SCALAR, Category.OPERATOR)
 
 
 def row_local(expr: Expr) -> bool:
-    """Whether the expression needs one row and nothing else: it holds no aggregate, window, generator or subquery.
+    """Whether the expression is computed from one row alone: it holds no aggregate, window, generator or subquery.
 
     A call of a Python function does not count as row-local: Spark refuses it in the lambda that a rule would make.
     """

@@ -105,7 +105,8 @@ def _has_python_body(expr: Expr) -> bool:
 
 
 def _lazy_from(expr: Expr) -> int | None:
-    """The first argument that Spark may leave unevaluated. A Python function is evaluated for every element."""
+    """The place of the first argument that Spark may leave unevaluated. A Python function, once lowered, runs for every
+    element."""
     return 1 if isinstance(expr, Call) and expr.function.traits.conditional else None
 
 
@@ -144,7 +145,7 @@ class _Writer:
         return call.name
 
     def written(self, expr: Expr, swap: Swap) -> str:
-        """The expression's own text, with what `swap` gives for the parts of it that it knows."""
+        """The expression's text, in which `swap` replaces the parts for which it has a new text."""
         new = swap(expr)
         if new is not None:
             return new
@@ -200,7 +201,7 @@ class _Body:
 
 @dataclass(frozen=True)
 class _Found:
-    """One higher-order call to lower: its level, and how its element's parts are called in the text."""
+    """One higher-order call to lower: its level, and the names of the parts of its elements in the text."""
 
     level: Level
     body: _Body
@@ -283,7 +284,8 @@ class _Root:
         depth = max((_depth_of(id, nesting) for id in laws.free_variables(arg)), default=0)
         if isinstance(arg, Variable) and _is_index(arg, nesting[depth - 1]):
             return Position(depth)
-        # What may fail, or differs each time, is evaluated where the body would: per element, never for an empty list.
+        # An argument that may fail, or that differs each time, is evaluated where the body would evaluate it: once per
+        # element, and never for an empty list.
         per_element = laws.may_raise(arg, self.writer.conf) or not laws.deterministic(arg)
         return self.given(arg, len(nesting) if per_element else depth, nesting)
 
@@ -331,7 +333,8 @@ class _Root:
         return self.writer.written(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
 
     def _shape(self, nesting: Nesting, carried: list[Given], body: _Body) -> Given:
-        """An argument whose lists are this level's; a list of booleans where the functions read none."""
+        """An argument whose lists have this level's lengths. Where the functions read no such list it is one of
+        booleans."""
         sources = [s for a in body.applications for s in a.sources if isinstance(s, Given)]
         found = [*carried, *sources, *(inner.level.shape for _, inner in body.inner)]
         known = next((g for g in found if g.depth >= len(nesting)), None)
@@ -340,7 +343,8 @@ class _Root:
         return Given(known.argument, len(nesting))
 
     def _carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
-        """The parameters that are read beside the Python calls, an index aside; a filter gives its elements back."""
+        """The lambda's parameters that Spark still reads beside the Python calls, an index left out. A `filter` needs
+        its elements: they are its result."""
         elements = function.parameters if call.function.name == "zip_with" else function.parameters[:1]
         used = {e.id for e in _outside(function.body, body) if isinstance(e, Variable)}
         yield from (p for p in elements if p.id in used or call.function.name == "filter")
@@ -375,7 +379,7 @@ class _Root:
 
 @dataclass
 class _Parts:
-    """What stands in a lowered body in place of variables, Python calls and inner levels."""
+    """The text in a lowered body that stands for a variable, a Python call or an inner level."""
 
     root: _Root
     found: _Found
@@ -408,7 +412,7 @@ def _uncast(expr: Expr) -> Expr:
 
 
 def _constant(literal: Literal) -> str:
-    """A text of the constant's own type: `2D` prints as 2.0, which would be a decimal."""
+    """A text for the constant that keeps its type. Printed as 2.0, the double `2D` would become a decimal."""
     if literal.sql is not None:
         return literal.sql
     if literal.value is None or isinstance(literal.value, bool) or literal.type == INT:

@@ -35,7 +35,7 @@ Edit = tuple[int, int, str]
 
 
 class CannotRender(Exception):
-    """A rule made something whose text is not known; the rewriting is dropped."""
+    """Raised where a rule made an expression for which no text is known. The rewriting is then dropped."""
 
 
 def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
@@ -44,7 +44,8 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     found: dict[Span, str] = {}
     repeated, aliases = _repeated(before), _aliases(before)
     for old, new, item in changed(before, after):
-        # A writer of its own: a CTE that is read twice is planned twice, and its one text must come out the same.
+        # Each with a writer of its own: a CTE that is read twice is planned twice, and both plans must give the one
+        # text alike.
         writer = _Writer(text, words)
         writer.learn(old)
         made = _named(old, item, list(writer.differences(old, new)), text)
@@ -64,7 +65,7 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
 
 
 def _repeated(plan: Plan) -> dict[int, list[Span | None]]:
-    """Where the text says the expression of a column again, per column: the plan computes it once."""
+    """By column: the places where the text says the column's expression once more. The plan computes it once."""
     found: dict[int, list[Span | None]] = {}
     for expr in plan.all_expressions():
         if isinstance(expr, Column) and expr.repeats:
@@ -73,12 +74,14 @@ def _repeated(plan: Plan) -> dict[int, list[Span | None]]:
 
 
 def _names_fields(expr: Expr) -> bool:
-    """Whether the text means another expression over an Aggregate: `arrays_zip` takes no names from columns there."""
+    """Whether the text would mean another expression over an Aggregate, where `arrays_zip` takes no field names from
+    columns."""
     return any(isinstance(e, Call) and e.function.name == "arrays_zip" for e in expr.walk())
 
 
 def _aliases(plan: Plan) -> dict[int, str]:
-    """What HAVING and ORDER BY may call an item of an Aggregate: its alias, where nothing else has the name."""
+    """The name by which HAVING and ORDER BY may refer to an item of an Aggregate: its alias, unless something else has
+    that name."""
     found: dict[int, str] = {}
     lambdas = (e for e in plan.all_expressions() if isinstance(e, Lambda))
     variables = {p.name.lower() for function in lambdas for p in function.parameters}
@@ -110,7 +113,7 @@ def _named(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> lis
 
 
 def span_of(expr: Expr) -> Span | None:
-    """Where the expression stands in the text; None for one that no text wrote."""
+    """Where the expression stands in the text; None for one that the text does not write."""
     found: Span | None = getattr(expr, "span", None)
     return found if found is not None and found[0] >= 0 else None
 
@@ -139,7 +142,7 @@ class _Writer:
                 self._learn_column(node, self.text[slice(*span)])
 
     def _learn_column(self, path: Expr, text: str) -> None:
-        """What stands before the fields of a dotted name, whose column has no place of its own."""
+        """The column before the fields of a dotted name: in `a.b.c` the column `a` has no span of its own."""
         while isinstance(path, (GetField, GetFieldOfElements)) and text:
             path, text = path.child, text[: found.start()] if (found := _LAST.search(text)) else ""
         if isinstance(path, Column) and path.span is None and text:
@@ -159,12 +162,12 @@ class _Writer:
             yield (*span, self.write(new, tight=not isinstance(old, Lambda)))
 
     def _inside(self, old: Expr, new: Expr) -> list[Edit] | None:
-        """The edits of the children, where the text around them stays; None where the whole is written anew."""
+        """The edits of the children, where the text around them can stay; None where the whole must be written anew."""
         if type(old) is not type(new) or len(old.children) != len(new.children) or not _same_head(old, new):
             return None
         try:
             found = [edit for a, b in zip(old.children, new.children) for edit in self.differences(a, b)]
-            # `x NOT BETWEEN y AND z` is one text and two calls.
+            # `x NOT BETWEEN y AND z` is one text for two calls.
             return None if any(edit[:2] == span_of(old) for edit in found) else found
         except CannotRender:
             if span_of(old) is None:
@@ -172,7 +175,7 @@ class _Writer:
             return None
 
     def write(self, expr: Expr, tight: bool = False) -> str:
-        """The text of an expression that stands in a new place; `tight` puts it in parentheses where it is no unit."""
+        """The text of an expression in a new place. `tight`: in parentheses, unless the text is a unit by itself."""
         span = span_of(expr)
         original = self.originals.get(span) if span is not None else None
         edits = None if original is None else [] if original == expr else self._inside(original, expr)
@@ -225,7 +228,7 @@ class _Writer:
         return "".join([*parts, self.text[at : span[1]]])
 
     def _name(self, variable: Variable) -> str:
-        """The variable's own name where the query wrote it; a new one that no word of the text equals otherwise."""
+        """The variable's own name where the query wrote it. Else a new name that no word of the text equals."""
         known = self.names.get(variable.id)
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""Changes inside an expression, with the types and flags of all around them derived anew."""
+"""Changes inside an expression. The types and flags of the expressions around a change are derived anew."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def with_variables(expr: Expr, values: Mapping[int, Expr], conf: Conf) -> Expr:
 
 
 def derived(expr: Expr, conf: Conf) -> Expr:
-    """The node with its own type and flag as its children give them."""
+    """The node with its type and flag derived anew from its children."""
     if isinstance(expr, Call):
         function = expr.function
         data_type = function.returns(expr.args, conf) if callable(function.returns) else function.returns
@@ -65,7 +65,8 @@ def derived(expr: Expr, conf: Conf) -> Expr:
 
 
 def keeps_names(old: Expr, new: Expr) -> bool:
-    """Whether two calls that name fields name them alike. What the text will call a variable in a new place is open."""
+    """Whether two calls that name fields after their arguments give the same names. The name of a variable in a new
+    place is not known yet, and counts as another one."""
     pairs = zip(old.children, new.children)
     moved = any(isinstance(b, Variable) and a != b for a, b in pairs)
     return not moved and _names(old.type) == _names(new.type)

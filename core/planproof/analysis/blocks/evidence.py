@@ -1,5 +1,6 @@
-"""Evidence over aggregates: what groups prove, and what grouping sets take away. A rule here must hold for every row
-that the node can give.
+"""Evidence over aggregates: what groups prove, and what grouping sets take away.
+
+A rule here must hold for every row that the node can give.
 """
 
 from __future__ import annotations

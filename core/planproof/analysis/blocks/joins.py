@@ -87,8 +87,9 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
 
 
 def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Refuses aggregates and windows in the conditions of joins. Spark does so after all names are resolved. `plan` is
-    what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
+    """Refuses aggregates and windows in the conditions of joins. Spark does so after all names are resolved.
+
+    `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
     if isinstance(plan, Project) and isinstance(plan.child, Join):
         plan = plan.child

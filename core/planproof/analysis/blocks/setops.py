@@ -83,8 +83,9 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
 
 
 def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
-    """The columns of a union. A column that both inputs give out twice is one column in the union too. Spark computes a
-    repeated column of the first input anew, so that it has no relation.
+    """The columns of a union. A column that both inputs give out twice is one column in the union too.
+
+    Spark computes a repeated column of the first input anew, so that it has no relation.
     """
     ids: dict[tuple[int, int], int] = {}
     seen: set[int] = set()

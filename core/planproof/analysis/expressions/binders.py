@@ -112,7 +112,9 @@ def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
 
 def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
     """The select item to the left whose alias the name is (lateral column alias). A column of the child with that name
-    comes first. Outside of the select list the alias is a column of the output.
+    comes first.
+
+    Outside of the select list the alias is a column of the output.
     """
     found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:

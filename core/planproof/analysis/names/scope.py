@@ -134,6 +134,7 @@ def resolve(
     parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None = None
 ) -> tuple[Expr, Column] | None:
     """What a dotted name means in the scope or in the query around it: the expression, and the column that it reads.
+
     Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
     where several columns have it, or a field does not exist.
     """
