@@ -43,7 +43,7 @@ ALL, SAMPLE = "all", "sample"
 class Claim:
     """What one plane claims. `looked_at` is `all` or `sample`, `what` says of what, for people.
 
-    `facts` hold only what was counted over all rows: a sample's counts are none.
+    `facts` hold only what was counted over all rows; what a sample counts is no fact.
     """
 
     plane: str

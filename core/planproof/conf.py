@@ -13,14 +13,14 @@ SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
 """The versions of Spark that planproof knows, oldest first."""
 
 RELEASES = {"3.5": "3.5.9", "4.0": "4.0.5", "4.1": "4.1.4", "4.2": "4.2.1", "4.3": "4.3.0"}
-"""The release of each version that was asked: its answers are what planproof's rules for the version are held to."""
+"""The release of each version whose answers planproof's rules for that version are tested against."""
 
 _OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
     "ansi": ("4.0", False),
     "cte_precedence": ("4.0", "EXCEPTION"),
     "geospatial": ("4.2", False),
 }
-"""Settings whose default a version changed: that version, and the default before it."""
+"""Settings whose default changed: by setting, the version that changed it, and the default before."""
 
 _ABSENT: dict[str, tuple[str, bool]] = {
     "preserve_char_varchar": ("4.0", False),
@@ -33,7 +33,8 @@ _ABSENT: dict[str, tuple[str, bool]] = {
     "geospatial": ("4.1", False),
     "timestamp_nanos": ("4.3", False),
 }
-"""Settings that a version brought: that version, and what a Spark without the setting does."""
+"""Settings that older versions do not have: by setting, the version that brought it, and the value by which a Spark
+without it behaves."""
 
 
 class UnknownSpark(ValueError):
@@ -58,7 +59,8 @@ def _older(version: str, than: str) -> bool:
 
 @cache
 def _is_zone(name: str) -> bool:
-    """Whether a region's name is a zone; of what is no such name, Spark says."""
+    """Whether a region's name is a time zone. Anything that does not look like a region's name is left for Spark to
+    judge."""
     if "/" not in name:
         return bool(name.strip())
     from zoneinfo import available_timezones
@@ -73,7 +75,7 @@ class Conf:
     """Settings of one Spark session, with Spark 4.3's defaults. `ansi=False` is how dbt-spark runs.
 
     `spark` is the version that runs, whose patch number is dropped (`3.5.9` is `3.5`). It says what a query means, and
-    what of the settings that it has not; the defaults of an older version are `Conf.of("3.5")`. Raises
+    how a Spark behaves that lacks some of the settings. The defaults of an older version are `Conf.of("3.5")`. Raises
     `UnknownSpark`, and ValueError for a region that is no time zone.
     """
 
@@ -111,11 +113,11 @@ class Conf:
     create_table_provider: str = "parquet"
     spark: str = SPARKS[-1]
     stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """The settings that somebody set: they hold on every version."""
+    """The settings that were set by name: they hold on every version."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spark", spark_version(self.spark))
-        # What a session has set is Spark's to say: it knows zones that Python does not.
+        # A zone that a session has set is not checked: Spark knows zones that Python does not.
         if "time_zone" not in self.stated and not _is_zone(self.time_zone):
             raise ValueError(
                 f"time_zone: {self.time_zone!r} is no time zone; give a region such as 'Europe/Berlin', an offset such "
@@ -137,7 +139,8 @@ class Conf:
         return cls(spark=version, **older).with_settings(settings or {})
 
     def on(self, spark: str) -> Conf:
-        """The same settings on another version of Spark: what somebody set stays, the rest has that version's defaults.
+        """The same settings on another version of Spark: what was set by name stays, and the rest gets that version's
+        defaults.
 
         Raises `UnknownSpark`.
 
@@ -220,7 +223,8 @@ SETTINGS = {
     "spark.sql.legacy.raiseErrorWithoutErrorClass": "legacy_raise_error",
     "spark.sql.lateralColumnAlias.enableImplicitResolution": "lateral_column_alias",
 }
-"""Spark's settings in its own spelling, in which alone a session answers, each to the field of `Conf` that it sets."""
+"""By Spark's name for a setting, in Spark's own spelling: the field of `Conf` that it sets. A session answers to that
+spelling only."""
 
 _FIELDS = {key.lower(): name for key, name in SETTINGS.items()}
 

@@ -47,8 +47,8 @@ class Contract:
 
     A type is a `DataType`, a DDL text with nested `NOT NULL`, or Spark's type JSON (text or decoded). A bare
     `timestamp` is the one with a zone, as Spark prints types, whatever `spark.sql.timestampType` says. A constraint is
-    a `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. `unknown` are
-    constraints of a kind that nobody but the database knows, in words: nothing checks them. Raises `ContractError`.
+    a `Constraint` or a mapping with its fields. `not_null` constraints become the columns' flags. `unknown` describes,
+    in words, constraints of kinds that only the database knows: nothing checks them. Raises `ContractError`.
     """
 
     schema: PhysicalSchema
@@ -81,7 +81,8 @@ class Contract:
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of the columns, in order, and of the constraints: what changes it, changes the promise."""
+        """A short hash of the columns, in order, and of the constraints. It changes exactly when the promise
+        changes."""
         columns = [[f.name, f.type.json, f.nullable] for f in self.schema]
         return fingerprint([columns, sorted([c.kind, list(c.columns), c.expression or ""] for c in self.constraints)])
 

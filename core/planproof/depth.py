@@ -1,7 +1,7 @@
-"""Work on what is nested deeply: a surrogate key over 300 columns is a chain of 600 calls, each one within the next.
+"""Work on deeply nested trees: a surrogate key over 300 columns is a chain of 600 calls, each within the next.
 
-Such a tree is walked by functions that call themselves, and Python allows 1,000 calls within each other, some of which
-dbt or Airflow has made before.
+Recursive functions walk such a tree. Python allows 1,000 calls within each other, and dbt or Airflow has used some of
+them before.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ STACK = 256 * 2**20
 _here = threading.local()
 _lock = threading.Lock()
 _limits: list[int] = []
-"""Python's limit of calls as each thread found it that works deeply now."""
+"""Python's limit of calls before each thread raised it that works deeply now."""
 
 
 def deeply(work: Callable[[], T]) -> T:
-    """What `work` returns. Where Python's limit of calls ends it, it is begun anew in a thread that allows many more:
-    so `work` must do no harm when it begins twice. Raises `RecursionError` where not even these are enough."""
+    """What `work` returns. Where it runs into Python's limit of calls, it starts again in a thread that allows many
+    more. `work` must therefore do no harm when it starts twice. Raises `RecursionError` where not even these are
+    enough."""
     if getattr(_here, "is_deep", False):
         return work()
     try:
@@ -70,7 +71,7 @@ def _started(run: Callable[[], None]) -> threading.Thread | None:
 
 @contextmanager
 def _room() -> Iterator[None]:
-    """Python has one limit for all threads: it is raised by the first that needs it, and put back by the last."""
+    """Python has one limit for all threads: the first thread that needs it raises it, and the last one puts it back."""
     with _lock:
         _limits.append(sys.getrecursionlimit())
         sys.setrecursionlimit(max(CALLS, _limits[0]))

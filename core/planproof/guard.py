@@ -117,7 +117,7 @@ class Guard:
             except FitsByPlace as found:
                 again = found
             except Moved:
-                pass  # Their rows stay; what was staged was made without them, and is staged anew.
+                pass  # The other writer's rows stay. The model was staged without them, and is staged anew.
             analyzed = None
         return self._reported(model, self._give_way)
 
@@ -151,7 +151,7 @@ class Guard:
         return recover(self.session, store_of(self.session), roots(self.session, self.root), force)
 
     def columns(self, model: Model) -> Sequence[str]:
-        """The names of the model's columns in their order; none where its query is not understood."""
+        """The names of the model's columns, in order; empty where its query is not understood."""
         try:
             return self.session.planes(model.sql).analyzed.names
         except SparkFailure:
@@ -171,11 +171,11 @@ class Guard:
         again: FitsByPlace | None,
         draft: Draft,
     ) -> Report:
-        """`again` says of a first attempt why batches are not compared with their schemas in this one."""
+        """`again`, in a second attempt, says why batches are not compared with their schemas."""
         model, full_refresh = asked.model, asked.full_refresh
         quarantine.refuse_setting(model, draft.settings)
         draft.add(again.remarks if again else [])
-        # Of a table that is staged from its analyzed plan, Spark plans what it writes.
+        # A table that is staged from its analyzed plan is planned when it is written.
         examined = self._examined(draft, model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
@@ -187,7 +187,7 @@ class Guard:
             target = room.target(names)
             _refuse_unknown(model, target, asked.over, full_refresh, bool(appeared))
             if appeared is not None:
-                # Its own target is what a query may read.
+                # A query may read its own target.
                 examined = examined._replace(runs=self.session.analyzed(examined.sql))
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
             refuse_keys(model, asked.keys, examined.promised, target)
@@ -266,7 +266,7 @@ class Guard:
             ) from error
 
     def _remember(self, job: Job, written: PhysicalSchema, before: Mapping[str, str]) -> None:
-        """What follows a publish. The target has changed by now: nothing that fails here makes that undone."""
+        """What follows a publish. The target has changed by now, and no failure here undoes that."""
         try:
             now = look(job, written)
             quarantine.tidied(job)
@@ -278,7 +278,7 @@ class Guard:
             job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
 
     def _carry_out(self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing) -> bool:
-        """Stage, audit, swap: the target is touched by the last of the three only. False where the audit forbids it."""
+        """Stage, audit, swap: only the swap touches the target. False where the audit forbids it."""
         draft = job.draft
         # Nothing is written beside a view.
         (publication.note if publication.entry.strategy == "view" else publication.step)("stage")
@@ -342,7 +342,7 @@ class Guard:
             draft.tell(rejected=publication.entry.staging)
         else:
             publication.discard()
-            # Of a view nothing was staged that could have been kept.
+            # For a view nothing was staged that could be kept.
             if keep and publication.entry.strategy != "view":
                 message = "keep_rejected keeps nothing here: what is not committed does not outlive its transaction"
                 draft.add([Finding(Verdict.WARNING, "PP611", "catalog", message=message)])
@@ -352,7 +352,7 @@ class Guard:
     def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[bool | None]:
         """Holds the target's lock below `root`; what a dead holder left half way is recovered first.
 
-        True where the target appeared thereby: it was missing before. None where there was nothing to recover.
+        True where the recovery brought the target back: it was missing before. None where there was nothing to recover.
         """
         store, table, appeared = store_of(self.session), ".".join(names.target), None
         try:
@@ -374,7 +374,8 @@ class Guard:
     def _release(self, draft: Draft, held: lock.Lock, root: str, slug: str) -> None:
         """Gives the lock back. What became of the target is known by now, and a failure here does not change it."""
         try:
-            # An entry that is left means that the table is half way: its lock keeps others out until it is recovered.
+            # A journal entry that is left means that the table is half way. Its lock keeps others out until it is
+            # recovered.
             held.release(keep=bool(publishes(held.store, root, slug)))
         except SparkFailure as failure:
             held.release(keep=True)
@@ -382,7 +383,7 @@ class Guard:
             draft.add([Finding(Verdict.WARNING, "PP604", "catalog", message=message)])
 
     def _reported(self, model: Model, work: Callable[[Draft], Report]) -> Report:
-        """What `work` reports; every way in which it could not be done becomes a report too."""
+        """What `work` reports. Every failure of it becomes a report too."""
         settings = self.settings or model.settings
         draft = Draft(model, settings)
         try:
@@ -401,7 +402,7 @@ class Guard:
             draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
             return draft.report("failed", str(refusal))
         except AnalysisError as rejection:
-            # The place would be one in the statement, not in the model.
+            # The place is one in the statement that stages, not in the model.
             said = f"[{rejection.condition}] {rejection.message}"
             message = f"Spark rejects the statement that writes the model: {said}"
             draft.add([Finding(Verdict.VIOLATED, "PP110", "executed", found=rejection.condition, message=message)])
@@ -424,7 +425,7 @@ class Guard:
 
 
 def _told_of_arrays(job: Job) -> None:
-    """I3: which arrays of functions were looked at in the run that has ended. Spark's own functions hand out none."""
+    """I3: which functions' arrays were checked in the run that has ended. Spark's own functions show no arrays."""
     if job.draft.lowered is not None:
         job.draft.enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
     elif job.compare_batches and job.examined.planes.python_fed:
@@ -439,7 +440,7 @@ def _told_of_arrays(job: Job) -> None:
 def _refuse_unknown(
     model: Model, target: StoredTable | None, over: Sequence[str] | None, full_refresh: bool, appeared: bool
 ) -> None:
-    """Raises `Refused` for a target of which the model's text did not know when it was compiled."""
+    """Raises `Refused` for a target that was not there, or was of another kind, when the model was compiled."""
     if target is None:
         return
     if over is not None and target.kind not in over and not appeared:

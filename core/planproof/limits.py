@@ -18,7 +18,7 @@ _SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
 class LimitError(ValueError):
-    """What cannot be read as limits; the message names the place."""
+    """Raised for what cannot be read as limits. The message names the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Rows of the table after a publish, and by how many percent (down, up) they may differ from those before."""
+    """How many rows the table may have after a publish, and by how many percent (down, up) their number may change."""
 
     least: int | None = None
     most: int | None = None
@@ -57,7 +57,7 @@ class Limits:
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Each column that is named, with the place where it is."""
+        """Each column that a limit names, with the place in the limits where it does."""
         return [(n.column, "nulls") for n in self.nulls] + [(f.column, "fresh") for f in self.fresh]
 
     @property

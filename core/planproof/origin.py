@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 class Origin:
     """A place: file (None for a bare text), line and column from 1, and the character span `start:stop` in the text.
 
-    `approximate` marks a place that stands for something inside it, such as the call of a macro.
+    `approximate`: the exact place is somewhere inside this one, which may be the call of a macro.
     """
 
     line: int

@@ -20,7 +20,7 @@ class NestedField(NamedTuple):
 
     @property
     def promises(self) -> bool:
-        """True where NOT NULL is said of a place that could hold a null."""
+        """Whether NOT NULL is a promise here: a map's key could hold no null anyway."""
         return not self.nullable and not self.is_key
 
 

@@ -30,13 +30,13 @@ def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
 
 
 class QuarantineError(ValueError):
-    """What cannot be read as such; the message names the place."""
+    """Raised for what cannot be read as such. The message names the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """`most` rows, or a `share` of the staged ones in percent, may be set aside; with neither any number may, but not
-    all. They are kept for so many `days`."""
+    """At most `most` rows, or a `share` of the staged ones in percent, may be set aside. Without both any number may
+    be, but never all. They are kept for `days`."""
 
     most: int | None = None
     share: float | None = None

@@ -1,4 +1,4 @@
-"""Dataclasses that are made by the thousand: immutable for mypy, and at no price when they are made."""
+"""Dataclasses that are made by the thousand: mypy holds them to be immutable, and making them costs nothing more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     def record(*, frozen, slots):
-        """`dataclass`, whose `frozen` only mypy holds code to: objects compare and hash by value, as frozen ones do.
+        """`dataclass`, where only mypy enforces `frozen`. Objects compare and hash by value, as frozen ones do.
 
         A dataclass that is frozen sets its fields by `object.__setattr__`, and a node of twelve fields takes five times
         as long to make.
@@ -36,7 +36,7 @@ else:
 
 @cache
 def _fields(kind: type) -> tuple[Any, dict[str, int]]:
-    """What reads the fields that a dataclass is made of, all at once, and the place of each among them."""
+    """A function that reads all fields of a dataclass at once, and the place of each field among them."""
     names = [f.name for f in dataclasses.fields(kind) if f.init]
     read = attrgetter(*names)
     return (read if len(names) > 1 else lambda node: (read(node),)), {name: place for place, name in enumerate(names)}

@@ -18,7 +18,7 @@ ENFORCEABLE = ("types", "nullability", "order", "extra_columns")
 
 
 MAPPINGS: Mapping[str, type[Limits] | type[Quarantine]] = {"limits": Limits, "quarantine": Quarantine}
-"""The forms of settings that are mappings, each with what reads it."""
+"""The forms of settings that are mappings, each with the function that reads it."""
 
 
 class SettingsError(ValueError):

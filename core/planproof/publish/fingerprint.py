@@ -1,4 +1,4 @@
-"""A relation as it is now, in so far as its definition and its files tell: another one whenever others write it."""
+"""A fingerprint of a relation by its definition and files: it changes whenever anybody writes the relation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import local
 
 MOST_PARTITIONS = 256
-"""Beyond so many partitions a look at all files costs more than counting a column's nulls."""
+"""With more partitions than these, a look at all files costs more than a count of a column's nulls."""
 
 
 def fingerprint(session: Session, relation: str, stored: StoredTable | None = None) -> str | None:
@@ -45,7 +45,7 @@ def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]
     if stored.text is None:
         yield str(session.rows(f"SHOW CREATE TABLE {relation}")[0][0])
     else:
-        # In the properties stand the database and the settings under which the text means what it means.
+        # The properties hold the database and the settings with which the view's text is read.
         yield stored.text
         yield str(sorted(stored.properties.items()))
 

@@ -29,16 +29,17 @@ _BY_ROWS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"
 def fed_by_rows(session: Session, found: Lowered | None) -> AbstractContextManager[None]:
     """Has Spark hand rows to the workers, while a query runs whose lambdas call Python functions.
 
-    Spark 4.2 and later hand over columnar batches: one value at a time where they are not Arrow's own, as those of
-    Parquet, and that takes half as long again.
+    Spark 4.2 and later hand over columnar batches. Batches that are not Arrow's own, such as Parquet's, are copied
+    value by value, which takes half as long again.
     """
     return nullcontext() if found is None else session.settings(_BY_ROWS)
 
 
 class Functions:
-    """Registers each function once. What a query's lambdas need besides is registered for it, and released after it.
+    """Registers each function once. The calls that one query's lambdas need are registered for that query, and released
+    after it.
 
-    Several threads may use it at a time: it keeps nothing of a query.
+    Several threads may use one object: it keeps nothing of a query.
     """
 
     def __init__(self, session: Session, given: Mapping[str, Any]) -> None:
@@ -112,7 +113,7 @@ def _signature(call: ListCall) -> Signature:
 
 
 def broken(failure: SparkFailure) -> Finding | None:
-    """What a worker said about a function that broke its declaration; None for any other failure."""
+    """The worker's message about a function that broke its declaration; None for any other failure."""
     found = re.search(rf"{BROKEN} (\w+): ([^\n]+)", str(failure))
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""What earlier publishes of this guard proved: evidence that flags, which a V1 table forgets, cannot carry.
+"""What earlier publishes of this guard proved: evidence that a V1 table cannot carry, because it forgets its flags.
 
-Others may write a relation between two publishes: what was proved counts only as long as its files and its definition,
-and those of the known relations that a view names, are what they were.
+Others may write a relation between two publishes. What was proved counts only while the relation's files and definition
+are unchanged, and for a view those of the known relations that it names.
 """
 
 from __future__ import annotations
@@ -133,13 +133,13 @@ class Memory:
 
 
 def _proved(job: Job) -> dict[str, str]:
-    """Only what a finding says in so many words: a promise that nobody judged is not proved."""
+    """The columns of which a finding says that they hold no null. A promise that was not judged is not proved."""
     contract = job.model.contract
     if contract is None:
         return {}
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}
     columns = [f.name for f in contract.schema if not f.nullable and dotted((f.name,)) in proved]
     if job.draft.strategy == "view":
-        # A count over a view holds for its sources of today; only what the plan proves lasts.
+        # A count over a view holds only for today's rows of its sources. What the plan proves lasts.
         columns = [c for c in columns if dotted((c,)) in job.examined.evidence]
     return dict.fromkeys(columns, f"proved when {job.model.name} was published")

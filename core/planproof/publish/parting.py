@@ -1,8 +1,8 @@
-"""Rows that break a term are set aside, and the others are published: what every format does in the same way.
+"""Rows that break a term are set aside, and the others are published: the part that is the same for every format.
 
-The model runs once: its rows are staged and audited as ever. Where the audit finds that rows break terms, the staged
-rows are parted: the bad ones are written where nobody sees them yet, the rest is staged again, audited again, and
-published. The bad ones become visible just before the target changes; whatever undoes the publish takes them back.
+The model runs once: its rows are staged and audited as ever. Where the audit finds rows that break terms, the staged
+rows are parted. The bad rows are written where nobody sees them yet. The rest is staged again, audited again, and
+published. The bad rows become visible just before the target changes. Whatever undoes the publish takes them back.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ P = TypeVar("P", bound=Publishing)
 
 
 class Impossible(Exception):
-    """Why the rows stay where they are: nothing is published then."""
+    """Raised with the reason why rows cannot be set aside. Nothing is published then."""
 
 
 class Staged(NamedTuple):
@@ -145,8 +145,8 @@ class Told:
 
 @contextmanager
 def told(job: Job, parting: Parting) -> Iterator[Told]:
-    """What is set aside stands in the draft in place of what broke the contract; that comes back, where the rest is not
-    published within the block."""
+    """Within the block the draft names the rows that are set aside in place of the violations. The violations come back
+    where the rest is not published."""
     draft, outcome = job.draft, Told()
     broken = [f for f in draft.findings if is_of_rows(f)]
     draft.findings = [f for f in draft.findings if not is_of_rows(f) and f.code not in _RECOUNTED]
@@ -226,7 +226,7 @@ def _in_order(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
 
 def rest_of(parting: Parting, job: Job) -> Job:
     """The job whose query is the rest of the rows."""
-    # Nothing that Python gives enters here: it was looked at when it was staged.
+    # No Python data enter here: they were looked at in the first staging.
     examined = job.examined._replace(
         sql=parting.rest,
         runs=job.session.analyzed(parting.rest),
@@ -237,7 +237,7 @@ def rest_of(parting: Parting, job: Job) -> Job:
 
 def begun(job: Job, rest: Job, way: Materialization[P]) -> P:
     """The publish of the rest, as `way` begins it. Raises `Refused` where the target has changed."""
-    # What the way says of the model was said when it was staged first.
+    # The findings on the model were added in the first staging.
     publication = way.begin(replace(rest, draft=Draft(job.draft.model, job.draft.settings)))
     if publication is None:
         raise Refused(f"{job.model.name}: its table was changed while its rows were looked at", transient=True)

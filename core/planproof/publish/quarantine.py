@@ -177,7 +177,7 @@ class Rest:
     def audit(self, job: Job, publication: Publication) -> None:
         aside = publication.entry.aside
         assert aside is not None
-        job.draft.rows = None  # Those of all rows, until the files of the rest are read.
+        job.draft.rows = None  # Facts of all rows, until the files of the rest are read.
         audit_files(job, publication, plain(self.way.written(job, publication)), flags=False)
         bad, rest = _rows_below(job.session, aside.location), job.draft.rows
         if rest is None:

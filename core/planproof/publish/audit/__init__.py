@@ -1,1 +1,1 @@
-"""What is judged by facts before the swap, and of what is stored: files, counts, batches, constraints."""
+"""The audit: facts judged before the swap and of stored tables: files, counts, batches, constraints."""

@@ -1,6 +1,6 @@
-"""What a publish is about to change, by the footers of what stands there and of what was staged: no row is read.
+"""What a publish is about to change, by the footers of the stored and of the staged files: no row is read.
 
-Spark runs no job for it. Of a table with many files the footers are left unread, and the report says so.
+Spark runs no job for it. Footers of a table with many files are not read, and the report says so.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.types import DATE, DataType, is_integral
 
 LOCAL, REMOTE = 200, 32
-"""Files of one version whose footers are read: of this machine, and of a file system that only Spark reaches."""
+"""The most files of one version whose footers are read: on this machine, and on a file system that only Spark
+reaches."""
 AT_ONCE = 8
-"""Footers that are fetched at once from there."""
+"""How many footers are fetched from there at once."""
 
 
 @dataclass
@@ -65,7 +66,7 @@ def change(job: Job, publication: Publication) -> Change:
     target = job.target if job.target is not None and job.target.kind == "table" else None
     try:
         where, schema = _staging(job, publication)
-        # A table forgets the flags; of one whose schema stays, staged files are described without lengths.
+        # A table forgets the flags. Where its schema stays, staged files are described without lengths.
         stays = target is not None and job.draft.strategy == "location"
         will = target.schema if target is not None and stays else schema.as_nullable()
         added = _read(job.session, will, where)

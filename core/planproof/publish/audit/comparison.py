@@ -14,7 +14,7 @@ from planproof.session.protocol import StoredTable
 from planproof.types import Array, DataType, Map, Struct
 
 EXAMPLES = 5
-"""Changed rows of which both values are shown."""
+"""At most so many changed rows are shown, with both values."""
 
 
 def refuse_keys(model: Model, keys: Sequence[str], promised: PhysicalSchema, target: StoredTable | None) -> None:

@@ -47,7 +47,7 @@ def checks(model: Judged) -> list[str]:
 
 
 def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:
-    """All checks in one pass; one by one where one of them cannot be analyzed, so that it is named."""
+    """Counts all checks in one pass. Where one cannot be analyzed they are counted one by one, so that it is named."""
     if not checks:
         return []
     try:
@@ -61,7 +61,8 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
 
 
 def _foreign(session: Session, constraint: Constraint, relation: str, model: str, whole: str) -> Finding:
-    """A key may refer to the model's own rows, such as an employee's to the manager's: to those that it will hold."""
+    """A foreign key may refer to the model's own table, as an employee's row to the manager's: it is counted over the
+    rows that the table will hold."""
     referred = reference(session, constraint, model, whole)
     if referred is None:
         return _unreadable(constraint, "a foreign key reads `relation (column, ...)`")

@@ -33,8 +33,8 @@ WRAPS = (NARROWING, ARITHMETIC)
 def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
     """Decides whether a hazard came true: violated where it did, proved where it did not.
 
-    A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic stands in
-    the draft once it is decided only: it is no hazard by itself.
+    A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic by itself is
+    no hazard: a finding is added for it only when it is decided.
     """
     footers, overflow = _Footers(draft, session), draft.settings.overflow
     wanted = [c for c in examined.checks if c.finding.code not in draft.settings.allow]
@@ -72,7 +72,7 @@ def _uncounted(check: Check, overflow: str) -> Finding | None:
 
 
 def _told(draft: Draft, found: Finding) -> None:
-    """Arithmetic once it is decided."""
+    """Adds the finding on arithmetic that is decided."""
     known = {(f.code, f.field, f.message) for f in draft.findings}
     if (found.code, found.field, found.message) not in known:
         origin, file = found.origin, draft.model.file
@@ -91,7 +91,8 @@ def _by_footers(check: Check, footers: _Footers) -> Finding | None:
 
 
 def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
-    """What counting decides, by the check's identity: one query for all counts over the same rows."""
+    """The findings that counting decides, by the identity of their checks. One query makes all counts over the same
+    rows."""
     groups: dict[object, list[Check]] = {}
     for check in checks:
         key = (check.counting.before, check.counting.rows) if check.counting is not None else id(check)
@@ -99,7 +100,7 @@ def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
     found: dict[int, Finding] = {}
     for group in groups.values():
         numbers = _numbers(session, group)
-        # One that Spark cannot count keeps the others from no answer.
+        # Where Spark cannot count one of them, the others are counted one by one.
         numbers = numbers or [n for check in group for n in (_numbers(session, [check]) or [None])]
         for check, number in zip(group, numbers):
             if number is not None:
@@ -108,7 +109,7 @@ def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
 
 
 def _numbers(session: Session, checks: Sequence[Check]) -> list[int | None]:
-    """One number for each; none where Spark cannot count."""
+    """One number for each check; an empty list where Spark cannot count."""
     first = checks[0]
     terms = [check.counting.number for check in checks if check.counting is not None]
     sql = first.counting._replace(number=", ".join(terms)).sql if first.counting is not None else first.sql

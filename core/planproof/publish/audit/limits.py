@@ -1,4 +1,4 @@
-"""Declared limits, judged before the swap: by the footers where they tell it exactly, else by one count."""
+"""Declared limits, judged before the swap: by the footers where these are exact, else by one count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ COUNTED = "counted"
 
 
 def refuse_unknown(model: Model, limits: Limits, promised: PhysicalSchema, target: StoredTable | None) -> None:
-    """Raises `Refused` for a limit of a column that the table will not have, or whose age nobody can tell."""
+    """Raises `Refused` for a limit on a column that the table will not have, or on the age of a column that holds no
+    times."""
     types = {f.name.lower(): f.type for schema in (target.schema if target else (), promised) for f in schema}
     where = f"{model.file or model.name}: meta.planproof.limits"
     for column, key in limits.columns:
@@ -39,7 +40,7 @@ def refuse_unknown(model: Model, limits: Limits, promised: PhysicalSchema, targe
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is known of the table after the publish; `how` it is known, for people."""
+    """What is known of the table after the publish. `how` says in words from where."""
 
     rows: int
     nulls: dict[str, int]
@@ -77,7 +78,7 @@ def _counts(job: Job, limits: Limits, change: Change | None, after: Callable[[],
 
 
 def _latest(fresh: Fresh, values: Any) -> tuple[str | None, bool] | None:
-    """The latest value by the footers, and whether it is fresh; None where they do not tell an instant."""
+    """The latest value by the footers, and whether it is fresh; None where the footers give no instant."""
     if values is None or values.unknown or values.type != "timestamp":
         return None
     if values.high is None:
@@ -114,7 +115,7 @@ def _rows(job: Job, limits: Limits, change: Change | None, counts: Counts) -> It
     if before is None:
         before, how = int(job.session.rows(f"SELECT count(*) FROM {quoted(job.names.target)}")[0][0]), COUNTED
     if not before:
-        return  # Nothing is so many percent of nothing; `min` speaks of that.
+        return  # A table without rows has no percent of nulls. The limit `min` is there for that.
     share, (least, most) = (rows - before) * 100 / before, limits.change
     kept = (least is None or share >= least) and (most is None or share <= most)
     yield _finding(

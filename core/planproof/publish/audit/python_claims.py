@@ -31,7 +31,7 @@ def watching(job: Job, publication: Publishing) -> Iterator[Job]:
 
 
 def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | None:
-    """The facts without those that lean on a flag that Python data claims and that nobody could look below."""
+    """The facts without those that rest on a flag of Python data under which nobody could look."""
     planes, draft = job.examined.planes, job.draft
     if not planes.python_fed or facts is None or publication.watched:
         return facts
@@ -45,8 +45,8 @@ def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | N
 
 
 def breaks_its_claims(job: Job, failure: SparkFailure) -> bool:
-    """After a write that failed: whether Python data hold nulls that they claim not to hold, which is then said. Spark
-    reads an Arrow value below such a flag without looking, and fails with an error of its own."""
+    """After a write that failed: adds a finding where Python data hold nulls that they claim not to hold, and says
+    whether it did. Spark reads an Arrow value below such a flag unchecked, and fails with another error."""
     if not job.examined.planes.python_fed:
         return False
     try:

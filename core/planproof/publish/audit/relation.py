@@ -45,7 +45,7 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
     draft.rows = facts.rows if facts else None
     plane = "catalog" if facts is None else "files"
-    # A declared length binds those who write through Spark, and nobody else: the stored values are counted.
+    # A declared length binds only those who write through Spark. The stored values are counted.
     seen = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
     draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
     if by_rows_alone(draft):
@@ -106,8 +106,9 @@ def _metadata(paths: Iterable[str]) -> bool:
 
 
 def _keys(paths: Iterable[str]) -> list[str]:
-    """The partition columns that directories spell (`day=2024-01-01/`), those above the place that is read too: there
-    readers of the table take the path's value, and readers of the place the file's."""
+    """The partition columns that directories spell (`day=2024-01-01/`), also directories above the place that is
+    audited. Readers of the whole table take such a column's value from the path, and readers of the place from the
+    file."""
     folders = [path.split("/")[:-1] for path in paths]
     return sorted({unquote(part.partition("=")[0]) for parts in folders for part in parts if "=" in part})
 

@@ -1,6 +1,6 @@
 """Which rows break a promise: the query that shows them and, where the project asks for that, a few of them.
 
-Nothing here changes what becomes of a publish: what Spark does not answer is left out.
+Nothing here changes the outcome of a publish: what Spark does not answer is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COUNTED = ("PP500", "PP505", "PP507")
 
 
 def broken_rows(job: Job, publication: Publishing) -> None:
-    """Tells the job's draft, for each violation that was counted in its staged rows, which rows those are."""
+    """Adds to the job's draft, for each violation that was counted in the staged rows, which rows these are."""
     _tell(job.draft, lambda counted: _staged_rows(job, publication, counted))
 
 
@@ -45,7 +45,7 @@ def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -
         found = look(counted) if counted else ()
     except (AnalysisError, SparkFailure, KeyError):
         return
-    except Exception as error:  # What a report shows besides stops nothing.
+    except Exception as error:  # A sample that cannot be shown fails no publish.
         draft.ours("files", error)
         return
     if found:
@@ -57,14 +57,14 @@ def _staged_rows(job: Job, publication: Publishing, counted: Sequence[Finding]) 
     rows = Asked.of(job.session, draft, staged)
     keys = [f for f in counted if _is_key(draft, f) is not None]
     found = _rows(rows, [f for f in counted if f not in keys], _later(job, publication))
-    if keys:  # Those are unique over all that the table will hold.
+    if keys:  # Keys are unique over all rows that the table will hold.
         whole = Asked(job.session, draft, rows.schema, rows_after(job, publication))
         found += _rows(whole, keys, _whole_later(job, publication))
     return found
 
 
 def _rows(asked: Asked, counted: Sequence[Finding], later: str | None) -> list[BrokenRows]:
-    """`later` is the relation that holds the rows after the report, None where none does."""
+    """`later` is the relation that still holds the rows after the report; None where there is none."""
     found = []
     for finding in counted:
         if asked.ending(finding, asked.relation) is None:

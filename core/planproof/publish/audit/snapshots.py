@@ -21,10 +21,10 @@ _BY_ID = "Iceberg's manifests were read; its files are mapped to columns by fiel
 
 def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report:
     """A required field is evidence that it holds no null: Iceberg's writers fail at a null there, and readers keep the
-    flag. Two ways round them are looked for: files that others wrote and the table took over (`add_files`, `migrate`),
-    and a field that was optional in an older schema (`requireColumn`). There the manifests' counts decide, and where
-    they have none nobody can: Spark counts no null where it trusts the flag. A writer that enforces nothing is only
-    seen by the manifests' counts.
+    flag. Two exceptions are looked for: files of other writers that the table took over (`add_files`, `migrate`), and a
+    field that was optional in an older schema (`requireColumn`). There the manifests' counts decide. Where these have
+    no counts the term stays open: Spark counts no null where it trusts the flag. A writer that enforces nothing shows
+    in the manifests' counts only.
     """
     contract = draft.model.contract
     assert contract is not None
@@ -66,8 +66,8 @@ def described(snapshot: Snapshot) -> str:
 
 
 def _facts(session: Session, snapshot: Snapshot) -> Facts:
-    """Where files take rows away, the manifests count rows that are gone: a count of nulls says then only that there is
-    none, and rows are counted by a query."""
+    """Where delete files take rows away, the manifests also count rows that are gone. A count of nulls then proves
+    something only where it is 0, and rows are counted by a query."""
     counts, source = snapshot.counts, _source(snapshot)
     rows = counts.rows
     if counts.deletes:
@@ -112,7 +112,7 @@ def _contradicted(snapshot: Snapshot) -> list[Finding]:
 
 
 def _explained(finding: Finding) -> Finding:
-    """Iceberg has no type of one or two bytes: Spark's catalog makes an int of them."""
+    """Iceberg has no integers of one or two bytes: Spark's catalog makes an int of them."""
     if finding.code == "PP504" and finding.promised in (BYTE.simple, SHORT.simple) and finding.found == "int":
         message = f"{finding.message}; Iceberg has no {finding.promised}, and stores int: promise int"
         return replace(finding, message=message)

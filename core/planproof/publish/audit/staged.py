@@ -91,7 +91,7 @@ def decide(
     judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     whole_so_far = not draft.violated()
-    # Whoever parts the rows counts every term of them.
+    # Rows that may be set aside are counted for every term later.
     counts = whole_so_far or (draft.settings.on_violation != "quarantine" and by_rows_alone(draft))
     if counts and (_open(draft) or (job.model.contract and job.model.contract.constraints)):
         rows = staged()
@@ -107,8 +107,8 @@ def decide(
 
 
 def by_rows_alone(draft: Draft) -> bool:
-    """Whether nothing but rows breaks the contract, so far: what else they break can be counted beside that, and is
-    said at once. A schema that is another one stops the publish whatever its rows hold."""
+    """Whether only rows break the contract so far. Then the other terms that rows may break are counted too, so that
+    one report names all. A wrong schema stops the publish whatever its rows hold."""
     return all(is_of_rows(f) for f in draft.findings if f.verdict is Verdict.VIOLATED)
 
 
@@ -119,7 +119,7 @@ def _told(job: Job, publication: Publication) -> Change | None:
         return None
     try:
         found = change(job, publication)
-    except Exception as error:  # A report of what changes stops no publish.
+    except Exception as error:  # A failure to say what changes stops no publish.
         draft.ours("files", error)
         return None
     if draft.settings.changes != "off":
@@ -139,7 +139,7 @@ def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
 
 
 def audit_query(job: Job) -> None:
-    """A view's query: nothing is stored, so that only what the contract asks and no plan proves is counted."""
+    """Audits a view's query. Nothing is stored, so that only terms of the contract are counted that no plan proves."""
     draft = job.draft
     for plane in ("batches", "files"):
         draft.absent(plane, "a view stores nothing")
@@ -327,7 +327,7 @@ def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
     """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
     show it.
 
-    The target has changed by now: what Spark does not answer here makes no publish undone.
+    The target has changed by now: a failure of Spark here undoes no publish.
     """
     name, draft = quoted(job.names.target), job.draft
     try:

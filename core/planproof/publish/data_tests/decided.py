@@ -25,12 +25,13 @@ _OF_SOME_ROWS = frozenset(
         *("not_accepted_values", "not_empty_string", "accepted_range"),
     )
 )
-"""What holds of all rows holds of some of them."""
+"""Tests that pass for some of the rows wherever they pass for all rows."""
 _OF_ALL_VALUES = frozenset(("not_constant", "at_least_one"))
-"""What holds of a column holds of any other with the same values, however often."""
+"""Tests that pass for a column wherever they pass for another one with the same values, however often each stands
+there."""
 MOST_PARTITIONS = 200
 MOST_STEPS = 16
-"""So many relations at most stand between a column and the files that hold its values."""
+"""At most so many relations are followed from a column to the files that hold its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many failures a test has, and by what that is known."""
+    """How many failures a test has, and from where that is known."""
 
     failures: int
     ground: str
@@ -55,10 +56,10 @@ Own = dict[Name, tuple["Stored | None", "Shown | None"]]
 
 @dataclass(slots=True)
 class Relations:
-    """What is known of relations as they are now. Each is looked at once: make one for each test.
+    """What is known of relations as they are now. Each relation is looked at once; make a new object for each test.
 
-    `own` is a relation that is not what its name says: its files, and what its plan proves; `standing` is what
-    stands for it in SQL.
+    `own` is a relation whose rows are staged and not yet under its name: its files, and what its plan proves.
+    `standing` is the SQL that stands for it.
     """
 
     session: Session
@@ -150,7 +151,7 @@ def _key(shown: Shown, columns: set[str]) -> str | None:
 
 
 def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Count | None:
-    """No row fails where none fails of the relation whose rows these are."""
+    """The rows are some of another relation's rows: none fails where none of those does."""
     part = shown.parts.get(question.column.lower())
     if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
@@ -216,7 +217,7 @@ def _at_least_one(q: Question, paths: Sequence[str], fields: _Fields) -> int | N
 
 
 def _proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    """Spark rounds the share to six places or more: one that lies closer to a bound is left to it."""
+    """Spark rounds the share to at least six places. A share that lies closer to a bound is left to Spark."""
     nulls, rows = counts.nulls(paths, fields[0].name), counts.rows(paths)
     if nulls is None or rows is None:
         return None
@@ -287,7 +288,7 @@ def stored_as(session: Session, table: StoredTable | None) -> Stored | None:
 def stored_below(
     session: Session, locations: Sequence[str], schema: PhysicalSchema, beside: tuple[str, ...] = ()
 ) -> Stored | None:
-    """None for a folder that is not there: what a catalog calls it may be spelt otherwise."""
+    """None for a folder that is not there: the catalog may spell its name in another way."""
     folders = [folder for location in locations if (folder := local(location)) is not None and os.path.isdir(folder)]
     try:
         paths = [path for folder in folders for path in session.files(folder)]

@@ -1,6 +1,6 @@
 """What the plan of a published model proves of its rows: a data test that asks for that needs no query.
 
-A plan that groups by `id`, say, proves `unique` of `id`; a filter `id is not null` proves `not_null`.
+A plan that groups by `id` proves the test `unique` of `id`. A filter `id is not null` proves `not_null`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class _Held:
 
 
 class Plans:
-    """What the plans of relations prove that were published. Threads may share it."""
+    """What the plans of published relations prove. Threads may share one object."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, ...], _Held] = {}

@@ -94,7 +94,7 @@ _TEXTS = (
     ),
 )
 _OF_ALL_ROWS = frozenset(("not_constant", "at_least_one", "not_null_proportion"))
-"""What fails of all rows need not fail of some of them, and the other way round."""
+"""Tests whose result for some of the rows does not follow from the result for all rows, nor the other way round."""
 _NO_COLUMNS = frozenset(("null", "true", "false"))
 _LIMIT = re.compile(r"\s*(!=|<>|>=|<=|==|=|>|<)\s*(\d+)\s*")
 

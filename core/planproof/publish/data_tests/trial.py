@@ -1,4 +1,4 @@
-"""Data tests before the publish: what dbt would ask of the table, asked of the rows that it is to hold."""
+"""Data tests before the publish: dbt's tests of the table run over the rows that the table is to hold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planproof.sql.stand_in import SESSION_CATALOG, stand_in
 from planproof.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
-"""A path with one of them is a pattern to Spark's reader, and a plain place to its catalog."""
+"""Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
 
 COUNTED = "counted over the staged rows, before they were published"
 
@@ -87,8 +87,8 @@ Tests = Callable[[Staged], Sequence[DataTestResult]]
 
 
 def tried(job: Job, publication: Publishing, tests: Tests) -> None:
-    """Adds to the job's draft what the tests find in the staged rows: a test that fails is a violation. Those that
-    cannot be asked of these rows are in the report too, each with the reason."""
+    """Adds to the job's draft what the tests find in the staged rows: a test that fails is a violation. The report also
+    names the tests that cannot run over these rows, each with the reason."""
     target = _last_two(job.names.target)
     if isinstance(publication, Publication):
         with _standing(job, publication) as relation:

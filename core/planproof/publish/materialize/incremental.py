@@ -122,12 +122,12 @@ def changed(job: Job) -> list[Check]:
 
 
 def _strategy(job: Job, target: StoredTable, change: Evolution) -> str:
-    """What INSERT INTO or INSERT OVERWRITE would do to the target, by the safe way to do it."""
+    """The strategy that does safely what INSERT INTO or INSERT OVERWRITE would do to the target."""
     if job.model.incremental_strategy == "append":
         return "append"
     if target.partition_by and (job.model.partition_by or _is_dynamic(job.session)):
         return "partitions"
-    # The whole table is replaced. One new location does for a table without partitions whose columns stay.
+    # The whole table is replaced. For a table without partitions whose columns stay, a new location is enough.
     return "rename" if target.partition_by or change.columns else "location"
 
 
@@ -182,8 +182,9 @@ def misfits(job: Job, change: Evolution) -> list[Finding]:
 
 
 def _drift(job: Job, target: StoredTable) -> list[Finding]:
-    """What the table's older files store, against the table that rows are appended to: clashes only, over at most
-    `LOOKED_AT` files, the first, the last and evenly between. Overwriting may be what mends them."""
+    """Compares what the table's older files store with the table to which rows are appended. Only clashes are reported,
+    from at most `LOOKED_AT` files: the first, the last and some evenly between. An overwrite is not judged: it may mend
+    them."""
     if not target.location:
         return []
     root = decoded(target.location)
@@ -195,7 +196,7 @@ def _drift(job: Job, target: StoredTable) -> list[Finding]:
         FooterError,
         Undecodable,
         SparkFailure,
-    ):  # The delta is none the worse for it; `planproof audit` says what is wrong.
+    ):  # The delta is not at fault. `planproof audit` says what is wrong with the files.
         return []
     found = drift.check(plain(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
     return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]

@@ -1,4 +1,4 @@
-"""What the materializations have in common: a way to check, stage and audit a model."""
+"""The protocol of all materializations: a way to check, stage and audit a model."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from planproof.session.protocol import Session, SparkPlanes, StoredTable
 class Job:
     """One model on its way to one target; `target` is None where it does not exist yet.
 
-    `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark holds
-    the batches of Python functions against their declared schemas. `keys`: what is staged is compared by them, and not
-    published. `tests` run over the staged rows. `is_rest`: what is staged is the rest of rows that were staged before,
-    some of which are set aside.
+    `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark
+    compares the batches of Python functions with their declared schemas. `keys`: the staged rows are compared with the
+    stored ones by these columns, and not published. `tests` run over the staged rows. `is_rest`: the staged rows are
+    the rest of rows that were staged before, of which some are set aside.
     """
 
     session: Session

@@ -97,7 +97,8 @@ class Append:
                 publication.run(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
 
     def _measure(self, publication: Publication) -> None:
-        """Has Spark forget the size that the table had: a stale one makes it broadcast tables that have grown."""
+        """Has Spark forget the size that the table had. With an old size Spark would broadcast a table that has
+        grown."""
         table, root = publication.entry.target, publication.location(publication.entry.target)
         any_one = names(publication.session, table)[:1]
         for first in partitions_of(publication.session, table, among=any_one) if any_one else ():

@@ -1,8 +1,8 @@
 """One metastore call: the table's location becomes the new version directory. Readers see the old data or the new.
 
 Only for an unpartitioned Parquet table whose schema stays (a V1 table cannot change it that way). The version before
-stays on disk until the next publish, and all of the last minutes do, for readers that listed their files; a managed
-table's default directory is emptied at once, because Spark refuses to create a table over it after a DROP.
+stays on disk until the next publish, and so do all versions of the last minutes: readers may have listed their files. A
+managed table's default directory is emptied at once, because Spark refuses to create a table over it after a DROP.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from planproof.publish.transaction.names import within
 from planproof.publish.transaction.publication import Publication
 
 RETENTION = 900.0
-"""For so many seconds a replaced version stays on disk, for sessions that listed its files and have not refreshed."""
+"""For so many seconds a replaced version stays on disk, because sessions may have listed its files."""
 
 
 class Location:
@@ -21,7 +21,7 @@ class Location:
         entry = publication.entry
         publication.step("swap")
         publication.set_location(entry.target, entry.stage_location)
-        # Whoever takes over finds in the catalog that only cleaning is left.
+        # A rescuer sees in the catalog that only cleaning is left.
         self.finish(publication)
 
     def is_here(self, publication: Publication) -> bool:

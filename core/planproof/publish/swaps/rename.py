@@ -62,7 +62,7 @@ class Rename:
     def undo(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         if entry.place is not None and publication.store.exists(entry.stage_location):
-            # The staged files never went there, so that what lies there now is another table's.
+            # The staged files were never moved there: what lies there now is another table's.
             publication.step(entry.step, place=None)
             entry = publication.entry
         self._return_directories(publication)

@@ -68,7 +68,7 @@ class View:
                 publication.set_location(entry.target, prior.location)
 
     def _again(self, publication: Publication) -> bool:
-        """One call: it happened or it did not, and the catalog does not tell which. What was audited is said again."""
+        """One call, which happened or did not; the catalog does not tell. The audited statement is run again."""
         assert publication.entry.statement is not None
         try:
             publication.run(publication.entry.statement)

@@ -78,7 +78,7 @@ class Entry:
     catalog: str | None = None
     """The metastore in which it runs, where the session tells."""
     aside: Aside | None = None
-    """The rows that go to the quarantine with this publish, or not at all."""
+    """The partition of the quarantine that this publish adds; undoing the publish removes it."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -138,8 +138,8 @@ def _numbers(store: Store, root: str, publish: str) -> list[int]:
 class Journal:
     """The entry of one publish, and the file that it lives in.
 
-    Every step gets a file of its own, and the one before is deleted then: not every file system can replace a file so
-    that one of the two is always there.
+    Every step gets a new file, and only then the file of the step before is deleted. Not every file system can replace
+    a file so that the old or the new one is always there.
     """
 
     def __init__(self, store: Store, entry: Entry, number: int = 0) -> None:
@@ -160,7 +160,7 @@ class Journal:
         self.store.delete(before)
 
     def note(self, name: str, **changes: Any) -> None:
-        """Step `name` begins, and changes nothing that would have to be undone: no file says so."""
+        """Step `name` begins. It changes nothing that would have to be undone, so that no file is written."""
         self.entry = replace(self.entry, step=name, **changes)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How to leave planproof: every table's files move to where they would lie without it, and nothing of ours stays.
+"""How to leave planproof: every table's files move to where they would lie without it, and its folders are deleted.
 
 A table that was published by its location lies in `__planproof/<table>/<version>`. Its home is the table's own folder
 beside it. The files move there by one rename, and then the catalog is told by one call. A note is written before and
@@ -108,7 +108,7 @@ def _moved(session: Session, store: Store, root: str, name: str, note: Note) -> 
 
 
 def _carried(session: Session, store: Store, file: str, note: Note) -> Report:
-    """Every step may have been done before: each one looks first."""
+    """A killed move may have done some steps: each step looks first whether it is needed."""
     table = session.table(note.table)
     location = decoded(table.location or "") if table is not None else ""
     if not within(location, note.version) and not within(location, note.home):

@@ -1,7 +1,8 @@
 """One lock file per table: a second writer is refused, and told who holds it.
 
-What a dead holder left is settled by one rescuer only, who claims it first: a claim is a file named after the run that
-it inherits from, created exclusively. A rescuer that dies is inherited from in the same way.
+Only one rescuer settles what a dead holder left: the one who claims it first. A claim is a file that is created
+exclusively and named after the run that it inherits from. Where the rescuer dies, the next one claims its run in the
+same way.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def acquire(store: Store, root: str, slug: str, run: str, table: str) -> Lock:
         if store.create(location, json.dumps(owner.form())):
             return Lock(store, location, owner)
     except BaseException:
-        # Should the file stand there all the same, it is a dead owner's.
+        # If the file stays, it counts as a dead owner's.
         end(run)
         raise
     end(run)

@@ -38,8 +38,8 @@ class Owner:
 
     @property
     def is_dead(self) -> bool:
-        """True only where it is certain: this host, its pids seen from here, and the process is gone or has given the
-        run up. Never by clock."""
+        """True only where it is certain that the owner is dead: it is of this host, its pids are visible from here, and
+        the process is gone or has given the run up. A clock never decides."""
         if self.host != socket.gethostname() or self.space != _space():
             return False
         if self.pid == os.getpid() and self.started == _started(self.pid):

@@ -96,7 +96,7 @@ def partitions_of(
     found = session.partitions(table, None if asked is None else [_held(name) for name in asked])
     if found is not None:
         return [PartitionLocation(name, decoded(location)) for name, location in found]
-    # One statement per partition: a route that has no other way.
+    # One statement per partition, for a session that has no other way.
     known = names(session, table)
     wanted = known if asked is None else [name for name in known if name in set(asked)]
     return [PartitionLocation(name, location_of(session, table, name)) for name in wanted]

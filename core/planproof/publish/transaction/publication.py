@@ -38,7 +38,8 @@ _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.D
 """Scheme, host and path of a location."""
 
 UNDO, UNDONE = "undo", "undone"
-"""The target is being brought back; it is back, and so are the files: only the staging table's name is left."""
+"""Steps of an undo. In the first one the target is being brought back. In the second one the target and the files are
+back, and only the staging table's name is left."""
 
 
 class Publication:
@@ -136,8 +137,8 @@ class Publication:
             self.store.move(old, prior.location)
 
     def drop(self, name: str, kind: str = "table") -> None:
-        """Raises `SparkFailure` where the relation is there still: a metastore that is in trouble says of a table that
-        it does not exist, and Hive takes the drop for done then."""
+        """Raises `SparkFailure` where the relation is still there. A metastore in trouble may say that a table does not
+        exist, and Hive then reports the drop as done."""
         self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
         if is_listed(name, self.run):
             raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", transient=True)
@@ -234,7 +235,7 @@ class Publication:
         if self.unregistered is not None:
             columns = column_list((f.name, as_ddl(f.type)) for f in self.unregistered)
             place = literal(self.entry.stage_location)
-            # A statement that dies half way may have made the table all the same.
+            # A statement that failed half way may still have made the table.
             self.unregistered = None
             self.run(f"CREATE TABLE {self.entry.staging} ({columns}) USING parquet LOCATION {place}")
 
