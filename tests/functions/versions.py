@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def _lines(kept: Kept, version: str, families: Sequence[str]) -> Iterator[tuple[
     for part, lines in selected(families):
         there = [(n, older.find(n) or f) for n, f in lines if release(SINCE.get(n, "1.0"))[:2] <= release(version)[:2]]
         for ansi in (True, False):
-            conf = Conf(ansi=ansi, time_type=True, spark=version)
+            conf = replace(Conf.of(version), ansi=ansi, time_type=True)
             derived = [
                 (n, f, a, derive(n, f, a, conf)) for n, f in there for a in dict.fromkeys((*few(n, f), *matrix(n, f)))
             ]

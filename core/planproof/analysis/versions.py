@@ -31,6 +31,8 @@ _SINCE = {
     "current_time without parentheses": "4.1",
     "localtime without parentheses": "4.3",
     "table functions called as what they are": "4.2",
+    "a schema of builtin functions": "4.2",  # builtin.upper('a')
+    "grouping() of what is not shown": "4.2",  # ORDER BY grouping(b) over SELECT a .. GROUP BY CUBE (a, b)
     "FILTER of windows": "4.2",
     "aggregates in pipe SELECT": "4.2",
     "collations as metadata": "4.3",  # of a type as JSON, which says plain `string`

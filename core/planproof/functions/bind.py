@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof.functions.collation import collated, refuse_open, refused_collation
-from planproof.types import DATE, VOID, DataType, Time, is_numeric, same_type
+from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Time, is_numeric, same_type
 from planproof.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof.types.coercion import common, implicit
 from planproof.types.kinds import accepts, concrete, spelling
@@ -16,6 +16,8 @@ from planproof.types.nodes import BINARY, INTEGRAL, Decimal, Geo, is_string, wal
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
+
+_TIMESTAMPS = (TIMESTAMP, TIMESTAMP_NTZ)
 
 _SWITCHED_OFF = {
     "time_type": ("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported."),
@@ -31,21 +33,38 @@ def switched_off(needed: str, conf: Conf) -> Mismatch | None:
     return None if getattr(conf, needed) else Mismatch(*_SWITCHED_OFF[needed], whole=True)
 
 
-def refused_type(target: DataType, conf: Conf) -> Mismatch | None:
-    """Why a cast to a type is refused that a setting switches off; None where it is not.
+def refused_type(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
+    """Why a cast is refused whose type a setting switches off, or that this Spark does not have; None for all others.
 
     A time is refused only as the type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
     """
     if isinstance(target, Time):
-        return switched_off("time_type", conf)
+        refused = switched_off("time_type", conf)
+        if refused is not None:
+            return refused
     if not conf.geospatial and any(isinstance(part, Geo) for part in walk(target)):
         return switched_off("geospatial", conf)
-    return None
+    return not_yet_cast(source, target, conf)
+
+
+def not_yet_cast(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
+    """Why a Spark before 4.3 refuses a cast between a time of day and a timestamp; None for all others."""
+    if not conf.before("4.3") or not _of_time_and_timestamp(source, target):
+        return None
+    return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{source.sql}" to "{target.sql}".')
+
+
+def _of_time_and_timestamp(source: DataType, target: DataType) -> bool:
+    if isinstance(source, Time) or isinstance(target, Time):
+        return source in _TIMESTAMPS or target in _TIMESTAMPS
+    return len(source.children) == len(target.children) and any(
+        map(_of_time_and_timestamp, source.children, target.children)
+    )
 
 
 def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
-    refused = refused_type(target, conf)
+    refused = refused_type(child.type, target, conf)
     if refused is not None:
         raise refused
     how = mode or ("ansi" if conf.ansi else "legacy")
@@ -159,7 +178,7 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     if target is None or target == arg.type:
         return arg
     mode = "ansi" if conf.ansi else "legacy"
-    refused = None if arg.type == VOID else refused_type(target, conf) or refused_cast(arg.type, target, mode)
+    refused = None if arg.type == VOID else refused_type(arg.type, target, conf) or refused_cast(arg.type, target, mode)
     if refused is not None:
         # Spark tries to cast between a date and a time of day, and has no such cast.
         raise refused

@@ -75,7 +75,8 @@ class AliasGrammar(ExpressionGrammar):
         node = self.expression()
         kind = self.kind
         if kind == "AS" and self.peek() not in ENDS:
-            self.advance()
+            if not self._as_is_a_name():
+                self.advance()
             if self.kind == "(":
                 return self._aliases(node)
         elif kind == "(" and self.peek() in WORDS:
@@ -85,6 +86,13 @@ class AliasGrammar(ExpressionGrammar):
         alias = self.captured_identifier()
         start = node.span[0]
         return self.placed(q.Alias(node, alias), start)
+
+    def _as_is_a_name(self) -> bool:
+        """Whether the AS at hand is the name itself, and a clause follows: `SELECT total AS FROM orders`."""
+        following = self.peek()
+        if following not in _CLAUSES and following not in _BEFORE_EXPRESSION:
+            return False
+        return self.decide(following == "FROM" != self.peek(2) and self.peek(2) in _CLAUSES["FROM"])
 
     def _aliases(self, node: q.Node) -> q.Node:
         start = node.span[0]
@@ -100,7 +108,8 @@ class AliasGrammar(ExpressionGrammar):
         """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
         start, kind = self.start, self.kind
         if kind == "AS" and self.peek() != "(":
-            self.advance()
+            if self.peek() not in ENDS and not self._as_is_a_name():
+                self.advance()
         elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
             return None
         name = self.identifier(ALIAS_WORDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import TypeVar
@@ -253,12 +254,17 @@ class RelationGrammar(AliasGrammar):
         self.take("(")
         if self.kind == "BUCKET":
             self.advance()
-            node.bucket_numerator = self.number()
+            taken, node.bucket_numerator = self._whole()
             self.take("OUT")
             self.take("OF")
-            node.bucket_denominator = self.number()
+            of, node.bucket_denominator = self._whole()
             if self.skip("ON"):
                 node.bucket_field = self.value()
+                message = "TABLESAMPLE (BUCKET x OUT OF y ON ..) is not supported."
+                self.later("_LEGACY_ERROR_TEMP_0015", message, start, self.stops[self.i])
+            else:
+                # So many buckets out of none are no share of a table.
+                self._check_fraction(taken / of if of else math.inf, start)
         elif self.kind != ")":
             size = self.expression()
             if self.kind == "PERCENT":
@@ -290,9 +296,17 @@ class RelationGrammar(AliasGrammar):
         text = self.text[slice(*size.span)].replace(" ", "")
         if not re.fullmatch(r"-?(\d+|\d+\.\d*|\.\d+)", text):
             self.fail()
-        percent = float(text)
-        if not -1e-4 <= percent <= 100 + 1e-4:
-            message = f"Sampling fraction ({percent / 100}) must be on interval [0, 1]."
+        self._check_fraction(float(text) / 100, start)
+
+    def _whole(self) -> tuple[int, q.Literal]:
+        if self.kind != "INTEGER_VALUE":
+            self.fail()
+        node = self.number()
+        return int(node.text), node
+
+    def _check_fraction(self, fraction: float, start: int) -> None:
+        if not -1e-6 <= fraction <= 1 + 1e-6:
+            message = f"Sampling fraction ({fraction}) must be on interval [0, 1]."
             self.later("INVALID_TABLESAMPLE_FRACTION", message, start, self.stops[self.i])
 
     def _parenthesized_relation(self, start: int) -> q.Node:

@@ -148,6 +148,8 @@ class Aggregated:
             negated = self._computed(e.args[0])
             if negated is not None:
                 return evolve(e, args=(evolve(negated, span=None, repeats=True),))
+        if is_grouping(e) and (ctx.clause == "HAVING" or ctx.lacks("grouping() of what is not shown")):
+            self._refuse_unseen(e, shown, node, ctx)
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
             self.extended |= not is_grouping(e)
             return e
@@ -156,6 +158,12 @@ class Aggregated:
         if isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         return None
+
+    def _refuse_unseen(self, grouping: Expr, shown: set[int], node: q.Node, ctx: Context) -> None:
+        """`grouping(x)` of HAVING reaches a column that is shown, under its own name."""
+        unseen = next((c for c in grouping.children if isinstance(c, Column) and c.id not in shown), None)
+        if unseen is not None:
+            raise unresolved_over(unseen, self.items, node, ctx)
 
     def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output."""

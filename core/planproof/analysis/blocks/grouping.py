@@ -17,6 +17,8 @@ from planproof.analysis.expressions.binding import bind
 from planproof.analysis.names.scope import empty
 from planproof.analysis.names.stars import is_star
 from planproof.analysis.refusals.checks import (
+    GENERATOR,
+    contents,
     correlated,
     first_window_in_aggregate,
     holds_window,
@@ -58,6 +60,12 @@ def aggregate(
                 "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
             )
         check_grouped(item, groups, source, ctx, node, keys)
+    if contents(groups) & GENERATOR:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            "The grouping contains an unsupported expression: a generator, which stands in the SELECT list.",
+            group or node,
+        )
     if sets is not None:
         for item in items:
             _check_grouping_calls(item, groups, node, ctx)

@@ -54,6 +54,7 @@ from planproof.expr.function import Category
 from planproof.expr.pretty import output_name, pretty
 from planproof.expr.rewrite import transform_up
 from planproof.functions.families.casts import CASTS
+from planproof.functions.families.rules import is_foldable
 from planproof.plan.nodes import Distinct, Filter, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
@@ -333,22 +334,34 @@ def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
 
 
 def aggregated(node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
-    """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
+    """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes.
+
+    They stand where the generators do: a position in GROUP BY counts arguments that are no constants, not columns.
+    """
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
         return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
     made_ids = {c.id for made in items.generated for c in made.columns}
-    computed = [i for i in items.exprs if not (isinstance(i, Column) and i.id in made_ids)]
-    arguments: list[Expr] = [Alias(a, pretty(a), fresh_id(), explicit=False) for a in items.arguments]
-    grouped = grouping.aggregate(node, computed + arguments, items.lateral, child, ctx)
-    held = iter([column_of(i) for i in grouped.items[len(computed) :]])
+    heads = {made.columns[0].id: made for made in items.generated}
+    listed: list[Expr] = []
+    for item in items.exprs:
+        if not isinstance(item, Column) or item.id not in made_ids:
+            listed.append(item)
+        elif item.id in heads:
+            arguments = (a for a in heads[item.id].call.args if not is_foldable(a))
+            listed += [Alias(a, pretty(a), fresh_id(), explicit=False) for a in arguments]
+    grouped = grouping.aggregate(node, listed, items.lateral, child, ctx)
+    held = map(column_of, grouped.items)
     plan = grouped.plan
-    for made in items.generated:
-        plan = generators.renewed(made, [next(held) for _ in made.call.args]).over(plan)
-    shown = iter(grouped.items)
-    exprs: list[Expr] = [
-        i if isinstance(i, Column) and i.id in made_ids else column_of(next(shown)) for i in items.exprs
-    ]
+    exprs: list[Expr] = []
+    for item in items.exprs:
+        if not isinstance(item, Column) or item.id not in made_ids:
+            exprs.append(next(held))
+            continue
+        if item.id in heads:
+            made = heads[item.id]
+            plan = generators.renewed(made, [a if is_foldable(a) else next(held) for a in made.call.args]).over(plan)
+        exprs.append(item)
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 
 

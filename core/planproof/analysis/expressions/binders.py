@@ -183,7 +183,7 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
     given = node.target.data_type
     target = _without_lengths(given, ctx)
     mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
-    refused = refused_type(target, ctx.conf) or refused_cast(child.type, target, mode)
+    refused = refused_type(child.type, target, ctx.conf) or refused_cast(child.type, target, mode)
     if refused is not None:
         raise ctx.env.mismatch(refused, node)
     ignored = None if given == target else given

@@ -57,6 +57,9 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     return windows.over(bound, over, ctx, node) if over is not None else bound
 
 
+_COUNTED_LATER = (q.Star, q.Lambda, q.Kwarg)
+
+
 def _fed_by_python(bound: Call, ctx: Context) -> Call:
     """Spark takes a row's value from Python as nullable, whatever the function declares, and the elements of a list of
     such values too."""
@@ -89,7 +92,13 @@ def _column_of_window(call: Call, node: q.Node, ctx: Context) -> Column:
 
 
 def _name(node: q.Call, ctx: Context) -> str:
-    name = function_name(node, ctx)
+    return _without_schema(function_name(node, ctx), ctx.env)
+
+
+def _without_schema(name: str, env: Environment) -> str:
+    """The name without the schema of Spark's own functions."""
+    if "." not in name or env.lacks("a schema of builtin functions"):
+        return name
     lowered = name.lower()
     for prefix in ("system.builtin.", "builtin."):
         if lowered.startswith(prefix):
@@ -98,9 +107,13 @@ def _name(node: q.Call, ctx: Context) -> str:
 
 
 def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
-    """The error for the first function that does not exist: Spark looks up functions before anything else."""
+    """The error for the first function that does not exist, else for the first call with too few or too many arguments.
+
+    Spark looks up functions before anything else, and counts arguments before it looks at tables, columns and types.
+    """
     if env.catalog.source is not None:
         return None
+    miscounted: AnalysisError | None = None
     tables: set[q.Node] = set()
     for node in tree.walk():
         if isinstance(node, (q.TableFunction, q.LateralView)):
@@ -108,15 +121,39 @@ def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
         if not isinstance(node, q.Call) or node in tables or not isinstance(node.name, str):
             continue
         name = node.name
-        lowered = name.lower().removeprefix("system.").removeprefix("builtin.")
+        lowered = _without_schema(name, env).lower()
         registry = env.registry
-        known = lowered in registry.known or lowered in _SPECIAL or registry.find(lowered) is not None
+        function = registry.find(lowered)
+        known = lowered in registry.known or lowered in _SPECIAL or function is not None
         if not known and routines.find(name, env) is None:
             return _unresolved_routine(name, node, env)
+        if miscounted is None and function is not None and lowered not in _SPECIAL:
+            miscounted = _miscounted(function, node, env)
+    return miscounted
+
+
+def _miscounted(function: Signature, node: q.Call, env: Environment) -> AnalysisError | None:
+    """The error of a plain call with too few or too many arguments; one with a lambda waits for its columns."""
+    of_groups = node.within_group or any(m.startswith("order") for m in function.modifiers)
+    if isinstance(node, q.SpecialCall) or of_groups or any(isinstance(a, _COUNTED_LATER) for a in node.arguments):
+        return None
+    try:
+        check_arity(function, len(node.arguments))
+    except Mismatch as mismatch:
+        return env.mismatch(mismatch, node)
     return None
 
 
 def _unresolved_routine(name: str, node: q.Node, env: Environment) -> AnalysisError:
+    schema = name.split(".")[:-1]
+    if len(schema) > 1 and schema[0].lower() == env.catalog.catalog:
+        del schema[0]
+    if len(schema) > 1:
+        return env.rejected(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}.",
+            node,
+        )
     parts = ".".join(f"`{p}`" for p in name.split("."))
     close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
     hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""

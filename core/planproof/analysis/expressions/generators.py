@@ -12,7 +12,7 @@ from planproof.analysis.context import Context
 from planproof.analysis.expressions.calls import bind_call, plain_call
 from planproof.analysis.expressions.constants import function_name
 from planproof.analysis.refusals.checks import refuse_nested_generator
-from planproof.expr import Call, Column, fresh_id
+from planproof.expr import Call, Column, Expr, fresh_id
 from planproof.expr.function import Category
 from planproof.plan.nodes import Generate, Plan
 from planproof.records import evolve
@@ -131,6 +131,6 @@ def named_columns(
     )
 
 
-def renewed(made: Generated, args: Sequence[Column]) -> Generated:
-    """The generator over columns that hold its arguments."""
+def renewed(made: Generated, args: Sequence[Expr]) -> Generated:
+    """The generator over columns that hold its arguments, but for constants."""
     return evolve(made, call=evolve(made.call, args=tuple(args)))

@@ -22,7 +22,6 @@ from planproof.types import (
     CALENDAR_INTERVAL,
     DATE,
     TIMESTAMP_NTZ,
-    VOID,
     Array,
     Decimal,
     Interval,
@@ -123,7 +122,7 @@ def _nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
 def _filter(condition: q.Node, ctx: Context) -> Expr:
     bound = bind(condition, ctx)
     reason = None
-    if bound.type not in (BOOLEAN, VOID):
+    if bound.type != BOOLEAN:
         reason = "NOT_BOOLEAN"
     elif holds_aggregate(bound):
         reason = "CONTAINS_AGGREGATE"

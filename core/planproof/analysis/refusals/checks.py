@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planproof.analysis.context import Environment
-from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
+from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Sort, Window
 from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
 from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
@@ -16,7 +16,7 @@ from planproof.sql import nodes as q
 
 AGGREGATE, WINDOW, GENERATOR, OUTER, SUBQUERY = 1, 2, 4, 8, 16
 
-_OF_CATEGORY = {Category.AGGREGATE: AGGREGATE, Category.GENERATOR: GENERATOR}
+_OF_CATEGORY: dict[Category | None, int] = {Category.AGGREGATE: AGGREGATE, Category.GENERATOR: GENERATOR}
 _OF_TYPE: dict[type, int] = {
     Outer: OUTER,
     Exists: SUBQUERY,
@@ -103,13 +103,25 @@ def refuse_generator(found: int, clause: str, node: q.Node, env: Environment) ->
 
 
 def refuse_nested_generator(bound: Expr, node: q.Node, env: Environment) -> None:
-    """Raises where a generator stands inside of another expression."""
+    """Raises where a generator stands inside of another expression.
+
+    One that is itself a key of a window is `Unknown`: Spark puts the keys of windows into a projection below, and then
+    takes what is a generator there, or not, by how its rules come about each other.
+    """
     if content(bound) & GENERATOR:
+        windows = [w for w in bound.walk() if isinstance(w, Window)]
+        if any(_OF_CATEGORY.get(_category(k)) == GENERATOR for w in windows for k in (*w.partition, *w.order)):
+            raise env.unknown("a generator as a key of a window", node)
         raise env.rejected(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
             f'A generator cannot stand inside an expression, but found "{pretty(bound)}".',
             node,
         )
+
+
+def _category(key: Expr) -> Category | None:
+    expr = key.child if isinstance(key, Sort) else key
+    return expr.function.category if isinstance(expr, Call) else None
 
 
 def refuse_outer(exprs: Iterable[Expr], what: str, node: q.Node, env: Environment) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from planproof.conf import Conf
 from planproof.expr.function import Args, Coerce, Mismatch
 from planproof.expr.traits import ANSI_RAISES, Cost
-from planproof.functions.bind import cast_nullable, refused_cast
+from planproof.functions.bind import cast_nullable, not_yet_cast, refused_cast
 from planproof.functions.families.line import Table, fn, lines
 from planproof.types import (
     BINARY,
@@ -36,7 +36,8 @@ def _to(name: str, target: DataType) -> Table:
         return cast_nullable(args[0], target, "ansi" if conf.ansi else "legacy")
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        return refused_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
+        refused = refused_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
+        return refused or not_yet_cast(args[0].type, target, conf)
 
     own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "traits": replace(ANSI_RAISES, cost=Cost.FEW), "needs": "time_type" if target == Time(6) else ""}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)

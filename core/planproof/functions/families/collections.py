@@ -128,7 +128,7 @@ def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
 def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[0].type, args[1].type
     if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element):
-        return None
+        return _sorted_check(args, conf)
     return Mismatch(
         "BINARY_ARRAY_DIFF_TYPES",
         f'The inputs should be two "ARRAY"s of one element type, not "{left.sql}" and "{right.sql}".',
@@ -256,7 +256,7 @@ TABLE: Table = lines(
     fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
     fn("array_except", (ANY_ARRAY, ANY_ARRAY), same(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
     fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE),
-    fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),
+    fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
     fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, traits=PURE, plain=True),
     fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),

@@ -1,0 +1,146 @@
+"""What Spark 3.5.9, 4.0.5, 4.1.4, 4.2.1 and 4.3.0 answered alike, and since when they answer otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planproof import Catalog, Conf, Unknown, plan
+from planproof.conf import SPARKS
+from planproof.origin import AnalysisError
+
+CATALOG = Catalog(
+    {
+        "t": [
+            ("a", "int", True),
+            ("b", "string", True),
+            ("d", "decimal(9,2)", True),
+            ("xs", "array<int>", True),
+            ("m", "map<string,int>", True),
+        ]
+    }
+)
+UNRESOLVED = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+UNORDERED = "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"
+
+
+def refused(query: str, spark: str, ansi: bool = True) -> str:
+    """The condition by which the query is refused; empty where it is not."""
+    try:
+        plan(query, CATALOG, conf=replace(Conf.of(spark), ansi=ansi))
+    except AnalysisError as error:
+        return error.condition
+    return ""
+
+
+def names(query: str, spark: str) -> tuple[str, ...]:
+    return plan(query, CATALOG, conf=Conf.of(spark)).schema.names
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("select a as from t", "as"),
+        ("select (a + 1) as from t where a > 1", "as"),
+        ("select a as, b from t", "as"),
+        ("select a as from from t", "from"),
+        ("select a as where from t", "where"),
+        ("select a as limit from t", "limit"),
+        ("select 1 as limit 1", "as"),
+        ("select * from (select 1 as) s", "as"),
+    ],
+)
+@pytest.mark.parametrize("spark", ["3.5", "4.3"])
+def test_as_is_a_name_where_no_other_follows(query: str, name: str, spark: str) -> None:
+    assert names(query, spark)[0] == name
+
+
+@pytest.mark.parametrize("query", ["select as.a from t as", "select as.a from t as where b = 'x'"])
+def test_a_relation_may_be_called_as(query: str) -> None:
+    assert names(query, "3.5") == names(query, "4.3") == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("sample", "condition"),
+    [
+        ("bucket 1 out of 4", ""),
+        ("bucket 0 out of 4", ""),
+        ("bucket 1 out of 0", "INVALID_TABLESAMPLE_FRACTION"),
+        ("bucket 0 out of 0", "INVALID_TABLESAMPLE_FRACTION"),
+        ("bucket 5 out of 4", "INVALID_TABLESAMPLE_FRACTION"),
+        ("bucket 1 out of 4 on a", "_LEGACY_ERROR_TEMP_0015"),
+        ("bucket -1 out of 4", "PARSE_SYNTAX_ERROR"),
+        ("bucket 1.0 out of 4", "PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_a_sample_of_buckets(sample: str, condition: str) -> None:
+    query = f"select 1 from t tablesample ({sample})"
+    assert refused(query, "4.3") == condition
+    assert refused(query, "4.2") == condition.replace("INVALID_TABLESAMPLE_FRACTION", "_LEGACY_ERROR_TEMP_0064")
+
+
+@pytest.mark.parametrize("call", ["array_distinct({0})", "array_union({0}, {0})", "arrays_overlap({0}, {0})"])
+@pytest.mark.parametrize(("item", "condition"), [("m", UNORDERED), ("make_interval(1)", UNORDERED), ("b", "")])
+def test_functions_of_sets_compare_items(call: str, item: str, condition: str) -> None:
+    query = f"select {call.format(f'array({item})')} from t"
+    assert {refused(query, spark) for spark in SPARKS} == {condition}
+
+
+def test_the_schema_of_builtin_functions_is_named_since_4_2() -> None:
+    for spark in SPARKS:
+        new = spark in ("4.2", "4.3")
+        assert refused("select builtin.upper('a')", spark) == ("" if new else "UNRESOLVED_ROUTINE")
+        assert refused("select system.builtin.upper('a')", spark) == ("" if new else "REQUIRES_SINGLE_PART_NAMESPACE")
+        assert refused("select system.session.upper('a')", spark) == "REQUIRES_SINGLE_PART_NAMESPACE"
+        assert refused("select spark_catalog.default.upper('a')", spark) == "UNRESOLVED_ROUTINE"
+
+
+@pytest.mark.parametrize("query", ["select upper(), nosuch from t", "select upper() from nosuch"])
+def test_arguments_are_counted_before_names_are_looked_up(query: str) -> None:
+    assert {refused(query, spark) for spark in SPARKS} == {"WRONG_NUM_ARGS.WITHOUT_SUGGESTION"}
+
+
+@pytest.mark.parametrize(
+    ("having", "condition"),
+    [
+        ("select b, count(*) from t group by cube (b, a) having grouping(b) = 0", ""),
+        ("select b, count(*) from t group by cube (b, a) having grouping_id() = 0", ""),
+        ("select b, count(*) from t group by cube (b, a) having a is null", ""),
+        ("select b, count(*) from t group by cube (b, a) having grouping(a) = 0", UNRESOLVED),
+        ("select b, count(*) from t group by cube (b, a) having grouping_id(b, a) = 0", UNRESOLVED),
+        ("select b as c, count(*) from t group by rollup (b) having grouping(b) = 0", UNRESOLVED),
+    ],
+)
+def test_grouping_in_having_takes_what_is_shown(having: str, condition: str) -> None:
+    assert {refused(having, spark) for spark in SPARKS} == {condition}
+
+
+def test_grouping_in_order_by_takes_what_is_shown_before_4_2() -> None:
+    query = "select b, count(*) from t group by cube (b, a) order by grouping(a)"
+    assert [refused(query, spark) for spark in SPARKS] == [*[UNRESOLVED] * 3, "", ""]
+
+
+def test_a_generator_is_no_grouping_expression() -> None:
+    for spark in SPARKS:
+        assert refused("select count(*) from t group by explode(xs)", spark) == "UNSUPPORTED_EXPR_FOR_OPERATOR"
+        with pytest.raises(Unknown):
+            refused("select row_number() over (order by explode(xs)) from t", spark)
+        nested = refused("select sum(1) over (order by explode(xs) + 1) from t", spark)
+        assert nested.startswith(("UNSUPPORTED_GENERATOR.NESTED", "DATATYPE_MISMATCH"))
+
+
+TIMES = "from (select timestamp'2020-01-01 00:00:00' as ts, timestamp_ntz'2020-01-01 00:00:00' as ntz)"
+
+
+@pytest.mark.parametrize("cast", ["cast(ts as time)", "cast(ntz as time)", "try_cast(ntz as time)", "time(ts)"])
+def test_timestamps_are_cast_to_times_of_day_since_4_3(cast: str) -> None:
+    for spark in ("4.1", "4.2", "4.3"):
+        conf = replace(Conf.of(spark), time_type=True)
+        query = f"select {cast} as x {TIMES}"
+        if spark == "4.3":
+            assert plan(query, CATALOG, conf=conf).schema[0].type.simple == "time(6)"
+            continue
+        with pytest.raises(AnalysisError) as error:
+            plan(query, CATALOG, conf=conf)
+        assert error.value.condition == "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"
