@@ -181,7 +181,9 @@ def made(spark: SparkSession, catalog: str) -> str:
 
 
 def unmade(spark: SparkSession, database: str) -> None:
-    """Drops a database with its tables; Iceberg's catalogs know no CASCADE."""
+    """Drops a database with its tables and views; Iceberg's catalogs know no CASCADE."""
+    for row in spark.sql(f"show views in {database}").collect():
+        spark.sql(f"drop view if exists {database}.`{row['viewName']}`")
     for row in spark.sql(f"show tables in {database}").collect():
         spark.sql(f"drop table if exists {database}.`{row['tableName']}` purge")
     spark.sql(f"drop database if exists {database}")
@@ -199,6 +201,16 @@ def place(iceberg: SparkSession, catalog: str) -> Iterator[str]:
 def lake(iceberg: SparkSession) -> Iterator[str]:
     """The same in the Hadoop catalog alone, for what does not depend on the catalog."""
     name = made(iceberg, "lake_hadoop")
+    yield name
+    unmade(iceberg, name)
+
+
+@pytest.fixture(params=("spark_catalog", "lake_hive", "lake_jdbc"))
+def place_of_views(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
+    """The same in each catalog that keeps views."""
+    if iceberg.conf.get(f"spark.sql.catalog.{request.param}", None) is None:
+        pytest.skip(NO_DRIVER)
+    name = made(iceberg, request.param)
     yield name
     unmade(iceberg, name)
 

@@ -344,8 +344,10 @@ def test_a_process_that_dies(
 
 
 def _relations(spark: Any, database: str) -> list[tuple[str, bool]]:
+    """Each name, and whether it is a view's."""
     views = {r["viewName"] for r in spark.sql(f"show views in {database}").collect()}
-    return sorted((r["tableName"], r["tableName"] in views) for r in spark.sql(f"show tables in {database}").collect())
+    tables = {r["tableName"] for r in spark.sql(f"show tables in {database}").collect()}
+    return sorted((name, name in views) for name in views | tables)
 
 
 def test_a_view_made_a_table_and_the_reverse(database: str, guard: Guard, iceberg: Any) -> None:
@@ -370,14 +372,46 @@ def test_a_view_made_a_table_and_the_reverse(database: str, guard: Guard, iceber
     assert (refused.outcome, iceberg.table(f"{database}.p").collect()[0][0]) == ("failed", 1)
 
 
+@pytest.mark.parametrize("catalog", ["lake_hive", "lake_jdbc"], indirect=True)
+def test_views_of_other_catalogs(place: str, guard: Guard, iceberg: Any) -> None:
+    name, promised = f"{place}.v", Contract([("id", "string", False)])
+
+    def view(sql: str) -> Report:
+        return guard.publish(Model(name, sql, materialized="view", contract=promised))
+
+    for text in ("a", "b", "b"):
+        assert view(f"select '{text}' as id").outcome == "published"
+        assert iceberg.newSession().table(name).collect()[0][0] == text, "Spark reads what was published"
+        assert _relations(iceberg, place) == [("v", True)]
+    assert view("select 1 as id").outcome == "rejected"
+    assert view("select if(rand() < 2, null, 'c') as id").outcome == "rejected"
+    assert iceberg.newSession().table(name).collect()[0][0] == "b"
+    found = guard.session.registered(name)
+    assert (found.kind, found.text) == ("view", "select 'b' as id")
+    assert guard.audit(name, promised).verdict == "proved"
+    # Neither takes the other's place here.
+    refused = guard.publish(model(name, "select 5L as id"))
+    assert (refused.outcome, "exists as a view" in str(refused.error)) == ("failed", True), refused
+    iceberg.sql(f"create table {place}.t using iceberg as select 1 as id")
+    refused = guard.publish(Model(f"{place}.t", "select 2 as id", materialized="view"))
+    assert (refused.outcome, "exists as an Iceberg table" in str(refused.error)) == ("failed", True), refused
+    assert iceberg.table(f"{place}.t").collect()[0][0] == 1
+    assert _relations(iceberg, place) == [("t", False), ("v", True)]
+
+
+def test_a_catalog_that_keeps_no_views(lake: str, guard: Guard) -> None:
+    refused = guard.publish(Model(f"{lake}.v", "select 1 as id", materialized="view"))
+    assert (refused.outcome, "planproof publishes to" in str(refused.error)) == ("failed", True), refused
+
+
 @pytest.mark.parametrize("statement", ["ALTER VIEW", "CREATE OR REPLACE VIEW", "DROP VIEW"])
 @pytest.mark.parametrize("how", ["dies before it", "dies after it", "fails"])
 def test_a_view_that_gets_another_text(
-    database: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
+    place_of_views: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wholly the old view or the new one: Spark goes on to read the old text of an Iceberg view that is replaced, so
     that it steps aside."""
-    name, rows, failed = f"{database}.v", guard.session.rows, []
+    name, rows, failed = f"{place_of_views}.v", guard.session.rows, []
     iceberg.sql(f"create view {name} as select 1L as id")
 
     def breaks(sql: str) -> Any:
@@ -397,10 +431,10 @@ def test_a_view_that_gets_another_text(
         with pytest.raises(Killed):
             guard.publish(Model(name, "select 2L as id", materialized="view"))
         monkeypatch.setattr(guard.session, "rows", rows)
-        reports = [r for r in Guard(iceberg).recover(force=True) if database in r.model]
+        reports = [r for r in Guard(iceberg).recover(force=True) if place_of_views.rpartition(".")[2] in r.model]
         assert [r.outcome for r in reports] == ["published" if is_new else "rejected"]
     assert failed
-    assert _relations(iceberg, database) == [("v", True)]
+    assert _relations(iceberg, place_of_views) == [("v", True)]
     assert iceberg.newSession().table(name).collect()[0][0] == (2 if is_new else 1)
 
 

@@ -46,7 +46,7 @@ class Format(Protocol[P]):
 
 
 class Parquet:
-    """Parquet tables, and views, of Spark's own catalog."""
+    """Parquet tables of Spark's own catalog, and views, also of Iceberg's catalogs."""
 
     is_journaled = True
 
@@ -54,6 +54,10 @@ class Parquet:
         self._session = session
 
     def names(self, model: Model, run: str, attempt: int) -> Names:
+        tables = self._session.transactions() if model.materialized == "view" else None
+        elsewhere = None if tables is None else tables.of_view(model.name)
+        if elsewhere is not None:
+            return Names.complete(elsewhere, run, attempt)
         return Names.of(model.name, self._session.namespace, run, attempt)
 
     def target(self, names: Names) -> StoredTable | None:

@@ -258,6 +258,9 @@ class ClassicSession(FrameSession):
             found = self._iceberg.table(name) if self._iceberg.is_there else None
             if found is not None and not self._is_hidden(split_name(name)):
                 return found
+            view = self._iceberg.view(name) if self._iceberg.is_there else None
+            if view is not None and not self._is_hidden(split_name(name)):
+                return replace(view, schema=(self._seen_schema(name) if seen else None) or view.schema)
             with translated():
                 if self._session_catalog_holds(split_name(name)):
                     return self._catalog_table(name, seen)

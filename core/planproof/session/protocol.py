@@ -77,7 +77,7 @@ class StoredTable:
 
     @property
     def is_iceberg_view(self) -> bool:
-        """Whether Iceberg keeps this view, in the session's own catalog."""
+        """Whether Iceberg keeps this view."""
         return self.kind == "view" and self.properties.get("table_type", "").upper() == "ICEBERG-VIEW"
 
 
@@ -199,6 +199,10 @@ class Transactional(Protocol):
 
     def table(self, name: str) -> StoredTable | None:
         """The format's table of that name as it is now, found by loading it; None for anything else."""
+
+    def of_view(self, name: str) -> tuple[str, ...] | None:
+        """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
+        other name."""
 
     def snapshot(self, name: str, at: str | None = None, counted: bool = True) -> Snapshot | None:
         """The current snapshot of a table, or the one that `at` names (a tag, a branch or an id), with the schema that

@@ -59,3 +59,6 @@ def _refuse_versioned(job: Job) -> None:
     if target.format != "iceberg" and is_lake:
         # Iceberg puts a view's metadata where the table's files lie, which are deleted with the table.
         raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes Iceberg's view")
+    if is_lake and tables is not None and tables.of_view(quoted(job.names.target)):
+        # Spark renames no table of another catalog than its own by its whole name.
+        raise Refused(f"{job.model.name} exists as an Iceberg table; drop it before it becomes a view")

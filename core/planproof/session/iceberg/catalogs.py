@@ -79,6 +79,20 @@ class Catalogs:
                 return self._fresh(catalog, identifier)
         return None
 
+    def makes_views(self, catalog: str) -> bool:
+        """Whether a catalog that makes Iceberg tables keeps views, too: folders and older databases do not."""
+        if not self.holds(catalog):
+            return False
+        with translated():
+            plugin = self.named(catalog)
+            return self.hidden(plugin, "asViewCatalog").get(plugin) is not None
+
+    def view(self, parts: Sequence[str]) -> Any | None:
+        """Spark's form of an Iceberg view; None for any other relation. Raises `SparkFailure`."""
+        with suppress(AnalysisError), translated():
+            return self.named(parts[0]).loadView(self.identifier(parts))
+        return None
+
     def _fresh(self, catalog: Any, identifier: Any) -> Any | None:
         with translated():
             found = catalog.loadTable(identifier)
@@ -142,7 +156,7 @@ class Catalogs:
         return self._classes[name]
 
     def hidden(self, holder: Any, name: str) -> Any:
-        """A private field of Iceberg's class of transactions' operations, of which `holder` is one."""
+        """A private field, by a name of its own, of one of Iceberg's classes, of which `holder` is one."""
         if name not in self._fields:
             found = holder.getClass().getDeclaredField(name)
             found.setAccessible(True)

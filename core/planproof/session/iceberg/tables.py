@@ -25,6 +25,8 @@ from planproof.session.snapshots import Snapshot
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand; it holds nothing else."""
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
+_OF_VIEWS = ("provider", "location", "format-version", "comment")
+"""Properties by which Iceberg tells what stands in a view's own fields."""
 _WAP = ("spark.wap.id", "spark.wap.branch")
 
 
@@ -65,6 +67,27 @@ class Iceberg:
             return None
         with translated():
             return _stored(name, found, self._catalogs.texts)
+
+    def of_view(self, name: str) -> tuple[str, ...] | None:
+        """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
+        other name."""
+        parts = self._parts(name)
+        is_one = parts is not None and parts[0] != SESSION_CATALOG and self._catalogs.makes_views(parts[0])
+        return parts if is_one else None
+
+    def view(self, name: str) -> StoredTable | None:
+        """The Iceberg view of that name, in another catalog than the session's own; None for anything else. Its schema
+        is the one that it was made with."""
+        parts = self.of_view(name)
+        found = None if parts is None else self._catalogs.view(parts)
+        if found is None:
+            return None
+        with translated():
+            properties = self._catalogs.texts(found.properties())
+            text, schema = str(found.query()), physical_schema(found.schema().json())
+        own = {key: value for key, value in properties.items() if key not in _OF_VIEWS}
+        own["table_type"] = "ICEBERG-VIEW"  # As Hive has it.
+        return StoredTable(name, "view", schema, (), None, None, False, own, properties.get("comment"), text=text)
 
     def snapshot(self, name: str, at: str | None = None, counted: bool = True) -> Snapshot | None:
         """The current snapshot of an Iceberg table, or with the schema of then the one `at` a tag, a branch or an id;
