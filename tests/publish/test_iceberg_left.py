@@ -134,7 +134,7 @@ def test_a_note_that_cannot_be_brought_up_to_date_is_deleted(tmp_path: Path, mon
     """By an old one, files would be swept at once of which the catalog may still carry out the commit."""
     note, location = left(tmp_path)
 
-    def failing(location: str, text: str) -> None:
+    def failing(location: str, text: str, lasting: bool = True) -> None:
         raise SparkFailure("the disk is full")
 
     book = Notebook(STORE, str(tmp_path), note)
