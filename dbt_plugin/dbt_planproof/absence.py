@@ -19,7 +19,7 @@ WRITES_NOTHING = frozenset(
         *("show", "source", "system", "test"),
     )
 )
-"""Commands of dbt that write no model. What is not named here may write one: a command that a later dbt brings."""
+"""Commands of dbt that write no model. Any other command, such as one of a later dbt, may write one."""
 
 WAY_ON = (
     "To go on without a guard: PLANPROOF=off in the environment, or in dbt_project.yml "
@@ -53,7 +53,8 @@ def command() -> str:
 def passes() -> bool:
     """Whether `--vars` or dbt_project.yml say `planproof: {on_unguarded: pass}`.
 
-    The file is read as it stands, for dbt hands out its variables later: a value that Jinja makes counts as unsaid."""
+    The file is read as it is, because dbt gives out its variables only later. A value that Jinja makes counts as not
+    set."""
     given = _setting(_flag("VARS"))
     if given is None:
         given = _setting(_project().get("vars"))

@@ -12,7 +12,7 @@ from dbt_planproof.listed import relations
 
 
 class Gated:
-    """What stands before dbt's own methods; a base class that is put in front of dbt's."""
+    """The methods that come before dbt's own: a class that is put in front of dbt's adapter class."""
 
     planproof_gated = True
 
@@ -57,7 +57,7 @@ class Gated:
         return relations(str(schema_relation.schema), listed, ask)
 
     def get_column_schema_from_query(self, sql: str) -> Any:
-        # What dbt compares next, before the statement that writes arrives; where it will not like it, we say more.
+        # dbt compares this next, before the statement that writes arrives. Where dbt would fail, our message says more.
         known = self.planproof.columns(sql)
         if known is not None:
             return list(known)
@@ -85,7 +85,7 @@ class Gated:
         return super().rename_relation(from_relation, to_relation)  # type: ignore[misc]
 
     def cleanup_connections(self) -> None:
-        # The last that dbt does with its adapter, however the invocation went.
+        # The last thing that dbt does with its adapter, whether the invocation failed or not.
         self.planproof.end()
         super().cleanup_connections()  # type: ignore[misc]
 

@@ -1,4 +1,4 @@
-"""Which nodes the gate looks at: each begins as a run, or is left to dbt, and the record says why."""
+"""Which nodes the gate looks at. Each node either begins as a run, or is left to dbt and the record says why."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Admission:
             log.debug(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
 
     def _remarked(self, name: str, reason: str, kind: object) -> bool:
-        """Says in the record that a node was left to dbt; False where it says so already."""
+        """Notes in the record that a node was left to dbt; False where it is noted already."""
         target = Path(self.adapter.config.project_target_path)
         return self.record.leave(name, Left(str(kind), reason), target, command())
 
@@ -115,13 +115,13 @@ class Admission:
 
 
 def _own(node: Node, key: str) -> Any:
-    """What the node says of one setting. Its others, which may be what fails, are not read."""
+    """The node's value of one setting. Its other settings, which may be the ones that fail, are not read."""
     own = (node.config.meta or {}).get("planproof")
     return own.get(key) if isinstance(own, dict) else None
 
 
 def passes_ours(node: Node) -> bool:
-    """What the node says of errors of planproof's own."""
+    """The node's value of `on_internal_error`."""
     return bool(_own(node, "on_internal_error") == "pass")
 
 

@@ -12,7 +12,7 @@ from planproof.report.model import Report, Verdict
 from planproof.report.parts import counted, is_counted
 
 NAMED = 3
-"""So many models that dbt wrote itself are named with the reason; the report has them all."""
+"""At most so many models that dbt wrote itself are named with the reason. The report has them all."""
 
 
 class Left(NamedTuple):
@@ -46,7 +46,7 @@ def _ends(reports: Sequence[Report]) -> list[str]:
 
 
 def _contracts(published: Iterable[Report]) -> str:
-    """How the contracts of what was published were found to hold, each model once, under the weakest of its terms."""
+    """How the contracts of the published models were found to hold: each model counts once, by its weakest term."""
     found = Counter(_how(report) for report in published if report.has_contract)
     words = [f"{found[word]:,} {word}" for word in ("proved", "counted", "unproved", "violated") if found[word]]
     if not words:

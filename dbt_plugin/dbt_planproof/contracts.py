@@ -1,4 +1,4 @@
-"""A contract against the columns that dbt found a query to have: a first look, without another question to Spark."""
+"""Compares a contract with the columns that dbt found for a query: a first check without another question to Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The few things of dbt that the plugin calls, as protocols: `relied.py` looks whether this dbt has them."""
+"""The few things of dbt that the plugin calls, as protocols. `relied.py` checks that the installed dbt has them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows that dbt deletes from its own table to insert others: both statements happen, or neither.
 
-A delete waits for the statement that writes, whose rows are counted first. Where it cannot wait, because somebody asks
-for the table's rows in between, nothing stops the statement that follows.
+A delete waits for the statement that writes, whose rows are counted first. It cannot wait where another statement asks
+for the table's rows in between. Then nothing stops the statement that follows.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def are_part(run: Run) -> bool:
 
 
 def goes_by(run: Run, statement: Statement, sql: str) -> bool:
-    """Whether a delete may go on waiting while this statement runs: it reads no rows of the table, and means the same
-    to the delete. A view of the new rows is read by what stores them."""
+    """Whether a delete may wait while this statement runs: the statement reads no rows of the table, and does not
+    change what the delete does. A view of the new rows is only read by the statement that stores them."""
     if statement.kind == "temp_view":
         view = delta_name(run.target)
         return statement.relation[-1].lower() == view and not any(view in names_in(held) for held, _ in run.held)

@@ -1,4 +1,4 @@
-"""The gate between dbt and Spark: which statement writes the node that runs, and what the guard says to it."""
+"""The gate between dbt and Spark: it finds the statement that writes the node, and asks the guard about it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Gate:
         try:
             if ended_well:
                 self._load()
-                # A materialization of the project's own may drop a table and make none.
+                # A project's own materialization may drop a table and make no new one.
                 self.let_through()
                 self._is_built()
         finally:
@@ -131,7 +131,8 @@ class Gate:
         return True
 
     def let_through(self) -> None:
-        """Does the drops and schema changes that were put off: what comes is dbt's own, and counts on them."""
+        """Does the drops and schema changes that were put off: the statement that follows is dbt's own and needs
+        them."""
         run = self._open()
         while run is not None and run.deferred:
             self.adapter.drop_now(run.deferred.pop(0))
@@ -187,8 +188,8 @@ class Gate:
             self.questions.check(run, run.compiled)
 
     def columns(self, sql: str) -> list[Column] | None:
-        """A query's columns, where nobody needs to ask Spark for them once more: those of a model that has what its
-        contract promises, and of the promise, with which dbt compares them. None for any other query."""
+        """A query's columns, where they are known without asking Spark again: of a model that has the columns of its
+        contract, and of the empty query for the contract with which dbt compares them. None for any other query."""
         run = self._open()
         if run is None or run.is_dbts or run.model.contract is None:
             return None
@@ -198,8 +199,8 @@ class Gate:
         return run.promised if run.promised is not None and is_promise(sql, run.node["columns"]) else None
 
     def _analyze(self, run: Run, contract: Contract) -> None:
-        """Analyzes the model for the statement that follows, in which dbt wraps it. Nothing is kept where it
-        disappoints: what dbt is to hear then, and where, is for the whole check."""
+        """Analyzes the model ahead of the statement in which dbt wraps it. A failure here is not reported: the whole
+        check that follows says what is wrong, and where."""
         session = self.reach.session()
         if session.capabilities.kind != "classic":
             return
@@ -258,7 +259,7 @@ class Gate:
         run.delta = statement
         if not run.is_snapshot:
             return None
-        # Not every catalog has views, and no other run is to find this one.
+        # Not every catalog has views, and another run must not find this one.
         view = quoted(statement.relation[-1:])
         self.adapter.execute_now(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS\n{unterminated(statement.query)}")
         return _answer()
@@ -276,7 +277,8 @@ class Gate:
         return None
 
     def _refuse_unreadable(self, sql: str) -> None:
-        """Raises `Stopped` where what comes after a drop that was put off would fail: a column's type, say."""
+        """Raises `Stopped` where the statement after a drop that was put off would fail, for example by a column's
+        type."""
         run = self._open()
         why = unreadable(self.reach.session(), unterminated(sql)) if run is not None and run.deferred else None
         if run is not None and why is not None:
@@ -314,7 +316,7 @@ class Gate:
         return run is not None and run.was_judged and _parts(statement) == run.target
 
     def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
-        """dbt runs the statement as it is, and what it counts on happens first."""
+        """dbt runs the statement as it is. What was put off before it happens first."""
         run.analyzed = None
         if run.state is State.WAITING and may_change(sql, statement, run.target[1]):
             run.hooked = sql
@@ -329,7 +331,7 @@ class Gate:
             if statement.kind in _HELD:
                 run.changes.append(statement)
             source = source_of(statement)
-            # Without its new rows the table would be worse off than with bad ones, which the audit behind them finds.
+            # The table would be worse off without its new rows than with bad ones, which the audit after it finds.
             if source is not None and not run.has_deleted:
                 self.questions.weigh(run, source)
         if not deletes.waiting(run) or not deletes.goes_by(run, statement, sql):
@@ -357,7 +359,8 @@ class Gate:
         )
 
     def _model(self, run: Run, statement: Statement) -> Model | None:
-        """The model that the statement publishes, None where it is not the node's own or not understood."""
+        """The model that the statement publishes; None where the statement does not write the node, or is not
+        understood."""
         if _parts(statement) != run.target:
             return None
         if statement.kind == "insert" and run.delta is not None:

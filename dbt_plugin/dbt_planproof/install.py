@@ -1,4 +1,4 @@
-"""Swaps dbt's Spark adapter for the guarded one, where all that the guard counts on is there."""
+"""Swaps dbt's Spark adapter for the guarded one, if everything is there that the guard relies on."""
 
 from __future__ import annotations
 

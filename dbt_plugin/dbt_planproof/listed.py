@@ -1,4 +1,5 @@
-"""A schema is empty where two questions say so: dbt takes one that cannot be listed, in some errors, for an empty one.
+"""A schema counts as empty only where two questions say so: after some errors dbt takes a schema that it could not list
+for an empty one.
 
 dbt-spark reads an error's text, and gives no relations where it speaks of a schema or a table that is not found. It
 says so, too, where one of many tables was dropped while they were listed, and where a metastore fails in that way. dbt
@@ -20,7 +21,7 @@ Ask = Callable[[str], Iterable[Any]]
 
 
 class Unanswered(DbtRuntimeError):
-    """The catalog did not say which relations there are; nothing is built as if there were none."""
+    """Raised where the catalog does not say which relations there are: nothing is built as if there were none."""
 
 
 def relations(schema: str, listed: Callable[[], list[Any]], ask: Ask) -> list[Any]:

@@ -40,7 +40,8 @@ def failure(report: Report, name: str, path: Path) -> str:
 
 
 def remarks(report: Report) -> list[str]:
-    """One line for what was not proved of a published node, the worst of it, or none; style is for the report."""
+    """One line with the worst of what was not proved of a published node, or none. Matters of style stand in the report
+    only."""
     found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict and f.code not in STYLE]
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""What the gate asks the guard of a node that dbt runs, and what an answer means for that node."""
+"""What the gate asks the guard about a node that dbt runs, and what the answer means for that node."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Questions:
         self.record = Record(str(getattr(adapter.config, "project_name", "")))
 
     def forget(self, sql: str) -> None:
-        """A hook or a macro may write to a published table: what was proved of it no longer counts."""
+        """Forgets what was proved of the relations in a statement: a hook or a macro may write to a published table."""
         if self.made:
             self.made[0].memory.forget(sql)
 
@@ -70,7 +70,7 @@ class Questions:
         return report
 
     def weigh(self, run: Run, source: Source) -> None:
-        """The rows that a merge or an insert of dbt's stores, counted against the contract before any is stored."""
+        """Counts the rows that a merge or an insert of dbt's is about to store against the contract."""
         model, contract = run.model, run.model.contract
         if contract is None or run.distance is not None or run.seen is Seen.NOTHING:
             return
@@ -81,7 +81,7 @@ class Questions:
             self._stop(run, replace(report, outcome="rejected"))
 
     def audit(self, run: Run) -> None:
-        """What dbt wrote itself against its contract: said, and too late to stop it."""
+        """Audits what dbt wrote itself: findings are reported, too late to stop it."""
         model, contract = run.model, run.model.contract
         assert contract is not None
         report = self._asked(run, model, lambda guard: guard.audit(model.name, contract, model.settings))
@@ -122,7 +122,7 @@ class Questions:
         """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
         try:
             report = question(self.guard())
-        except Exception as error:  # Whatever it is, it is ours, and must not look like the model's fault.
+        except Exception as error:  # Any error here is planproof's own, and must not look like the model's fault.
             said = f"internal error in planproof: {type(error).__name__}: {error}"
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
             ours = Details(traceback=traceback.format_exc())
@@ -177,7 +177,7 @@ class Questions:
 
 
 def _stored_terms(contract: Contract, columns: frozenset[str] | None) -> Contract:
-    """What of a contract binds every row that is stored, of which only these columns need be (None: all of them).
+    """The part of a contract that binds every row of a statement that stores only these columns (None: all columns).
 
     A key into the table itself may find what is stored there already.
     """
@@ -214,7 +214,7 @@ def _known_to_dbt(run: Run, model: Model) -> tuple[str, ...] | None:
 
 
 def _may_pass(report: Report, model: Model) -> bool:
-    """Whether dbt may run the statement itself. Once a delta's publish has begun, it could add its rows twice; and what
-    is half way is for `recover`, which would put the table that it knows in the place of dbt's."""
+    """Whether dbt may run the statement itself. After a delta's publish began, dbt could add the rows a second time. A
+    table that is half way is for `recover`, which would replace dbt's table by the one that it knows."""
     began = model.materialized == "incremental" and bool(report.strategy)
     return model.settings.on_internal_error == "pass" and not began and not report.details.unsettled

@@ -14,14 +14,13 @@ from planproof.report.model import Report
 from planproof.report.run import run_report
 
 PAUSE = 10.0
-"""At most once in so many seconds is the file written for what went well: in a large project each time costs more."""
+"""For healthy models the file is written at most once in so many seconds: in a large project each write costs more."""
 
 
 class Record:
     """Collects reports from dbt's threads in `<target>/planproof/report.json`.
 
-    The file is whole at every moment, and says at once what was stopped; what else is new waits for a while, or for
-    `flush`.
+    The file is whole at every moment. It names a stopped model at once; other news waits for a while, or for `flush`.
     """
 
     def __init__(self, project: str = "") -> None:

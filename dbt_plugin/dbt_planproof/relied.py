@@ -1,6 +1,6 @@
-"""All that the guard counts on in dbt, in one table, and whether this dbt has it.
+"""Everything of dbt that the guard relies on, in one table, and whether the installed dbt has it.
 
-`RELIANCES` is looked at once per invocation, before anything runs, whatever the version. Each entry can say what it is,
+`RELIANCES` is checked once per invocation, before anything runs, whatever dbt's version is. Each entry says what it is,
 why the guard needs it, and what was found in its place.
 """
 
@@ -272,7 +272,7 @@ OF_KINDS: dict[str, tuple[Reliance, ...]] = {
         ),
     ),
 }
-"""What seeds and snapshots on Iceberg count on besides. Where some of it is missing, they are left to dbt."""
+"""What seeds and snapshots on Iceberg need in addition. Where a part is missing, they are left to dbt."""
 
 _TESTS, _ASKED = "dbt.task.test", "it asks a test of the staged rows"
 
@@ -303,7 +303,7 @@ OF_TESTS: tuple[Reliance, ...] = (
         ("severity", "warn_if", "error_if", "fail_calc", "limit", "store_failures", "store_failures_as"),
     ),
 )
-"""What `tests: before` counts on besides. Where some of it is missing, models that say so are not published."""
+"""What `tests: before` needs in addition. Where a part is missing, models with that setting are not published."""
 
 
 def missing(table: tuple[Reliance, ...] | None = None) -> list[str]:

@@ -1,7 +1,7 @@
 """A table that dbt renames keeps its rows.
 
-Spark gives a renamed managed table the path of its new name (HiveExternalCatalog.renameTable), and nobody moves files
-that lie in a version directory: the table would read as empty.
+Spark gives a renamed managed table the path of its new name (HiveExternalCatalog.renameTable). Files in a version
+directory are not moved, so that the table would read as empty.
 """
 
 from __future__ import annotations

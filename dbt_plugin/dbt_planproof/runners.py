@@ -1,4 +1,4 @@
-"""Where dbt's own runners tell the gate what they do: which nodes run, and that a data test is to be asked."""
+"""Hooks in dbt's own runners, by which the gate learns which nodes run and when a data test is due."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dbt_planproof.trials import told
 
 
 def swap() -> list[Callable[[], None]]:
-    """Puts what asks the gate first in the place of three of dbt's methods; returns what puts each back.
+    """Replaces three of dbt's methods by ones that ask the gate first. Returns the functions that put dbt's methods
+    back.
 
     An adapter without a gate is served as by dbt itself.
     """

@@ -1,4 +1,4 @@
-"""Which nodes of dbt the guard publishes itself; of the others it says why not."""
+"""Which of dbt's nodes the guard publishes itself, and why it does not publish the others."""
 
 from __future__ import annotations
 

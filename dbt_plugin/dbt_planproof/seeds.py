@@ -1,8 +1,8 @@
 """A seed on Iceberg: its rows are held as dbt loads them, and published in one commit.
 
-dbt-spark drops a seed's table, makes it anew, and inserts its rows in batches. Readers find no table, or some of its
-rows; where a value does not fit its column, the old rows are gone. Here the statement that makes the table is held, and
-each batch becomes a temporary view by dbt's own statement, with other words before its VALUES.
+dbt-spark drops a seed's table, makes it anew, and inserts its rows in batches. Meanwhile readers find no table, or only
+some of its rows. Where a value does not fit its column, the old rows are gone. Here the statement that makes the table
+is held. Each batch becomes a temporary view, by dbt's own statement with other words before its VALUES.
 """
 
 from __future__ import annotations

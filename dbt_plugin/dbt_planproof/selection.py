@@ -14,7 +14,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.target_folder import target_folder
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
-"""Methods that ask what changed or happened: an answer of nothing is an answer."""
+"""Methods that ask what changed or happened. They may select nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What becomes of one node while dbt materializes it: its states, and what leads from one to the next."""
+"""The states of one node while dbt materializes it, and the events that lead from one state to the next."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
     State.PASSED: {},
     State.STOPPED: {},
 }
-"""What each event makes of a node. What is not named cannot happen."""
+"""By state and event: the next state. An event that is not listed for a state cannot happen in it."""
 
 OPEN = frozenset(state for state, events in TRANSITIONS.items() if events)
 """The states in which statements of the node are still gated."""
 
 
 class Seen(Enum):
-    """How far the model's query was held against its contract."""
+    """How far the model's query was compared with its contract."""
 
     NOTHING = "not at all"
     COLUMNS = "its columns have the promised names and types, as dbt prints them"

@@ -40,7 +40,8 @@ _MACROS = (
     "spark__get_limit_subquery_sql",
     "should_store_failures",
 )
-"""What makes of a test's SQL its result; a project or a package that has its own may count otherwise."""
+"""The macros that make a test's SQL into its result. A project or package with macros of its own may count in another
+way."""
 
 
 @dataclass(frozen=True, slots=True)

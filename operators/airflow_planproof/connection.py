@@ -15,12 +15,13 @@ from airflow_planproof.errors import PlanproofCannotRun
 _log = logging.getLogger(__name__)
 _EXTRAS = {"queue": "spark.yarn.queue", "namespace": "spark.kubernetes.namespace", "yarn_queue": "spark.yarn.queue"}
 _KNOWN = {*_EXTRAS, "deploy-mode", "deploy_mode", "spark-binary", "spark_binary", "spark-home", "spark_home"}
-"""Extras that are taken, and those that say how spark-submit would be found."""
+"""Extras that are used, and those that only say where spark-submit is."""
 
 _NO_SERVER = ("hive_cli", "hive_metastore", "spark_sql", "spark_jdbc")
 # Spark's own default of spark.redaction.regex, and what environment variables are called.
 _SECRET = re.compile(r"secret|passw|token|credential|(access|api|private)[._-]?key", re.I)
-# What no secret is, as in `spark.security.credentials.hive.enabled=false`: it would be masked wherever it stands.
+# Values that are no secrets, as in `spark.security.credentials.hive.enabled=false`. Masking `false` would hide the word
+# everywhere.
 _PLAIN = re.compile(r"true|false|\d+(ms|s|m|min|h|d)", re.I)
 
 

@@ -37,7 +37,7 @@ class GuardedInPart(UserWarning):
 def guarded(
     operator_args: Mapping[str, Any] | None = None, *, execution_mode: Any = "local", fail_on: str | None = None
 ) -> dict[str, Any]:
-    """`operator_args` with which every model is gated and audited by planproof, and its report brought home.
+    """`operator_args` with which planproof gates and audits every model, and its report comes back to Airflow.
 
     Before a task's dbt command it is made sure that planproof is in the environment that dbt runs in. After it, the
     report goes to XCom (`planproof_report`, with its page's address), and a broken contract fails the task without a
@@ -52,7 +52,7 @@ def guarded(
     args["interceptors"] = [*(args.get("interceptors") or ()), check_environment]
     before = args.get("callback") or []
     own = bring_home(fail_on)
-    # The last one may fail the task: what the user's own callbacks keep is kept by then.
+    # Our callback may fail the task, so that it comes last: the user's own callbacks have run by then.
     args["callback"] = [*(before if isinstance(before, list) else [before]), own]
     return args
 

@@ -26,7 +26,8 @@ _LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How dbt ended; `lasting` where it would end so again: wrong arguments, a project that does not compile."""
+    """How dbt ended. `lasting`: a retry would end in the same way (wrong arguments, a project that does not
+    compile)."""
 
     success: bool
     message: str = ""

@@ -37,7 +37,7 @@ def announce(task: Any, context: Context) -> None:
 
 
 def extra(reports: Sequence[Report]) -> dict[str, Any]:
-    """What an event says of its table, or per table where it stands for several."""
+    """What an event says about its table, or about each table where it stands for several."""
     said = {report.model: _extra(report) for report in reports}
     return next(iter(said.values())) if len(said) == 1 else {"models": said}
 

@@ -1,6 +1,6 @@
 """Reports as OpenLineage facets: schema, column lineage, data quality assertions.
 
-Only OpenLineage's listener asks for them, so that its package is there when this module does its work.
+Only OpenLineage's listener asks for them, so that its package is installed whenever this module is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From what was found out to how the task ends."""
+"""How a task ends, by what its reports found."""
 
 from __future__ import annotations
 

@@ -12,17 +12,18 @@ from planproof.invariants.batches import check
 from planproof.report.model import Finding, Verdict
 
 MOST = 2
-"""Row groups that a sample looks at."""
+"""At most so many row groups make a sample."""
 ROWS = 8192
-"""Rows that a sample decodes of each: a whole row group of a large write costs as much as a fifth of writing it."""
+"""So many rows of each row group make a sample: to decode a whole row group of a large write costs a fifth of writing
+it."""
 
 
 def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
     """The claim of the batches that Parquet files decode to, and I2 over them; no claim where none could be decoded.
 
     `sample` decodes the beginnings of the first and the last row group of each file, at most `MOST` of them; `all`
-    decodes everything. `footers` are the files', and say of how many row groups and rows that is. A damaged file is a
-    violation. Raises `Undecodable`.
+    decodes everything. `footers` are the files' footers, which say how many row groups and rows there are. A damaged
+    file is a violation. Raises `Undecodable`.
     """
     found: list[Finding] = []
     damaged = False

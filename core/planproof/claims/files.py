@@ -11,7 +11,7 @@ from planproof.claim import Claim, Facts, Path
 from planproof.schema import PhysicalSchema
 
 AS_A_JOB = 4000
-"""From so many files on, Spark's workers read the footers."""
+"""With at least so many files, Spark's workers read the footers."""
 AT_ONCE = 8
 """Footers that are fetched at once from a file system that only Spark reaches."""
 
@@ -41,7 +41,7 @@ def _footers(paths: Sequence[str], session: Any) -> Iterable[Footer]:
 
 
 def _fetched(paths: Sequence[str], session: Any) -> Iterator[Footer]:
-    """Over Spark's own client, several at once: a store that is far away answers late."""
+    """Reads footers through Spark's own client, several at once: a distant store answers late."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for start in range(0, len(paths), AT_ONCE * 32):
             part = paths[start : start + AT_ONCE * 32]

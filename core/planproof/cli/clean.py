@@ -1,4 +1,5 @@
-"""`planproof clean`: leaves planproof; tables lie where dbt would have put them, and nothing of ours stays."""
+"""`planproof clean`: leaves planproof. Tables then lie where dbt would have put them, and planproof's folders are
+gone."""
 
 from __future__ import annotations
 

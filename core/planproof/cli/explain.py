@@ -82,7 +82,7 @@ def _width() -> int:
 
 
 def _wrapped(text: str) -> str:
-    """The plan's lines no wider than the terminal; what goes on stands deeper than where it began."""
+    """The plan with lines no wider than the terminal. The rest of a line that is broken is indented further."""
     rows, width = [], _width()
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()))

@@ -20,7 +20,8 @@ COMMANDS = ("check", "run", "audit", "derive", "explain", "infer", "diff", "free
 
 
 class _CutShort(logging.Filter):
-    """py4j logs a traceback of each call that Ctrl-C cuts short; what it means comes as an exception, too."""
+    """Keeps py4j's tracebacks out of the log: it writes one for each call that Ctrl-C interrupts, and raises an
+    exception too."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return "while sending command" not in record.getMessage()

@@ -141,7 +141,7 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
 
 
 def _given(setting: Setting, value: Any) -> Any:
-    """What the command line says of a setting, None where it says nothing."""
+    """A setting's value on the command line; None where it is not given."""
     if setting.form not in ("names", "spark", *MAPPINGS):
         return value
     if not value:

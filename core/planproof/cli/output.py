@@ -31,7 +31,7 @@ class Named(Progress):
 
 
 def console(stderr: bool = False) -> Console:
-    """A console on the stream as it is now; wide enough for a line per model where nobody looks."""
+    """A console on the current stream. Off a terminal it is wide enough for one line per model."""
     stream = sys.stderr if stderr else sys.stdout
     found = Console(file=stream, highlight=False)
     if not found.is_terminal:
@@ -52,7 +52,7 @@ class Wanted:
 
     @property
     def is_brief(self) -> bool:
-        """Whether no form was asked for that shows a plan, or a text that nothing is said of."""
+        """Whether every form that was asked for leaves out plans and the texts of healthy models."""
         return not {self.stdout, *(name for name, _ in self.files)} & {"json", "html", "openlineage"}
 
     @classmethod

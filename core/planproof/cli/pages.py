@@ -1,4 +1,4 @@
-"""For each code an example that shows it, and the same one mended: data, which a test runs through the offline check.
+"""For each code an example that shows it, and the same example mended. A test runs both through the offline check.
 
 A code that only a run, files or two compiles can show has no example here; its page says what shows it.
 """

@@ -40,7 +40,7 @@ def recover(
     started = datetime.now(timezone.utc)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     spark = options.spark_settings(conf)
-    # Before Spark starts: where nothing names one, a Spark of our own would know nobody's tables.
+    # Asked before Spark starts: where no Spark is named, one of our own would know no tables.
     where = location.named(spark)
     session = location.open_session(spark)
     from planproof.guard import Guard

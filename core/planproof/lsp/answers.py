@@ -1,4 +1,4 @@
-"""What an editor asks about a place in a model: what a column is, where it comes from, and what would mend it."""
+"""Answers about a place in a model: what a column is, where it comes from, and what would mend a finding."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Mend:
 
 
 def hover(workspace: Workspace, file: str, line: int, column: int) -> str | None:
-    """The type, nullability and why of what stands there, as Markdown."""
+    """The type and nullability of the expression at the place, and the reasons, as Markdown."""
     found = _expression(workspace, file, line, column)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""dbt compiles saved models beside the editor, in a process of its own that asks no warehouse."""
+"""Has dbt compile saved models, in a process beside the editor that asks no warehouse."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 from planproof.project.location import ProjectLocation
 
 TARGET = "target/planproof/editor"
-"""Where dbt writes for the editor: the project's own manifest is left as it is."""
+"""The folder in which dbt writes for the editor. The project's own manifest stays as it is."""
 
 _DBT = "from dbt.cli.main import cli; cli()"
 _SECONDS = 300
 
 
 class CannotCompile(Exception):
-    """dbt does not compile the models; the message is dbt's."""
+    """Raised where dbt does not compile the models. The message is dbt's."""
 
 
 def has_dbt() -> bool:

@@ -36,7 +36,8 @@ _SEVERITY = {
 
 
 class Server(LanguageServer):
-    """Answers an editor. The workspace is used by one thread of its own, so that the loop is free to hear."""
+    """Answers an editor. One thread of its own uses the workspace, so that the event loop stays free to read
+    messages."""
 
     def __init__(self, workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> None:
         super().__init__("planproof", version("planproof"))
@@ -60,7 +61,7 @@ class Server(LanguageServer):
         return question(*given)
 
     def _load(self) -> None:
-        """Reads the last compile. What it leaves stays: looking it through for garbage would hold up single answers."""
+        """Reads the last compile. Its objects are kept out of garbage collection, which would delay answers."""
         gc.unfreeze()
         self.models.load()
         gc.collect()

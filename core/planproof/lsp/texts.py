@@ -1,4 +1,4 @@
-"""Texts as an editor sees them: positions, and an edit of a template carried into what it compiled to."""
+"""Texts as an editor sees them: positions, and edits of a template carried into its compiled SQL."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Placed:
 
 @dataclass(slots=True)
 class Opened:
-    """A model in the editor: the text that stands there, and the last one (`judged`) whose compiled form is known."""
+    """A model in the editor: its text, and the last text (`judged`) whose compiled form is known."""
 
     unique_id: str
     text: str
@@ -138,8 +138,8 @@ class Workspace:
                     self.edit(file, one.text)
 
     def settle(self) -> set[str]:
-        """Judges the models downstream of what was edited, as far as anything changes for them; the ids of those of
-        which something else is said now, or which leave something else."""
+        """Judges the models downstream of an edit, as far as anything changes for them. Returns the ids of those whose
+        findings, or whose schemas for their readers, are different now."""
         done, told = set[str](), set[str]()
         waiting = {one.unique_id for one in self.opened.values()}
         for key in self.project.nodes:

@@ -1,7 +1,8 @@
 """Which place of a Jinja template wrote which character of its rendering.
 
-A template is literal text between expressions that may print anything, in branches that may be left out and loops that
-may repeat. Read as an automaton, it has some ways to write the rendering; a place is sure where they all agree.
+A template is literal text between expressions that may print anything, in branches that may be skipped and loops that
+may repeat. It is read as an automaton, which may be able to write the rendering in several ways. A place is sure where
+all of them agree.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def automaton(template: str, strict: bool = True, incremental: bool | None = Non
 
 
 class _Unread(Exception):
-    """A template in which text and tags are not where the lexer said."""
+    """Raised for a template in which text and tags are not where the lexer said."""
 
 
 def _places(env: Environment, template: str) -> Iterator[tuple[int, str | None]]:
@@ -212,7 +213,7 @@ class _Builder:
 
 
 class TooManyWays(Exception):
-    """The rendering can be read in more ways than are worth following."""
+    """Raised where the rendering can be read in more ways than are worth following."""
 
 
 class Alignment:

@@ -1,7 +1,7 @@
 """Which branch of `is_incremental()` a compiled text holds, told from the text itself.
 
-An incremental model compiles to all of its rows before its table exists, and to the new ones after. Run the wrong way
-round, the one adds every row again, and the other cannot run.
+An incremental model compiles to all of its rows before its table exists, and to only the new ones after that. With the
+table there, a text of the first kind would add every row again. Without the table, one of the second kind cannot run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from planproof.project.manifest import Project, ProjectNode
 _ASKS = re.compile(
     r"\b(run_query|statement|adapter(?!\s*\.\s*dispatch)|load_relation|load_cached_relation|should_full_refresh|flags|graph)\b"
 )
-"""What asks the warehouse, or the command line, while dbt compiles: its answer may be another one by now."""
+"""Names by which a template asks the warehouse or the command line while dbt compiles. The answer may have changed
+since."""
 
 _BRANCHES = re.compile(r"\b(is_incremental|this)\b")
 _CALLED = re.compile(r"\{\{\s*(?:(this)|(ref|source)\(\s*([^(){}]*?)\s*\))\s*\}\}")

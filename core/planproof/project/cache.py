@@ -1,7 +1,7 @@
 """What earlier checks found out, by content: a file of the user's own, which several processes may use at once.
 
-An entry is found by a digest of all that a judgement depends on. One that is damaged, or was written by another version
-of planproof, is as good as none; whatever is wrong with the file, a check goes on without it.
+An entry is found by a digest of all that a judgement depends on. An entry that is damaged, or of another version of
+planproof, is ignored. Whatever is wrong with the file, a check goes on without it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CacheEntry = tuple[bytes, bytes | None]
 def folder() -> Path | None:
     """Where the file lies: `PLANPROOF_CACHE_DIR`, else the user's cache folder (XDG); None where there is no home.
 
-    Not below the project: what a repository brings along must not say what is proved.
+    It is not below the project: a file that comes with a repository must not say what is proved.
     """
     given = os.environ.get(FOLDER)
     if given:

@@ -1,4 +1,4 @@
-"""What `planproof check` asks: which models, read in which order, with what is remembered of earlier checks."""
+"""What `planproof check` does: which models it judges, in which order, and what it remembers of earlier checks."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def check_project(
     for remark in (check.judged_for(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)
-    # Lines of YAML are no part of what is kept of a model: whoever writes above it moves them.
+    # Lines of YAML are not kept with a model: an edit above it in the file moves them.
     promises = Promises(project.directory)
     return [promises.placed(report, project.nodes[key].raw) for key, report in found.items() if key in wanted]

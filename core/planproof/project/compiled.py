@@ -1,8 +1,8 @@
 """Where a place in compiled SQL stands in the model's template.
 
 The template's literal text is found again in what it rendered to (`alignment`). A place is exact where all readings of
-the rendering agree on it; inside of what an expression printed it is the expression's, and marked so; where readings
-differ about the line, it stays in the compiled file. A wrong line is never given.
+the rendering agree on it. Within the text that an expression printed, the place is the expression's and is marked as
+approximate. Where readings differ about the line, the place stays in the compiled file. A wrong line is never given.
 """
 
 from __future__ import annotations

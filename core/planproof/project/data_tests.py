@@ -24,7 +24,8 @@ class DataTests:
                     self._of.setdefault(parent, []).append(node)
 
     def of(self, node: ProjectNode) -> Tests:
-        """What runs a model's tests over its staged rows; those that need more than these say so."""
+        """The trial that runs a model's tests over its staged rows. Tests that need other rows are named with the
+        reason."""
         return lambda staged: self._all(node, staged)
 
     def _all(self, node: ProjectNode, staged: Staged) -> list[DataTestResult]:

@@ -1,6 +1,6 @@
 """A finished check in the cache. Where no file that it read has changed, its reports are given again.
 
-Parsing the manifest of a large project takes seconds. Here its bytes, and those of the models' files, are only
+To parse the manifest of a large project takes seconds. Here the bytes of the manifest and of the models' files are only
 compared.
 """
 

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """None in the block: while a manifest is read, they take half of the time. What was made in it counts as old."""
+    """No collections in the block: while a manifest is read, they take half of the time. Objects that were made in the
+    block count as old."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -36,7 +37,7 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def set_aside() -> Iterator[None]:
-    """What stands at the block's beginning is not looked through in it, unless others have set something aside."""
+    """Objects that exist when the block begins are not collected in it, unless other code has frozen objects."""
     own = gc.get_freeze_count() == 0
     if own:
         gc.freeze()

@@ -22,8 +22,8 @@ _SERVERS = frozenset({"spark.remote", "thrift.host"})
 """Settings that name a server."""
 
 OWN_TARGET = "planproof/dbt"
-"""Where dbt compiles for planproof, below its own target folder: the manifest of a part of the project never takes the
-place of the whole one's."""
+"""Where dbt compiles for planproof, below its own target folder: a manifest of a part of the project must not replace
+the whole one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class ProjectLocation:
         """How many models run beside each other: as the profile says, else one at a time. Raises `ProjectError`."""
         try:
             profile = self.profile_if_any()
-        except ProjectError:  # Whoever opened a session without the profile named it otherwise.
+        except ProjectError:  # A session that was opened without the profile was named in another way.
             profile = None
         return profile.threads if profile is not None else 1
 

@@ -1,7 +1,7 @@
 """The offline check: every selected model against planes 1 to 3, with schemas and evidence propagated through `ref()`.
 
-Nothing here reaches Spark. What cannot be read offline is unproved by name, never guessed: a relation that is missing
-from the catalog is no error of the query, as a hook or another job may make it.
+Nothing here reaches Spark. What cannot be read offline is unproved and named, never guessed. A relation that is missing
+from the catalog is no error of the query: a hook or another job may make it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class OfflineCheck:
     _judging: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        # The one who froze the sources asked the Spark that is to run the models.
+        # The sources were frozen with the Spark that is to run the models.
         spark = self.overrides.get("spark") or (self.frozen.spark if self.conf.spark == SPARKS[-1] else None)
         self.conf = self.conf.on(str(spark)) if spark else self.conf
         self.files = Files(self.project)
@@ -245,7 +245,7 @@ class OfflineCheck:
         return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
 
     def remark(self) -> str | None:
-        """The one step that would make known what no model makes and nothing here describes, None where all is."""
+        """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
         of_no_model = (n for n in self.project.nodes.values() if n.kind in ("source", "seed"))
         missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
         if not missing:

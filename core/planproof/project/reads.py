@@ -1,4 +1,4 @@
-"""What is read of a project's files while a check is noted: the same check of the same files says the same again."""
+"""Notes which of a project's files a check reads: the same check over the same files gives the same result again."""
 
 from __future__ import annotations
 

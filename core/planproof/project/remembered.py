@@ -1,4 +1,4 @@
-"""A model's judgement as the cache keeps it: what it depends on, and whether that is as it was."""
+"""A model's judgement in the cache: what it depends on, and whether that has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way in: what is asked of planproof, as plain data, and how it is done.
+"""The one way in: a request to planproof as plain data, and how it is carried out.
 
 The command line, the Airflow operators and another interpreter build the same `Request`, and get the same reports.
 """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NEW = Branch.NEW_ROWS
 LOADED_BY_DBT = ("seed", "snapshot")
 FRESH_ONLY = ("incremental",)
-"""Their compiled SQL depends on whether the table existed when dbt compiled it."""
+"""Materializations whose compiled SQL depends on whether the table existed when dbt compiled it."""
 
 
 class Publisher(Protocol):
@@ -176,7 +176,7 @@ def run_project(
 
 @dataclass(frozen=True, slots=True)
 class _One:
-    """How one model of a run is published, with what its project has around it."""
+    """How one model of a run is published, with its project's hooks and grants around it."""
 
     project: Project
     guard: Publisher
@@ -378,7 +378,7 @@ def _told(report: Report, node: ProjectNode, model: Model, project: Project, ses
 
 
 def _left(session: Session, name: str) -> dict[str, Any]:
-    """What stands where a model was not published: nothing, or a table with so many rows."""
+    """What stands at the target of a model that was not published: nothing, or a table with so many rows."""
     try:
         stored = session.table(name)
         if stored is None:

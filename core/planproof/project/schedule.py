@@ -1,6 +1,6 @@
-"""In which order the nodes of a project are judged, and by whom: the cache, this process, or processes beside it.
+"""The order in which the nodes of a project are judged, and where: in the cache, this process, or processes beside it.
 
-Each node is judged by what its parents left, and nothing else, so that its report is the same whoever makes it.
+A node is judged by what its parents left and nothing else, so that its report is the same wherever it is made.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
 
 FEW = 24
-"""So many models are judged in this process before others are started: that takes as long as it saves."""
+"""So many models are judged in this process before others are started: a start costs as much as it saves for fewer."""
 
 
 class Schedule:
@@ -199,7 +199,8 @@ class Schedule:
     # --- what reads itself in a circle ------------------------------------------------------------------------------
 
     def _one_by_one(self) -> None:
-        """What waits for each other, or cannot be told to another process, is judged in the manifest's order."""
+        """Nodes that wait for each other, or that cannot be sent to another process, are judged in the manifest's
+        order."""
         check = self.check
         for noted in (check.unread, check.origins, check.incomplete, check.stale, check.inputs, check.reports):
             noted.clear()

@@ -1,4 +1,4 @@
-"""One cause said once: what many models share, and what follows from another model's finding."""
+"""Says one cause once: findings that many models share, and findings that follow from another model's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import Parts, line_of, said, stopped, where
 
 STYLE = ("PP129", "PP130")
-"""Codes of what is a matter of style in most models: they are counted for people, and told one by one in JSON."""
+"""Codes that are a matter of style in most models. Reports for people only count them; JSON has each one."""
 
 SUSPECT = ("PP120", "PP121", "PP122")
-"""Codes of what is nearly always a mistake, of values that land in another column: told before other hazards."""
+"""Codes that are nearly always a mistake: values land in another column. They come before other hazards."""
 
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<=[A-Za-z_])\d+")
 _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read offline")

@@ -42,7 +42,7 @@ def _told(report: Report, folded: Collection[int]) -> list[Finding]:
 
 
 def _is_said(report: Report, finding: Finding) -> bool:
-    """Whether the line of a model that could not run says it, or why a promise stayed open."""
+    """Whether the model's own line says it already: why the model could not run, or why a promise stayed open."""
     if report.outcome != "failed" or finding.verdict is not Verdict.UNPROVED:
         return False
     return is_promise(finding) or finding.message == report.error

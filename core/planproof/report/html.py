@@ -27,7 +27,8 @@ from planproof.report.ways import Ways
 
 _STATES = ("violated", "unproved", "none", "proved")
 _LONG = 300
-"""On a page of more models, those that were found well are told in a line: it opens at once. The JSON form has all."""
+"""On a page of more models than these, healthy ones are one line each, so that the page opens at once. The JSON form
+has everything."""
 _FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING, Verdict.PROVED)
 
 
@@ -96,7 +97,7 @@ def render_run(run: RunReport, *, script: bool = True) -> str:
 
 
 def state_of(report: Report) -> str:
-    """Under which state a model is listed: `violated` where it was stopped, `unproved`, `none` where it promises
+    """The state under which a model is listed: `violated` where it was stopped, `unproved`, `none` where it promises
     nothing, else `proved`."""
     if stopped(report):
         return "violated"

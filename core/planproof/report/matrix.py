@@ -10,8 +10,8 @@ from planproof.report.model import PLANES, Finding, PlaneReading, Report, Verdic
 
 
 class Cell(NamedTuple):
-    """What one plane says of one column. `style` is `said`, `nothing` (the plane has no such column, or was not read)
-    or `first`: the first plane, in the order of planes, that breaks the column's promise; `why` says how."""
+    """What one plane says of one column. `style` is `said`; `nothing`, where the plane has no such column or was not
+    read; or `first`, for the first plane that breaks the column's promise. `why` says how it does."""
 
     text: str
     style: str

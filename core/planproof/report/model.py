@@ -262,7 +262,7 @@ class Report:
 
 
 WRITERS: dict[str, Callable[[Sequence[Report]], str]] = {}
-"""What writes reports in a form. The package fills it: a report knows that it can be written, and nobody who does."""
+"""The function that writes reports in a form. The package sets it, so that this module imports no form."""
 
 _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 

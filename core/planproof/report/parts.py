@@ -1,4 +1,4 @@
-"""What is said of a model that was stopped: the parts of its message.
+"""The parts of the message about a model that was stopped.
 
 The terminal, dbt's log, Airflow's log, Markdown and the HTML page take these parts and add their form alone.
 """
@@ -16,12 +16,12 @@ from planproof.report.model import Finding, Report, Verdict
 
 _LONG = 12
 _OTHER_COLUMN = ("PP501", "PP504")
-"""Codes of a column that is not there, or is another one than the promised."""
+"""Codes of a column that is missing, or is not the promised one."""
 _NEVER_RAN = (
     *("PP110", "PP220", "PP221", "PP222", "PP223", "PP224"),
     *("PP301", "PP302", "PP601", "PP604", "PP605", "PP606"),
 )
-"""Codes of what kept the query from its end, so that no row was counted."""
+"""Codes of findings that ended the query early, so that no row was counted."""
 _WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
@@ -49,7 +49,7 @@ class Parts:
         stopping = next((findings for findings in found.values() if findings), ())
         beside = tuple(f for findings in found.values() for f in findings if findings is not stopping)
         if report.outcome == "failed" and report.error:
-            # What could not run left its promises open, and its error says why.
+            # A model that could not run leaves its promises open, and its error says why.
             causes = tuple(f for f in stopping if f.verdict is not Verdict.UNPROVED or not is_promise(f))
             stopping, beside = causes, tuple(f for f in beside if not is_promise(f))
         beside = tuple(f for f in beside if not explained(f, found[Verdict.VIOLATED]))
@@ -75,7 +75,7 @@ def failure(report: Report) -> str | None:
 
 
 def uncounted(report: Report) -> str | None:
-    """What of the contract nobody counted, as the model was stopped before."""
+    """The terms of the contract that were not counted, because the model was stopped before."""
     left = report.details.uncounted
     if report.outcome != "rejected" or not left:
         return None

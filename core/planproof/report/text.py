@@ -185,7 +185,7 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
     """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table.
     `others` are models that are stopped by the same cause, `following` those that cannot be judged because of it."""
     message, parts = Parts.of(report), list[RenderableType]()
-    # What could not run left its promises open, and its error says why.
+    # A model that could not run leaves its promises open, and its error says why.
     shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
     compared = [f for f in shown if f.field or f.promised]
     if compared:
@@ -286,7 +286,7 @@ def _style(reports: Sequence[Report]) -> Text | None:
 
 
 def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
-    """How many models came to which end."""
+    """How many models ended in which way."""
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited", "compared"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]

@@ -1,4 +1,4 @@
-"""The way of a broken column through the models of one run: what it is made of, and what is made of it."""
+"""The way of a broken column through the models of one run: the columns that it is made of, and those made of it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PlanproofOperator(BaseOperator):
-    """Checks models and ends as their contracts say; a subclass says how to obtain the reports.
+    """Checks models, and succeeds or fails by their contracts. A subclass says how to get the reports.
 
     The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success;
     its `url` is the page that shows it, which the task's link opens.
@@ -57,7 +57,7 @@ class PlanproofOperator(BaseOperator):
     template_fields: Sequence[str] = ("env", "compiled_sql", "rewritten_sql")
     template_fields_renderers = {"env": "json", "compiled_sql": "sql", "rewritten_sql": "sql"}
     operator_extra_links = (PlanproofReportLink(),)
-    # What the models were compiled and rewritten to is known only after they ran.
+    # The compiled and the rewritten SQL of the models are known only after they ran.
     overwrite_rtif_after_execution = True
 
     def __init__(
