@@ -12,9 +12,21 @@ function commandOf(folder, settings) {
   return given.includes("/") && !path.isAbsolute(given) ? path.join(folder, given) : given;
 }
 
+// One server that cannot start keeps no other from it.
+async function begun({ command, client }) {
+  try {
+    await client.start();
+    return true;
+  } catch (error) {
+    const way = "Install planproof[lsp] where dbt is, and name it in the setting planproof.command, such as .venv/bin/planproof.";
+    void vscode.window.showErrorMessage(`${command} could not be started: ${error.message} ${way}`);
+    return false;
+  }
+}
+
 async function start() {
   const found = await vscode.workspace.findFiles("**/dbt_project.yml", "**/{dbt_packages,node_modules,.venv}/**");
-  clients = found.map((file) => {
+  const all = found.map((file) => {
     const folder = path.dirname(file.fsPath);
     const settings = vscode.workspace.getConfiguration("planproof", file);
     const server = {
@@ -25,9 +37,10 @@ async function start() {
     };
     const pattern = new vscode.RelativePattern(folder, "**/*.sql").pattern;
     const options = { documentSelector: [{ scheme: "file", pattern: `${folder}/${pattern}` }] };
-    return new LanguageClient("planproof", "planproof", server, options);
+    return { command: server.command, client: new LanguageClient("planproof", "planproof", server, options) };
   });
-  await Promise.all(clients.map((client) => client.start()));
+  const running = await Promise.all(all.map(async (one) => ((await begun(one)) ? [one.client] : [])));
+  clients = running.flat();
 }
 
 async function stop() {
