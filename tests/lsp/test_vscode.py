@@ -94,9 +94,7 @@ def test_a_model_is_written_in_vs_code(project: Path, tmp_path_factory: pytest.T
     assert seen["saved"] is False
 
 
-def test_where_there_is_no_planproof_the_way_on_is_named(
-    project: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_where_no_planproof_is_the_way_on_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("vscode")
     with served(project, folder, "no-such-planproof") as address, Browser() as browser:
         browser.open(address, 60)
