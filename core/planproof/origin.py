@@ -21,7 +21,7 @@ class Origin:
 
     def __str__(self) -> str:
         place = f"{self.file or 'line'}{':' if self.file else ' '}{self.line}:{self.column}"
-        return f"{place} (in a macro called here)" if self.approximate else place
+        return f"{place} (in what is rendered here)" if self.approximate else place
 
     def within(self, file: str) -> Origin:
         return replace(self, file=file)

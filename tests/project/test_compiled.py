@@ -82,16 +82,16 @@ def test_lines_that_repeat_are_told_apart_by_their_neighbours(node):
 
 def test_lines_with_an_expression_before_in_and_behind_it(node):
     assert at(node, "    from shop.o") == "m.sql:8:1"
-    assert at(node, "shop.o") == "m.sql:8:10 (in a macro called here)"
-    assert at(node, "cast(y as") == "m.sql:13:9 (in a macro called here)"
-    assert at(node, "decimal(1,2)") == "m.sql:13:9 (in a macro called here)"
+    assert at(node, "shop.o") == "m.sql:8:10 (in what is rendered here)"
+    assert at(node, "cast(y as") == "m.sql:13:9 (in what is rendered here)"
+    assert at(node, "decimal(1,2)") == "m.sql:13:9 (in what is rendered here)"
     assert at(node, "join b") == "m.sql:21:16"
     assert at(node, "b.id", 1) == "m.sql:21:33"
 
 
 def test_what_a_loop_repeats_stands_where_the_loop_wrote_it(node):
     assert [at(node, "--", 1), at(node, "--", 2)] == ["m.sql:17:1", "m.sql:17:1"]
-    assert at(node, "v\n") == "m.sql:17:4 (in a macro called here)"
+    assert at(node, "v\n") == "m.sql:17:4 (in what is rendered here)"
 
 
 def test_what_is_not_sure_keeps_its_place_in_the_compiled_file(tmp_path):
@@ -139,7 +139,7 @@ def test_a_line_that_a_macro_wrote_is_not_taken_for_a_comment_of_the_template(tm
     (tmp_path / "m.sql").write_text(template)
     compiled = rendered(template, tail=lambda: "from secret")
     form = {"raw_code": template, "compiled_code": compiled, "original_file_path": "m.sql"}
-    assert str(TemplateMap.of(form, tmp_path).locate(Origin(3, 1))) == "m.sql:5:1 (in a macro called here)"
+    assert str(TemplateMap.of(form, tmp_path).locate(Origin(3, 1))) == "m.sql:5:1 (in what is rendered here)"
 
 
 def test_lines_that_changed_places_are_doubted(tmp_path):

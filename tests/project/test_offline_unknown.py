@@ -77,6 +77,30 @@ def test_columns_that_only_seem_to_be_missing_are_unproved(check):
     assert found(report, Verdict.VIOLATED) == []
 
 
+@pytest.mark.parametrize(
+    ("sql", "verdict"),
+    [
+        ("select id, amount, tags as labels from raw.orders", Verdict.VIOLATED),
+        (
+            "with o as (select * from raw.orders), p as (select id, amount, tags labels from o) select * from p",
+            "violated",
+        ),
+        ("select o.id, o.amount, o.tags as labels, count(*) over () n from raw.orders o", Verdict.VIOLATED),
+        ("select id, amount, tags as labels, o.* except (id, amount, tags) from raw.orders o", Verdict.UNPROVED),
+        ("select * from (select id, amount from raw.orders) natural join raw.orders", Verdict.UNPROVED),
+        ("select * from shop.stg", Verdict.UNPROVED),
+    ],
+)
+def test_no_source_has_more_columns_than_a_list_names(check, sql, verdict):
+    promised = {"id": ID, "amount": "decimal(12,2)", "note": "string"}
+    models = {
+        "stg": {"sql": "select * from raw.orders", "parents": ["raw.orders"], "config": VIEW},
+        "mart": {"sql": sql, "parents": ["raw.orders", "stg"], "contract": True, "columns": promised},
+    }
+    missing = [f.verdict for f in check(models)["mart"].findings if f.code in ("PP501", "PP502")]
+    assert set(missing) == {verdict}
+
+
 @pytest.mark.parametrize("name", ["raw.nowhere", "lake.raw.nowhere", "parquet.`/data/orders`"])
 def test_a_relation_that_nobody_declared_is_no_violation(check, name):
     report = check({"mart": {"sql": f"select id from {name}"}})["mart"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 
 from dbt_planproof.message import remarks
@@ -93,6 +94,43 @@ def test_open_terms_beside_what_does_not_explain_them_get_their_lines() -> None:
         assert [line.split("title=")[1][:5] for line in render(run, "github", Form()).splitlines()[:-1]] == [
             *(violation.code, "PP506", "PP500")
         ]
+
+
+def test_open_terms_beside_a_violation_are_named_for_those_who_read() -> None:
+    wrong = Finding(Verdict.VIOLATED, "PP504", "logical", "n", "int", "string", "n is a string")
+    null = Finding(Verdict.UNPROVED, "PP506", "logical", "n", "NOT NULL", message="n may hold nulls")
+    others = [Finding(Verdict.UNPROVED, "PP506", "logical", f"c{i}", "NOT NULL", message="?") for i in range(8)]
+    run = run_report("check", [checked("m", wrong, null, *others)], datetime.now(timezone.utc))
+    named = [f"c{i} NOT NULL" for i in range(6)]
+    said = " ".join(plain(run.reports).replace("│", " ").split())
+    assert f"not proved either: {', '.join(named)} and 2 more" in said
+    assert "not proved either: c0 NOT NULL, c1" in render(run, "markdown", Form())
+    for words in (said, render(run, "markdown", Form())):
+        assert " n NOT NULL" not in words, "its violation explains it"
+    alone = run_report("check", [checked("m", wrong, null)], datetime.now(timezone.utc))
+    assert "not proved either" not in plain(alone.reports)
+
+
+def test_what_nobody_promised_is_not_said_to_be_promised_somewhere() -> None:
+    place = Origin(4, 5, "models/schema.yml")
+    extra = Finding(Verdict.VIOLATED, "PP502", "logical", "x", "nothing", "x int", "x is too many", promise=place)
+    missing = Finding(Verdict.VIOLATED, "PP501", "logical", "y", "y int", "nothing", "y is missing", promise=place)
+    run = run_report("check", [checked("m", extra, missing)], datetime.now(timezone.utc))
+    page = render(run, "html", Form()).replace("</span>", "").replace("<code>", "")
+    for words in (plain(run.reports), page, render(run, "markdown", Form()).replace("\\", "")):
+        words = " ".join(words.split())
+        assert words.count("the contract is at models/schema.yml:4") == 1
+        assert words.count("promised at models/schema.yml:4") == 1
+    results = json.loads(render(run, "sarif", Form(prefix="etl/")))["runs"][0]["results"]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert [place["artifactLocation"]["uri"] for place in places] == ["etl/models/schema.yml"] * 2
+    assert [place["region"] for place in places] == [{"startLine": 4}] * 2
+
+
+def test_a_query_that_spark_would_reject_is_not_called_a_construct() -> None:
+    doubted = Finding(Verdict.UNPROVED, "PP111", "logical", found="UNRESOLVED_COLUMN", message="[UNRESOLVED_COLUMN] x")
+    assert doubted.next_step.startswith("Correct the model")
+    assert "report the construct" in Finding(Verdict.UNPROVED, "PP111", "logical", message="odd").next_step
 
 
 def test_a_step_is_told_by_the_first_finding_that_is_shown() -> None:

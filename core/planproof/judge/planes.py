@@ -63,8 +63,8 @@ class Spark(NamedTuple):
 
 
 class Doubts(NamedTuple):
-    """What an offline check cannot know: why Spark may accept a query that is rejected here, and (`incomplete`) a
-    source that may have more columns than are declared."""
+    """What an offline check cannot know: why Spark may accept a query that is rejected here, and (`incomplete`, asked
+    where columns seem to be missing or too many) a source that may have more columns than are declared."""
 
     rejected: Callable[[AnalysisError], str | None] = lambda error: None
     incomplete: Callable[[], str | None] = lambda: None
@@ -231,9 +231,10 @@ def _foreseen(error: AnalysisError, doubt: str | None) -> Finding:
     """Without Spark: violated, for Spark would reject the query too; unproved where Spark may know more than is known
     here."""
     said = f"[{error.condition}] {error.message}"
-    if doubt is not None:
-        return Finding(Verdict.UNPROVED, "PP111", "logical", message=f"{said}; {doubt}", origin=error.origin)
-    return Finding(Verdict.VIOLATED, "PP110", "logical", found=error.condition, message=said, origin=error.origin)
+    if doubt is None:
+        return Finding(Verdict.VIOLATED, "PP110", "logical", found=error.condition, message=said, origin=error.origin)
+    said = f"{said.rstrip('.')}; {doubt}"
+    return Finding(Verdict.UNPROVED, "PP111", "logical", found=error.condition, message=said, origin=error.origin)
 
 
 def _overruled(error: AnalysisError) -> Finding:
@@ -258,16 +259,20 @@ def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> No
     if draft.model.contract is None:
         return
     evidence, doubts = _evidence(plan), _doubts(plan)
-    found = contract_terms.check(
-        draft.model.contract, schema, evidence, None, draft.settings, "logical", locate, doubts
+    found = list(
+        contract_terms.check(draft.model.contract, schema, evidence, None, draft.settings, "logical", locate, doubts)
     )
-    incomplete = doubted.incomplete()
-    draft.add(_unsure(f, incomplete) for f in found)
+    incomplete = doubted.incomplete() if any(map(_is_of_width, found)) else None
+    draft.add(found if incomplete is None else [_unsure(f, incomplete) for f in found])
 
 
-def _unsure(finding: Finding, incomplete: str | None) -> Finding:
+def _is_of_width(finding: Finding) -> bool:
+    return finding.code in _WIDTH and finding.verdict is Verdict.VIOLATED
+
+
+def _unsure(finding: Finding, incomplete: str) -> Finding:
     """A column that the contract misses is unproved where a source may have more columns than are declared."""
-    if incomplete is None or finding.code not in _WIDTH or finding.verdict is not Verdict.VIOLATED:
+    if not _is_of_width(finding):
         return finding
     message = f"{finding.message}; {incomplete} may have more columns than the manifest declares"
     return replace(finding, verdict=Verdict.UNPROVED, message=message)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planproof.catalog import Relation, joined, relation, split_name
+from planproof.catalog import Catalog, Relation, joined, relation, split_name
 from planproof.conf import RELEASES, SPARKS, Conf, holds
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
@@ -28,12 +28,14 @@ from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
 from planproof.report.model import Finding, Report, Verdict
-from planproof.types import without_lengths
+from planproof.schema import LogicalField, LogicalSchema
+from planproof.types import STRING, without_lengths
 
 if TYPE_CHECKING:
     from planproof.api import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
+_ONE_MORE = "__planproof_one_more"
 
 # Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
 _NO_RELATION = ("TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
@@ -356,7 +358,7 @@ class OfflineCheck:
             elif contract is not None:
                 self._register(node, stored_contract(node, contract, "its own contract"))
 
-        doubts = Doubts(lambda error: self._doubt(node, error), lambda: self.incomplete.get(node.unique_id))
+        doubts = Doubts(lambda error: self._doubt(node, error), lambda: self._may_hold_more(node))
         judged = examine(draft, lambda: self.plan(node), doubts=doubts)
         if judged.plan is None:
             self._stand_in(node, contract)
@@ -374,6 +376,28 @@ class OfflineCheck:
         if error.condition.startswith("UNRESOLVED_COLUMN") and node.unique_id in self.incomplete:
             return f"{self.incomplete[node.unique_id]} may have more columns than the manifest declares"
         return None
+
+    def _may_hold_more(self, node: ProjectNode) -> str | None:
+        """The source that may have more columns than are known, where one of those would be a column of the model too:
+        by a star, say. What a list of columns names is all there is."""
+        from planproof.api import plan
+
+        source = self.incomplete.get(node.unique_id)
+        if source is None:
+            return None
+        try:
+            found = plan(node.sql or "", Catalog(source=self._with_one_more), conf=self._conf(node))
+        except (AnalysisError, Unknown):
+            return source
+        return source if any(f.name == _ONE_MORE for f in found.schema) else None
+
+    def _with_one_more(self, parts: tuple[str, ...]) -> Relation | None:
+        found = self.catalog.find(parts)
+        owner = None if found is None else self.stored.get(parts_of(found.parts))
+        if found is None or owner is None or owner.unique_id not in self.incomplete:
+            return found
+        more = LogicalField(found.name, _ONE_MORE, STRING, nullable=True)
+        return replace(found, schema=LogicalSchema((*found.schema, more)))
 
     def _conf(self, node: ProjectNode) -> Conf:
         """The settings under which the model runs: hooks and headers may SET some. Raises `Unknown`."""

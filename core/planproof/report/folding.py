@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, line_of, said, stopped, where
+from planproof.report.parts import Parts, promised_at, said, stopped, where
 
 STYLE = ("PP129", "PP130")
 """Codes that are a matter of style in most models. Reports for people only count them; JSON has each one."""
@@ -84,7 +84,7 @@ def later(finding: Finding) -> bool:
 
 def place_of(finding: Finding) -> str:
     """` at models/a.sql:3:8, promised at models/schema.yml:12`."""
-    promised = f", promised at {line_of(finding.promise)}" if finding.promise else ""
+    promised = f", {promised_at(finding)}" if finding.promise else ""
     return (f" at {where(finding.origin)}" if finding.origin else "") + promised
 
 

@@ -26,7 +26,7 @@ def render(run: RunReport, prefix: str = "") -> str:
         of_level = [(report, f) for report, found in told for f in found if f.verdict is verdict]
         for report, finding in sorted(of_level, key=lambda pair: later(pair[1])):
             following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []
-            so = f" {unjudged(following)}." if following else ""
+            so = f" S{unjudged(following)[1:]}." if following else ""
             lines.append(_annotation(report, finding, level, prefix, f"{so}{next_of.get(id(finding), '')}"))
         if verdict is Verdict.VIOLATED:
             lines += [_failed(report, prefix) for report in failed]

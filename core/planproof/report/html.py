@@ -19,7 +19,7 @@ from markupsafe import Markup
 from planproof.report.folding import later
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
-from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, stopped, where
+from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, promised, stopped, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
@@ -85,6 +85,7 @@ def render(
         quote=quote,
         where=where,
         line_of=line_of,
+        promised=promised,
         script=Markup(text) if script else None,
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
     )

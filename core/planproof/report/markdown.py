@@ -9,11 +9,12 @@ from planproof.report.folding import Remark, consequences, groups, listed, remar
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
     Parts,
+    also_open,
     counted,
-    line_of,
     next_steps,
     not_tried,
     one_line,
+    promised_at,
     said,
     samples_of,
     skipped,
@@ -93,8 +94,7 @@ def _stopped(report: Report, others: Sequence[str], following: Sequence[str]) ->
     if parts.error:
         yield escaped(parts.error)
         yield ""
-    left = uncounted(report)
-    if left is not None:
+    for left in filter(None, (also_open(report), uncounted(report))):
         yield escaped(left)
         yield ""
     if others:
@@ -107,7 +107,7 @@ def _stopped(report: Report, others: Sequence[str], following: Sequence[str]) ->
 
 
 def _promised(finding: Finding) -> str:
-    return f" (promised at {escaped(line_of(finding.promise))})" if finding.promise else ""
+    return f" ({escaped(promised_at(finding))})" if finding.promise else ""
 
 
 def _at(finding: Finding) -> str:

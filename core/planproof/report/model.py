@@ -77,6 +77,12 @@ class Finding:
                 "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "
                 "a contract tells a model's."
             )
+        if self.code == "PP111" and self.found is not None:
+            # Spark would reject the query as it is known here.
+            return (
+                "Correct the model, if it is as it seems; `planproof freeze` makes a source's columns known for sure, "
+                "and a run asks Spark."
+            )
         if self.renamed is None:
             return CODES[self.code].next_step
         # One step for both findings of a renaming: what each asks for alone contradicts the other.

@@ -14,7 +14,7 @@ from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Finding, Report, Verdict
 
-_LONG = 12
+_LONG, _TERMS = 12, 6
 _OTHER_COLUMN = ("PP501", "PP504")
 """Codes of a column that is missing, or is not the promised one."""
 _NEVER_RAN = (
@@ -80,6 +80,16 @@ def uncounted(report: Report) -> str | None:
     if report.outcome != "rejected" or not left:
         return None
     return f"not counted, as this stopped it before: {', '.join(left)}"
+
+
+def also_open(report: Report) -> str | None:
+    """The terms that are open beside what stopped the model, and are not explained by it."""
+    terms = [f for f in Parts.of(report).beside if f.verdict is Verdict.UNPROVED and is_promise(f)]
+    if not terms or not report.of(Verdict.VIOLATED):
+        return None
+    shown = [" ".join(filter(None, (f.field, f.promised))) or f.code for f in terms]
+    more = f" and {len(shown) - _TERMS} more" if len(shown) > _TERMS else ""
+    return f"not proved either: {', '.join(shown[:_TERMS])}{more}"
 
 
 def is_promise(finding: Finding) -> bool:
@@ -181,6 +191,16 @@ def where(origin: Origin) -> str:
 def line_of(origin: Origin) -> str:
     """`models/schema.yml:12`."""
     return f"{origin.file}:{origin.line}"
+
+
+def promised(finding: Finding) -> str:
+    """What stands at the finding's `promise`: of what nobody promised, that is the model's contract."""
+    return "the contract is at" if finding.code == "PP502" else "promised at"
+
+
+def promised_at(finding: Finding) -> str:
+    """`promised at models/schema.yml:12`."""
+    return f"{promised(finding)} {line_of(finding.promise)}" if finding.promise else ""
 
 
 def source_line(report: Report, origin: Origin | None) -> str | None:

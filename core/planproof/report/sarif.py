@@ -83,9 +83,12 @@ def _location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
     location: dict[str, Any] = {"logicalLocations": [logical]}
     origin = finding.origin
     file = origin.file if origin is not None and origin.file else report.details.file
+    region = {"startLine": 1}
+    if finding.promise is not None and (origin is None or not origin.file):
+        # A column that is not there has no place in the model; its promise has one.
+        file, region = finding.promise.file, {"startLine": finding.promise.line}
     if file is None:
         return location
-    region = {"startLine": 1}
     if origin is not None and origin.file:
         region = {"startLine": origin.line, **({} if origin.approximate else {"startColumn": origin.column})}
     place = {"uri": quote(f"{prefix}{file}"), "uriBaseId": "%SRCROOT%"}

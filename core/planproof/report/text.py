@@ -17,12 +17,14 @@ from planproof.report.folding import STYLE, consequences, groups, listed, remark
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
     Parts,
+    also_open,
     counted,
     failure,
     is_counted,
     line_of,
     next_steps,
     not_tried,
+    promised,
     said,
     samples_of,
     short_query,
@@ -195,8 +197,7 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
     error = message.error if shown else failure(report)
     if error:
         parts += [Text(clean(error)), Text()]
-    left = uncounted(report)
-    if left is not None:
+    for left in filter(None, (also_open(report), uncounted(report))):
         parts += [Text(clean(left), "dim"), Text()]
     if others:
         many = f"the same in {counted(len(others), 'other model')}: "
@@ -225,7 +226,7 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
         if f.origin is not None:
             yield Text.assemble(("      at ", "dim"), (clean(where(f.origin)), "cyan"))
         if f.promise is not None:
-            yield Text.assemble(("      promised at ", "dim"), (clean(line_of(f.promise)), "cyan"))
+            yield Text.assemble((f"      {promised(f)} ", "dim"), (clean(line_of(f.promise)), "cyan"))
         excerpt = quote(report, f.origin)
         if excerpt is not None and excerpt.plain not in quoted:
             quoted.add(excerpt.plain)
