@@ -144,3 +144,112 @@ def test_timestamps_are_cast_to_times_of_day_since_4_3(cast: str) -> None:
         with pytest.raises(AnalysisError) as error:
             plan(query, CATALOG, conf=conf)
         assert error.value.condition == "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"
+
+
+SETS = "select {} from t group by {} {}"
+
+
+@pytest.mark.parametrize(
+    ("items", "groups", "order", "older", "newer"),
+    [
+        ("b", "rollup (b)", "order by b", "", ""),
+        ("count(*)", "rollup (b)", "order by b", UNRESOLVED, ""),
+        ("b as c", "cube (b)", "order by upper(b)", UNRESOLVED, ""),
+        ("b as c", "cube (b)", "having b = 'x'", "", ""),
+        ("upper(b) as c", "rollup (upper(b))", "order by c", "", ""),
+        ("upper(b) as c", "rollup (upper(b))", "order by upper(b)", UNRESOLVED, UNRESOLVED),
+        ("upper(b)", "rollup (upper(b))", "having upper(b) = 'x'", UNRESOLVED, UNRESOLVED),
+        ("upper(b) as c, b", "rollup (upper(b), b)", "order by upper(b)", "", ""),
+        ("b as c", "rollup (b)", "order by grouping(b)", UNRESOLVED, "GROUPING_COLUMN_MISMATCH"),
+        ("b", "cube (b, a)", "having grouping(b) = 0 and a is null", UNRESOLVED, UNRESOLVED),
+        ("struct(a as x)", "cube (struct(a as x))", "", "MISSING_AGGREGATION", ""),
+        ("struct(a as x)", "struct(a as x)", "", "", ""),
+        ("struct(a as x)", "struct(a as y)", "", "MISSING_AGGREGATION", "MISSING_AGGREGATION"),
+        ("count(*)", "struct(*)", "", "INVALID_USAGE_OF_STAR_OR_REGEX", "INVALID_USAGE_OF_STAR_OR_REGEX"),
+    ],
+)
+def test_what_grouping_sets_show(items: str, groups: str, order: str, older: str, newer: str) -> None:
+    query = SETS.format(items, groups, order)
+    assert [refused(query, spark) for spark in SPARKS] == [older] * 3 + [newer] * 2
+
+
+def test_a_grouping_expression_with_a_name_inside_stands_once() -> None:
+    query = SETS.format("struct(a as x) as s", "grouping sets (struct(a as x), (struct(a as x)))", "")
+    assert not plan(query, CATALOG, conf=Conf.of("4.3")).schema[0].nullable
+
+
+@pytest.mark.parametrize(
+    ("items", "groups", "condition"),
+    [
+        ("explode(xs) as x, b, sum(a)", "1, 2", ""),
+        ("b, explode(xs) as x, sum(a)", "1, 2", ""),
+        ("b, explode(xs) as x, sum(a)", "all", ""),
+        ("explode(array(1, 2)) as x, b, sum(a)", "1", ""),
+        ("explode(array(1, 2)) as x, b, sum(a)", "2", "GROUP_BY_POS_AGGREGATE"),
+        ("explode(xs) as x, b, sum(a)", "2", "MISSING_AGGREGATION"),
+        ("posexplode(xs), b, sum(a)", "1, 2", ""),
+    ],
+)
+def test_positions_count_what_generators_take(items: str, groups: str, condition: str) -> None:
+    assert {refused(SETS.format(items, groups, ""), spark) for spark in SPARKS} == {condition}
+
+
+@pytest.mark.parametrize("function", ["array_union", "array_intersect", "array_except", "arrays_overlap"])
+@pytest.mark.parametrize(
+    ("left", "right", "taken"),
+    [
+        ("array(a)", "array(2L)", True),
+        ("array(a)", "array(2D, null)", True),
+        ("array(cast(a as decimal(12,2)))", "array(a)", True),
+        ("array(d)", "array(a)", False),
+        ("array(d)", "array(1.5)", False),
+        ("array(d)", "array(2D)", False),
+        ("array(a)", "array(b)", False),
+    ],
+)
+def test_decimals_of_two_arrays_do_not_meet(function: str, left: str, right: str, taken: bool) -> None:
+    query = f"select {function}({left}, {right}) from t"
+    condition = "" if taken else "DATATYPE_MISMATCH.BINARY_ARRAY_DIFF_TYPES"
+    assert {refused(query, spark) for spark in SPARKS} == {condition}
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ("a, b", "'a', a, 'b', b"),
+        ("a + 1, b", "'_0', (a + 1), 'b', b"),
+        ("a, upper(b)", "'a', a, '_1', upper(b)"),
+        ("1, 'x'", "'1', 1, 'x', x"),
+    ],
+)
+def test_a_row_in_a_subquery_is_printed_with_names(values: str, shown: str) -> None:
+    for spark in SPARKS:
+        name = names(f"select ({values}) in (select a, b from t) from t", spark)[0]
+        assert name == f"(named_struct({shown}) IN (listquery()))"
+
+
+@pytest.mark.parametrize(("value", "refusal"), [("2, date'2020-01-01'", ""), ("2, null", "x"), ("'2', y", "x")])
+def test_values_of_several_pivot_columns_are_no_null_for_what_has_none(value: str, refusal: str) -> None:
+    source = "(select a as g, date'2020-01-01' as y, d as v from t)"
+    query = f"select * from {source} pivot (sum(v) for (g, y) in (({value.replace('y', 'null')})))"
+    expected = "PIVOT_VALUE_DATA_TYPE_MISMATCH" if refusal else ""
+    assert {refused(query, spark) for spark in SPARKS} == {expected}
+
+
+@pytest.mark.parametrize("condition", ["exists (select * from t)", "1 in (select a from t)"])
+def test_what_makes_rows_takes_no_exists(condition: str) -> None:
+    refusal = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY"
+    for query in (
+        f"select explode(if({condition}, xs, null)) from t",
+        f"select x from t lateral view explode(if({condition}, xs, null)) s as x",
+        f"select s.col from t, lateral explode(if({condition}, xs, null)) s",
+    ):
+        assert {refused(query, spark) for spark in SPARKS} == {refusal}
+    assert refused("select explode(array((select max(a) from t)))", "4.3") == ""
+
+
+def test_a_bare_null_filters_no_aggregate() -> None:
+    for spark in SPARKS:
+        condition = "_LEGACY_ERROR_TEMP_1025" if spark == "3.5" else "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN"
+        assert refused("select sum(a) filter (where null) from t", spark) == condition
+        assert refused("select sum(a) filter (where not null) from t", spark) == ""

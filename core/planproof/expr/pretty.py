@@ -133,8 +133,11 @@ def _subquery(name: str) -> Callable[[x.ScalarSubquery | x.Exists], str]:
 
 
 def _in_subquery(node: x.InSubquery) -> str:
-    values = ", ".join(pretty(v) for v in node.values)
-    left = values if len(node.values) == 1 else f"named_struct({values})"
+    left = pretty(node.values[0])
+    if len(node.values) > 1:
+        named = (pretty(v) if isinstance(v, (x.Column, x.Literal)) else f"_{i}" for i, v in enumerate(node.values))
+        fields = ", ".join(f"'{name}', {pretty(value)}" for name, value in zip(named, node.values))
+        left = f"named_struct({fields})"
     return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan))}))"
 
 

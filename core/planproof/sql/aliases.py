@@ -108,7 +108,7 @@ class AliasGrammar(ExpressionGrammar):
         """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
         start, kind = self.start, self.kind
         if kind == "AS" and self.peek() != "(":
-            if self.peek() not in ENDS and not self._as_is_a_name():
+            if self.peek() in ALIAS_WORDS and not self._as_is_a_name():
                 self.advance()
         elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
             return None

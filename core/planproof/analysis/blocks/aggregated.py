@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from planproof.analysis.blocks.groupby import aliases_of
+from planproof.analysis.blocks.groupby import aliases_of, nameless
 from planproof.analysis.context import Aliases, Context
 from planproof.analysis.expressions.binding import unresolved
 from planproof.analysis.names.scope import Scope, ambiguous
@@ -30,9 +30,11 @@ from planproof.sql.names import name_parts
 class Keys:
     """Finds grouping expressions within other expressions, compared as Spark does (`semanticEquals`)."""
 
-    __slots__ = ("columns", "heads", "others")
+    __slots__ = ("columns", "heads", "others", "within")
 
-    def __init__(self, groups: Iterable[Expr]) -> None:
+    def __init__(self, groups: Iterable[Expr], *, within: bool = True) -> None:
+        """`within`: whether names that a query gives inside of an expression are compared as names alone."""
+        self.within = within
         self.columns: set[int] = set()
         self.others: set[Expr] = set()
         self.heads: set[object] = set()
@@ -40,13 +42,13 @@ class Keys:
             if isinstance(group, Column):
                 self.columns.add(group.id)
             else:
-                self.others.add(canonical(group))
+                self.others.add(canonical(group, within=within))
                 self.heads.add(_head(group))
 
     def __contains__(self, expr: Expr) -> bool:
         if isinstance(expr, Column):
             return expr.id in self.columns
-        return _head(expr) in self.heads and canonical(expr) in self.others
+        return _head(expr) in self.heads and canonical(expr, within=self.within) in self.others
 
 
 def _head(expr: Expr) -> object:
@@ -54,8 +56,11 @@ def _head(expr: Expr) -> object:
     return expr.function.name if isinstance(expr, Call) else type(expr)
 
 
-def canonical(expr: Expr) -> Expr:
-    """The expression with the operands of commutative operators in one order (`Expression.canonicalized`)."""
+def canonical(expr: Expr, *, within: bool = True) -> Expr:
+    """The expression with the operands of commutative operators in one order (`Expression.canonicalized`).
+
+    `within`: `struct(a AS x)` is the same wherever it stands, though Spark gives each alias an id of its own.
+    """
 
     def change(e: Expr) -> Expr:
         if isinstance(e, Call) and e.function.traits.commutative:
@@ -65,7 +70,7 @@ def canonical(expr: Expr) -> Expr:
             return evolve(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
         return _numbered(e) if isinstance(e, Lambda) else e
 
-    return transform_up(expr, change)
+    return transform_up(nameless(expr) if within else expr, change)
 
 
 def _numbered(function: Lambda) -> Expr:
@@ -79,7 +84,7 @@ def _numbered(function: Lambda) -> Expr:
 
 @dataclass(slots=True)
 class Aggregated:
-    """One Aggregate: its grouping expressions and its items.
+    """One Aggregate: its grouping expressions and its items; `of_sets`: it has grouping sets.
 
     `expanded` are the computed keys of grouping sets: Spark's Expand makes columns of them, under their printed names.
     `extended`: HAVING made the Aggregate compute more than its items, or windows stand among the items. Spark then puts
@@ -91,6 +96,7 @@ class Aggregated:
     items: Sequence[Expr]
     expanded: Sequence[Expr] = ()
     extended: bool = False
+    of_sets: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
 
@@ -119,10 +125,9 @@ class Aggregated:
         `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
         """
         shown = {column_of(i).id for i in self.items}
-        if self._named:
-            named = self._named
-            expr = transform_up(expr, lambda e: named[e.id].child if isinstance(e, Column) and e.id in named else e)
         self.refuse_computed(expr, operator, ctx)
+        if self.of_sets:
+            self._refuse_groupings(expr, shown, node, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
@@ -140,6 +145,10 @@ class Aggregated:
     def _change(self, e: Expr, shown: set[int], node: q.Node, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:
             return e
+        if self.of_sets and isinstance(e, Subquery):
+            self._check_outer(e, shown, node, ctx)
+        if self.of_sets and not (isinstance(e, Call) and e.function.category is Category.AGGREGATE):
+            return self._of_input(e, node, ctx)
         computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
             return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
@@ -148,8 +157,6 @@ class Aggregated:
             negated = self._computed(e.args[0])
             if negated is not None:
                 return evolve(e, args=(evolve(negated, span=None, repeats=True),))
-        if is_grouping(e) and (ctx.clause == "HAVING" or ctx.lacks("grouping() of what is not shown")):
-            self._refuse_unseen(e, shown, node, ctx)
         if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
             self.extended |= not is_grouping(e)
             return e
@@ -159,11 +166,37 @@ class Aggregated:
             self._check_outer(e, shown, node, ctx)
         return None
 
-    def _refuse_unseen(self, grouping: Expr, shown: set[int], node: q.Node, ctx: Context) -> None:
-        """`grouping(x)` of HAVING reaches a column that is shown, under its own name."""
-        unseen = next((c for c in grouping.children if isinstance(c, Column) and c.id not in shown), None)
-        if unseen is not None:
-            raise unresolved_over(unseen, self.items, node, ctx)
+    def _of_input(self, e: Expr, node: q.Node, ctx: Context) -> Expr | None:
+        """What stands over grouping sets and is no aggregate: an Expand has put columns in the place of computed keys.
+
+        So computed keys are reached by name alone, and plain columns that are grouped by, of ORDER BY since Spark 4.2.
+        """
+        if not isinstance(e, Column):
+            return None
+        if e.id in self._named:
+            return self._named[e.id].child
+        sorts = ctx.clause != "HAVING" and ctx.lacks("sorting grouping sets by what is not shown")
+        if sorts or e not in self.keys:
+            return self._by_name(e, node, ctx)
+        return self._computed(e) or e
+
+    def _refuse_groupings(self, expr: Expr, shown: set[int], node: q.Node, ctx: Context) -> None:
+        """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
+
+        Beside it, HAVING reaches nothing else that is not shown.
+        """
+        arguments = [a for e in expr.walk() if is_grouping(e) for a in e.children]
+        if not arguments:
+            return
+        having = ctx.clause == "HAVING"
+        unseen = [c for c in (_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown]
+        if unseen and (having or ctx.lacks("grouping() of what is not shown")):
+            raise unresolved_over(unseen[0], self.items, node, ctx)
+        renamed = {i.child for i in self.items if isinstance(i, Alias)}
+        found = next((a for a in arguments if not isinstance(a, Column) or (a in unseen and a in renamed)), None)
+        if found is not None:
+            text = f"Column of grouping ({pretty(found)}) can't be found in the grouping columns."
+            raise ctx.env.rejected("GROUPING_COLUMN_MISMATCH", text, node)
 
     def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output."""
@@ -192,6 +225,14 @@ class Aggregated:
                     f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
                     node,
                 )
+
+
+def _outside(expr: Expr) -> Iterator[Expr]:
+    """What stands outside of aggregate functions, but for the arguments of `grouping`."""
+    yield expr
+    if not isinstance(expr, Call) or expr.function.category is not Category.AGGREGATE or is_grouping(expr):
+        for child in expr.children:
+            yield from _outside(child)
 
 
 def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:

@@ -126,14 +126,20 @@ class _Clause:
         return tuple(self._position(self.expression(one)) for one in members)
 
     def _position(self, bound: Expr) -> int:
-        if bound not in self.found:
-            self.found.append(bound)
-        return self.found.index(bound)
+        known = [nameless(e) for e in self.found]
+        same = nameless(bound)
+        if same in known:
+            return known.index(same)
+        self.found.append(bound)
+        return len(known)
 
     def expression(self, node: q.Node) -> Expr:
         """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""
         if isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE" and self.ctx.conf.group_by_ordinal:
             return self._ordinal(int(node.text), node)
+        star = _star(node)
+        if star is not None:
+            raise self.ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
         bound = bind(node, self.ctx)
         if self.named.used:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
@@ -166,6 +172,20 @@ class _Clause:
             )
         refuse_group(chosen, node, self.ctx.env)
         return chosen
+
+
+def nameless(expr: Expr) -> Expr:
+    """The expression with the names that the query gives inside of it as names alone: each has an id of its own."""
+    return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else e)
+
+
+def _star(node: q.Node) -> q.Star | None:
+    """A star in the expression, other than of a subquery or of `count(*)`."""
+    if isinstance(node, q.Star):
+        return node
+    if isinstance(node, q.Query) or (isinstance(node, q.Call) and node.name == "count"):
+        return None
+    return next((found for child in node.children if (found := _star(child)) is not None), None)
 
 
 def unaliased(item: Expr) -> Expr:

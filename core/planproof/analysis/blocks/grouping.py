@@ -53,7 +53,7 @@ def aggregate(
     groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
-    keys = Keys(groups)
+    keys = Keys(groups, within=sets is None or not ctx.lacks("names inside of grouping sets"))
     for item, source in zip(items, _sources(node, items)):
         if first_window_in_aggregate(item) is not None:
             raise ctx.env.rejected(
@@ -72,7 +72,8 @@ def aggregate(
         items = [nulled(i, groups, sets, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
-    over = Aggregated(keys, items, [g for g in groups if not isinstance(g, Column)] if sets is not None else ())
+    expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
+    over = Aggregated(keys, items, expanded, of_sets=sets is not None)
     having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)

@@ -13,7 +13,7 @@ from planproof.expr.pretty import output_name, pretty
 from planproof.plan.nodes import Pivot, Plan, Project, SetOperation
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
-from planproof.types.casts import can_cast
+from planproof.types.casts import can_cast, force_nullable
 from planproof.types.coercion import wider_without_strings
 from planproof.types.nodes import INTEGRAL
 
@@ -83,10 +83,13 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
             node,
         )
     for key, member in zip(keys, members):
-        if not can_cast(member.type, key.type, ansi=False):
+        # Several columns are one struct for Spark, whose fields a cast must not make null.
+        lost = len(keys) > 1 and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
+        if lost or not can_cast(member.type, key.type, ansi=False):
             raise ctx.env.rejected(
                 "PIVOT_VALUE_DATA_TYPE_MISMATCH",
-                f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}".',
+                f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}"'
+                f"{' NOT NULL' if lost else ''}.",
                 node,
             )
     if isinstance(node, q.Alias):

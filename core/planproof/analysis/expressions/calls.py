@@ -92,10 +92,10 @@ def _column_of_window(call: Call, node: q.Node, ctx: Context) -> Column:
 
 
 def _name(node: q.Call, ctx: Context) -> str:
-    return _without_schema(function_name(node, ctx), ctx.env)
+    return without_schema(function_name(node, ctx), ctx.env)
 
 
-def _without_schema(name: str, env: Environment) -> str:
+def without_schema(name: str, env: Environment) -> str:
     """The name without the schema of Spark's own functions."""
     if "." not in name or env.lacks("a schema of builtin functions"):
         return name
@@ -121,7 +121,7 @@ def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
         if not isinstance(node, q.Call) or node in tables or not isinstance(node.name, str):
             continue
         name = node.name
-        lowered = _without_schema(name, env).lower()
+        lowered = without_schema(name, env).lower()
         registry = env.registry
         function = registry.find(lowered)
         known = lowered in registry.known or lowered in _SPECIAL or function is not None

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planproof.analysis.context import Context
-from planproof.analysis.expressions.calls import bind_call, plain_call
+from planproof.analysis.expressions.calls import bind_call, plain_call, without_schema
 from planproof.analysis.expressions.constants import function_name
 from planproof.analysis.refusals.checks import refuse_nested_generator
-from planproof.expr import Call, Column, Expr, fresh_id
+from planproof.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
 from planproof.expr.function import Category
 from planproof.plan.nodes import Generate, Plan
 from planproof.records import evolve
@@ -47,7 +47,7 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
 
     `in_from`: the call stands in FROM, where functions are allowed that are no expressions (`range`).
     """
-    name = function_name(node, ctx)
+    name = without_schema(function_name(node, ctx), ctx.env)
     function = ctx.env.registry.find(name)
     if function is None:
         if name.lower() in ctx.env.registry.known:
@@ -64,6 +64,13 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
     assert isinstance(bound, Call)
     for argument in bound.args:
         refuse_nested_generator(argument, node, ctx.env)
+        if any(isinstance(e, (Exists, InSubquery)) for e in argument.walk()):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY",
+                "Unsupported subquery expression: IN and EXISTS stand in filters, joins and SELECT lists, not in what "
+                "makes rows.",
+                node,
+            )
     assert function.columns is not None
     return bound, list(function.columns(bound.args, ctx.conf))
 

@@ -119,7 +119,7 @@ def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
     if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element):
         return args
-    found = wider_without_strings((left.element, right.element), ansi=conf.ansi, fraction=conf.keep_fraction)
+    found = _tightest(left.element, right.element)
     if found is None:
         return args
     return [cast_unless_same(a, Array(found, t.contains_null), conf) for a, t in zip(args, (left, right))]
