@@ -134,3 +134,34 @@ def test_a_function_that_changed_since_is_unknown_in_an_older_spark() -> None:
     older = table([("abs", replace(line, changed="4.2"))], version="4.0")
     with pytest.raises(Unknown):
         plan("SELECT abs(1)", Catalog(), registry=older)
+
+
+@pytest.mark.parametrize(
+    ("sql", "since", "before"),
+    [
+        ("unix_seconds(timestamp_ntz'2020-01-01')", "4.3", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("current_time(7)", "4.3", "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE"),
+        ("approx_top_k(time'10:00:00')", "4.3", "DATATYPE_MISMATCH.TYPE_CHECK_FAILURE_WITH_HINT"),
+        ("percentile_approx(time'10:00:00', 0.5D)", "4.3", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"),
+        ("to_char(time'10:00:00', 'HH')", "4.3", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"),
+        ("time_trunc('HOUR', '10:00:00')", "4.2", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("collect_list(1) IGNORE NULLS", "4.2", "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX"),
+        ("listagg(DISTINCT 1) WITHIN GROUP (ORDER BY 1)", "4.2", None),
+    ],
+)
+def test_what_the_sweep_of_4_1_and_4_2_told(sql: str, since: str, before: str | None) -> None:
+    for version in ("4.1", "4.2", "4.3"):
+        conf = replace(Conf.of(version), time_type=True)
+        if version >= since:
+            assert plan(f"SELECT {sql}", Catalog(), conf=conf).schema
+            continue
+        with pytest.raises(AnalysisError) as refused:
+            plan(f"SELECT {sql}", Catalog(), conf=conf)
+        assert before is None or refused.value.condition == before
+
+
+def test_bytes_are_reversed_as_text_before_4_2() -> None:
+    types = [
+        plan("SELECT reverse(X'1C')", Catalog(), conf=Conf.of(v)).schema[0].type.simple for v in ("3.5", "4.1", "4.2")
+    ]
+    assert types == ["string", "string", "binary"]

@@ -152,7 +152,7 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Node, ctx: Context) ->
             node,
         )
     if "order" in function.modifiers and changes.get("distinct"):
-        reason = _other_order(found, changes.get("order", ()))
+        reason = _other_order(found, changes.get("order", ()), ctx)
         if reason is not None:
             raise _within_group(reason, function, node, ctx)
 
@@ -171,14 +171,14 @@ def _unsupported(function: Signature, words: Sequence[str]) -> bool:
 _APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
 
 
-def _other_order(found: Call, keys: Sequence[Sort]) -> str | None:
+def _other_order(found: Call, keys: Sequence[Sort], ctx: Context) -> str | None:
     """Why Spark refuses a sort key beside DISTINCT; None where it does not. The key must be the listed expression, or
     that expression before Spark cast it: the cast must then give different texts for different values."""
     listed = found.args[0]
     for key in keys:
         if key.child == listed:
             continue
-        if not isinstance(listed, Cast) or listed.written or key.child != listed.child:
+        if not isinstance(listed, Cast) or listed.written or key.child != listed.child or ctx.conf.before("4.2"):
             return "MISMATCH_WITH_DISTINCT_INPUT"
         source = listed.child.type
         if not (is_integral(source) or isinstance(source, (Decimal, Time, Interval)) or source in _APART):

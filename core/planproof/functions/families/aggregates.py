@@ -271,6 +271,7 @@ _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 _WIN: dict[str, Any] = {"category": Category.WINDOW, "foldable": False}
 _PICKING: dict[str, Any] = {**_AGG, "traits": replace(VOLATILE, hands_on=some(0), null_over_nothing=True), "modifiers": ("nulls",)}
 _COLLECTING: dict[str, Any] = {**_PICKING, "traits": VOLATILE}
+_COLLECTED: dict[str, Any] = {**_AGG, "traits": VOLATILE}
 _NTH: dict[str, Any] = {**_WIN, "traits": PURE, "modifiers": ("nulls",)}
 _SHIFTING: dict[str, Any] = {**_NTH, "traits": replace(PURE, hands_on=some(0, 2), frame=Frame.OFFSET)}
 _NULL = Literal(None, VOID, "NULL")
@@ -300,8 +301,10 @@ TABLE: Table = lines(
     fn("first first_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
     fn("last last_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
     fn("any_value", _NULLS_TOO, same(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
-    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, **_COLLECTING),
-    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, since="4.2", **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, until="4.2", **_COLLECTED),
+    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, since="4.2", **_COLLECTING),
+    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, until="4.2", **_COLLECTED),
     fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, **_COLLECTING),
     fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), same(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), traits=VOLATILE, **_AGG),
     fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, traits=PURE, **_AGG),

@@ -144,6 +144,13 @@ def _moved(args: Args, conf: Conf) -> DataType:
 TIMESTAMP_NANOS = Atomic("timestamp_ltz(9)", "timestamp_ltz(9)")
 _NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timestamp_ntz(9)"), TIMESTAMP_NANOS)
 
+def _since_epoch(name: str, magnitude: Magnitude) -> Table:
+    """Of timestamps without a zone since Spark 4.3."""
+    own: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": replace(PURE, magnitude=magnitude)}
+    both = fn(name, (ANY_TIMESTAMP,), LONG, EITHER, since="4.3", **own)
+    return lines(both, fn(name, (TIMESTAMP,), LONG, EITHER, until="4.3", **own))
+
+
 TABLE: Table = lines(
     fn("current_date curdate", (), DATE, NEVER, traits=PURE),
     _CURRENT_TIMESTAMP,
@@ -165,9 +172,9 @@ TABLE: Table = lines(
     fn("date_format", (TIMESTAMP, ANY_STRING), STRING, EITHER, traits=RAISES),
     fn("date_from_unix_date", (INT,), DATE, EITHER, traits=ANSI_RAISES),
     fn("unix_date", (DATE,), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("unix_seconds", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, magnitude=Magnitude.SECONDS)),
-    fn("unix_millis", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, magnitude=Magnitude.LARGE)),
-    fn("unix_micros", (ANY_TIMESTAMP,), LONG, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    _since_epoch("unix_seconds", Magnitude.SECONDS),
+    _since_epoch("unix_millis", Magnitude.LARGE),
+    _since_epoch("unix_micros", Magnitude.LARGE),
     fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, _epoch_seconds, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("timestamp_millis", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("unix_nanos", (_NANOS,), Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, traits=PURE),

@@ -66,7 +66,7 @@ def _written(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ToCharacterBuilder`: a moment is formatted, bytes are encoded, all else is a decimal."""
     value, pattern = args
     if _is_moment(value.type):
-        target = value.type if isinstance(value.type, Time) else TIMESTAMP
+        target = value.type if isinstance(value.type, Time) and not conf.before("4.3") else TIMESTAMP
         return implicitly(args, [target, ANY_STRING], conf)
     if value.type != BINARY:
         return implicitly(args, [DECIMAL, ANY_STRING], conf)

@@ -32,6 +32,7 @@ from planproof.types import (
     Interval,
     Struct,
     StructField,
+    Time,
 )
 from planproof.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
 from planproof.types.nodes import BYTE, SHORT
@@ -163,7 +164,7 @@ def _countable(t: DataType) -> bool:
 
 
 def _top_item(args: Args, conf: Conf) -> Mismatch | None:
-    if _countable(args[0].type):
+    if _countable(args[0].type) and not (isinstance(args[0].type, Time) and conf.before("4.3")):
         return None
     return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f'{args[0].type.sql} columns are not supported.')
 

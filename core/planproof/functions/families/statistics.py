@@ -41,7 +41,8 @@ Pretty = Callable[[Expr], str]
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": ANSI_RAISES}
 _MEASURED = OneOf((NUMERIC, ANY_TIME, YEAR_MONTH, DAY_TIME))
 _APPROXIMATED = OneOf((NUMERIC, DATE, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DAY_TIME, ANY_TIME))
-_HISTOGRAM = OneOf((NUMERIC, DATE, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DAY_TIME, ANY_TIME))
+_APPROXIMATED_BEFORE = OneOf(_APPROXIMATED.members[:-1])
+"""Before Spark 4.3."""
 _FRACTIONS = OneOf((DOUBLE, Array(DOUBLE, False)))
 
 
@@ -185,8 +186,10 @@ TABLE: Table = lines(
     _regression("regr_syy"),
     _percentiles(_MEASURED, since="4.3"),
     _percentiles(OneOf((NUMERIC, YEAR_MONTH, DAY_TIME)), until="4.3"),
-    fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), **_AGG),
-    fn("histogram_numeric", (_HISTOGRAM, INT), _histogram_type, ALWAYS, check=_BINS, **_AGG),
+    fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), since="4.3", **_AGG),
+    fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), until="4.3", **_AGG),
+    fn("histogram_numeric", (_APPROXIMATED, INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", **_AGG),
+    fn("histogram_numeric", (_APPROXIMATED_BEFORE, INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", **_AGG),
     fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
     fn("mode", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
 )

@@ -26,7 +26,7 @@ def _digits(args: Args, conf: Conf) -> DataType:
 
 
 def _precision(args: Args, conf: Conf) -> Mismatch | None:
-    """`current_time(p)`: p is a constant between 0 and 9."""
+    """`current_time(p)`: p is a constant between 0 and 9, before Spark 4.3 between 0 and 6."""
     refused = checks(foldable(0), not_null(0))(args, conf)
     if refused is None and args[0].type == DATE:
         # Spark reads the days of a date as the number of digits.
@@ -37,7 +37,10 @@ def _precision(args: Args, conf: Conf) -> Mismatch | None:
     value = constant(args[0], "current_time")
     if value is None:
         return Mismatch("UNEXPECTED_NULL", "precision must not be NULL.")
-    return None if 0 <= value <= 9 else Mismatch("VALUE_OUT_OF_RANGE", f"precision must be between 0 and 9, not {value}.")
+    most = 6 if conf.before("4.3") else 9
+    if 0 <= value <= most:
+        return None
+    return Mismatch("VALUE_OUT_OF_RANGE", f"precision must be between 0 and {most}, not {value}.")
 
 
 def _counted(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -72,8 +75,10 @@ TABLE: Table = lines(
     fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, traits=RAISES, needs="time_type"),
     fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
     fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, traits=PURE, **_EXACT, needs="time_type"),
-    fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, needs="time_type"),
-    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, traits=RAISES, needs="time_type"),
+    fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
+    fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, **_EXACT, needs="time_type", until="4.2"),
+    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
+    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, traits=RAISES, **_EXACT, needs="time_type", until="4.2"),
     fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
     fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
     fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
