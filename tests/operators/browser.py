@@ -81,6 +81,23 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask("Emulation.setEmulatedMedia", features=features)
 
+    def medium(self, medium: str) -> None:
+        """`print`, or `screen`."""
+        self._ask("Emulation.setEmulatedMedia", media=medium)
+
+    def press(self, key: str, text: str = "") -> None:
+        """A key by its name, such as `Tab`; `text` is what it types."""
+        codes = {"Tab": 9, "Enter": 13}
+        code = {"key": key, "code": key, "windowsVirtualKeyCode": codes.get(key, ord(key[0].upper()))}
+        self._ask("Input.dispatchKeyEvent", type="keyDown", text=text, **code)
+        self._ask("Input.dispatchKeyEvent", type="keyUp", **code)
+
+    def spoken(self) -> list[tuple[str, str]]:
+        """What a screen reader gets of the page: roles and names, in order."""
+        nodes = self._ask("Accessibility.getFullAXTree")["nodes"]
+        told = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in nodes if not n.get("ignored")]
+        return [(str(role), str(name)) for role, name in told]
+
     def picture(self, file: Path) -> None:
         file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 

@@ -97,6 +97,39 @@ def test_all_of_it_can_be_read_at_this_width(reports, tmp_path, width: int) -> N
         assert browser.value(shown) == 1, "and the search with it"
 
 
+def test_it_is_printed_driven_by_keys_and_read_aloud(reports, tmp_path) -> None:
+    address = page(reports, tmp_path)
+    with Browser() as browser:
+        browser.resize(1280, 900)
+        browser.open(address)
+        browser.press("/", "/")
+        assert browser.value("document.activeElement.id") == "q", "a key leads to the search"
+        closed = "document.activeElement.matches('details.model:not([open]) > summary')"
+        for _ in range(40):
+            browser.press("Tab")
+            if browser.value(closed):
+                break
+        else:
+            raise AssertionError("no closed model can be reached with the keyboard")
+        assert browser.value("getComputedStyle(document.activeElement).outlineStyle") == "solid", (
+            "one sees where one is"
+        )
+        browser.press("Enter", "\r")
+        assert browser.value("document.activeElement.parentElement.open")
+        spoken = browser.spoken()
+        assert ("searchbox", "search in the models") in spoken
+        assert ("heading", "shop.sales") in spoken
+        assert ("list", "the way of the column through the models") in spoken
+        assert {"columnheader", "rowheader", "main", "status"} <= {role for role, _ in spoken}
+        images = [name for role, name in spoken if role == "image"]
+        assert all(images), "each picture has a name"
+        browser.medium("print")
+        assert browser.value("getComputedStyle(document.querySelector('.filter')).display") == "none"
+        assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert browser.value("document.documentElement.scrollWidth <= innerWidth")
+        assert "revenue: promised double, found decimal(22,2)" in browser.value("document.body.innerText")
+
+
 def test_thousands_of_models_open_at_once(reports, tmp_path) -> None:
     healthy = [report for report in reports if report.verdict is Verdict.PROVED]
     many = [
