@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
+from planproof.project.changed import reports_of
 from planproof.project.diff import compare_projects
 from planproof.project.manifest import read_project
+from planproof.report.formats import render
+from planproof.report.run import run_report
 
 SOURCES = {"raw.orders": {"id": "bigint", "amount": "decimal(10,2)", "tags": "struct<a:int,b:string>"}}
 STAGING = {"sql": "select id, amount, tags from raw.orders", "parents": ["raw.orders"]}
@@ -115,6 +119,56 @@ def test_off_a_terminal_no_name_is_folded(project: Any, tmp_path: Any) -> None:
         (tmp_path / file).write_text(json.dumps(project(**models)))
     shown = CliRunner().invoke(cli, ["diff", str(tmp_path / "old.json"), str(tmp_path / "new.json")]).output
     assert any(f" shop.{name} " in line for line in shown.splitlines()), shown
+
+
+def test_contracts_and_exposures_that_a_change_reaches_are_named(project: Any) -> None:
+    promised = {"id": "bigint", "total": "decimal(20,2)"}
+    totals = {**TOTALS, "contract": True, "columns": promised}
+    exposures = {
+        "exposure.shop.board": {"name": "board", "depends_on": {"nodes": ["model.shop.report"]}},
+        "exposure.shop.notebook": {"name": "notebook", "depends_on": {"nodes": ["model.shop.stg"]}},
+        "exposure.shop.odd": {"name": "odd", "depends_on": None},
+    }
+    old = {**project(totals=totals), "exposures": exposures}
+    gone = "select id, amount from raw.orders"
+    for sql, column, contracts, read_by in (
+        ("select id, cast(amount as double) amount, tags from raw.orders", "amount", ("shop.totals",), True),
+        (gone, "tags", (), False),
+    ):
+        new = {**project(totals=totals, stg={**STAGING, "sql": sql}), "exposures": exposures}
+        found = compare_projects(read_project(old), read_project(new))
+        (change,) = (c for c in found.changes if (c.relation, c.column) == ("shop.stg", column))
+        assert change.contracts == contracts
+        assert change.exposures == (("board", "notebook") if read_by else ("notebook",))
+        (report,) = (r for r in reports_of(found) if r.model == "shop.stg")
+        assert report.findings[0].message.endswith("; the exposure " + ", ".join(change.exposures))
+        assert report.details.file == "models/stg.sql"
+
+
+def test_a_source_that_is_read_from_elsewhere_breaks_no_reader(dbt_manifest: Any) -> None:
+    model = {"stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}
+    old = dbt_manifest(model, {"raw.orders": {"id": "int"}})
+    new = json.loads(json.dumps(old))
+    for form in new["sources"].values():
+        form.update(relation_name="`raw_2`.`orders`", schema="raw_2")
+    new["nodes"]["model.shop.stg"]["compiled_code"] = "select id from raw_2.orders"
+    assert told(old, new) == [("safe", "raw.orders", None, "read from elsewhere")]
+
+
+def test_two_compiles_are_said_to_differ_and_not_to_be_proved(project: Any) -> None:
+    after = project(stg={**STAGING, "sql": "select id, amount, 1 as one from raw.orders"}, report=None)
+    changed = reports_of(compare_projects(read_project(project()), read_project(after)))
+    run = run_report("diff", changed, datetime.now(timezone.utc))
+    markdown, page = render(run, "markdown"), render(run, "html")
+    assert markdown.startswith("**planproof:** 2 breaking changes, 1 safe\n\n### Breaking\n\n- shop.")
+    assert "<summary>Safe: 1</summary>" in markdown
+    assert "Breaking.</strong> 2 relations changed under their readers" in page
+    for text in (markdown, page.partition("<h1>")[2].partition("<fieldset")[0], render(run, "github")):
+        assert "proved" not in text
+    nothing = run_report("diff", [], datetime.now(timezone.utc))
+    assert render(nothing, "markdown").startswith("**planproof:** nothing changed\n")
+    assert "Nothing breaks." in render(nothing, "html")
+    assert "planproof: nothing changed" in render(nothing, "github")
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -20,8 +20,10 @@ def reports_of(found: Comparison) -> list[Report]:
 
 
 def _report(relation: str, changes: Iterable[Change]) -> Report:
+    changes = list(changes)
+    details = Details(file=changes[0].file, fail_on="violated")
     findings = sorted(map(_finding, changes), key=lambda f: (f.verdict is not Verdict.VIOLATED, f.field or ""))
-    return Report(relation, "compared", tuple(findings), details=Details(fail_on="violated"))
+    return Report(relation, "compared", tuple(findings), details=details)
 
 
 def _finding(change: Change) -> Finding:
@@ -31,6 +33,7 @@ def _finding(change: Change) -> Finding:
         message += f" ({change.before or 'nothing'} -> {change.after or 'nothing'})"
     if change.reaches:
         message += f"; reaches {', '.join(change.reaches)}"
+    message += "".join(f"; {said}" for said in change.met())
     return Finding(
         Verdict.VIOLATED if breaking else Verdict.WARNING,
         "PP134" if breaking else "PP135",

@@ -41,7 +41,9 @@ class Shape:
 @dataclass(frozen=True, slots=True)
 class Change:
     """One change of one relation. `column` is a path, None where the whole relation is meant. `reaches` lists the
-    columns downstream (`relation.column`) that are made of it."""
+    columns downstream (`relation.column`) that are made of it, `contracts` the relations among them whose contract
+    promises such a column, `exposures` the names of those that read the relation or one of them. `file` is the
+    relation's own, where it is still there."""
 
     relation: str
     column: str | None
@@ -50,6 +52,14 @@ class Change:
     before: str | None = None
     after: str | None = None
     reaches: tuple[str, ...] = ()
+    contracts: tuple[str, ...] = ()
+    exposures: tuple[str, ...] = ()
+    file: str | None = None
+
+    def met(self) -> list[str]:
+        """The contracts and exposures that the change reaches, in words."""
+        words = (("the contract of", self.contracts), ("the exposure", self.exposures))
+        return [f"{word} {', '.join(names)}" for word, names in words if names]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

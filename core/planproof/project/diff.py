@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from planproof.catalog import Relation, split_name
 from planproof.conf import Conf
 from planproof.contract import Contract
-from planproof.project.changes import Change, ColumnShape, Comparison, Shape, compared
+from planproof.project.changes import SAFE, Change, ColumnShape, Comparison, Shape, compared
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
@@ -35,8 +35,12 @@ def compare_projects(
             continue
         other_place = targets is not None and key in after.nodes and _is_built(after.nodes[key])
         for change in compared(old.shapes.get(key), new.shapes.get(key), other_place):
+            if change.what == "moved" and after.nodes[key].kind == "source":
+                # Nobody wrote another table: this project reads another one.
+                change = replace(change, effect=SAFE, what="read from elsewhere")
             readers = old if change.after is None else new
-            changes.append(replace(change, reaches=readers.reached(change)))
+            file = after.nodes[key].file if key in after.nodes else None
+            changes.append(replace(readers.followed(change, key), file=file))
     unread = {**old.unread, **new.unread}
     said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
     return Comparison(tuple(changes), said, (targets,) if targets else ())
@@ -86,15 +90,19 @@ def _placed(project: Project, other: Project) -> Project:
 
 @dataclass(slots=True)
 class _Shapes:
-    """The relations of one project by unique id; `feeds` says per column which columns are made of it directly."""
+    """The relations of one project by unique id; `feeds` says per column which columns are made of it directly,
+    `promised` which columns a relation's contract names, `keys` a relation's unique id, `exposures` what each reads."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     feeds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    promised: dict[str, frozenset[str]] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    exposures: tuple[tuple[str, frozenset[str]], ...] = ()
 
     @classmethod
     def of(cls, project: Project, conf: Conf | None, frozen: Frozen) -> _Shapes:
-        found = cls()
+        found = cls(exposures=tuple(_exposures(project)))
         check = OfflineCheck(project, conf or DBT_CONF, frozen)
         for key, node in project.nodes.items():
             report = check.visit(node)
@@ -105,7 +113,11 @@ class _Shapes:
                 continue
             relation = check.catalog.find(split_name(node.relation))
             if relation is not None:
-                found.shapes[key] = _shape(node, relation, contract_of(node.raw, conf))
+                contract = contract_of(node.raw, conf)
+                found.shapes[key] = _shape(node, relation, contract)
+                found.keys[_two_parts(node.relation)] = key
+                if contract is not None:
+                    found.promised[key] = frozenset(name.lower() for name in contract.schema.names)
             if report is not None:
                 found._note(node.relation, report.details.lineage or {})
         return found
@@ -114,6 +126,22 @@ class _Shapes:
         for name, sources in lineage.get("columns", ()):
             for source, column, _ in sources:
                 self.feeds[_key(source, column)].add(f"{relation}.{name}")
+
+    def followed(self, change: Change, key: str) -> Change:
+        """The change of the relation `key` with all that it reaches."""
+        reaches = self.reached(change)
+        columns: dict[str, set[str]] = defaultdict(set)
+        for column in reaches:
+            relation, _, name = column.rpartition(".")
+            columns[_two_parts(relation)].add(name.lower())
+        touched = {self.keys[relation]: names for relation, names in columns.items() if relation in self.keys}
+        contracts = [
+            self.shapes[other].relation
+            for other, names in touched.items()
+            if names & self.promised.get(other, frozenset())
+        ]
+        exposures = [name for name, read in self.exposures if read & {key, *touched}]
+        return replace(change, reaches=reaches, contracts=tuple(sorted(contracts)), exposures=tuple(sorted(exposures)))
 
     def reached(self, change: Change) -> tuple[str, ...]:
         """Every column downstream, however far, that is made of the changed one."""
@@ -126,6 +154,20 @@ class _Shapes:
                     seen.add(column)
                     waiting.append(_key(*column.rsplit(".", 1)))
         return tuple(sorted(seen))
+
+
+def _exposures(project: Project) -> Iterator[tuple[str, frozenset[str]]]:
+    """The names of the manifest's exposures, with the nodes that each reads."""
+    given = project.manifest.get("exposures")
+    for form in given.values() if isinstance(given, Mapping) else ():
+        depends_on = form.get("depends_on") if isinstance(form, Mapping) else None
+        nodes = depends_on.get("nodes") if isinstance(depends_on, Mapping) else None
+        if isinstance(nodes, list):
+            yield str(form.get("name") or form.get("unique_id") or "?"), frozenset(map(str, nodes))
+
+
+def _two_parts(relation: str) -> str:
+    return ".".join(split_name(relation)[-2:]).lower()
 
 
 def _key(relation: str, column: str) -> str:

@@ -38,7 +38,7 @@ def _rendered(run: RunReport, name: str, form: Form) -> str:
     if name == "markdown":
         from planproof.report import markdown
 
-        return markdown.render(run.reports)
+        return markdown.render(run.reports, run.command)
     if name == "junit":
         from planproof.report import junit
 

@@ -31,7 +31,9 @@ def render(run: RunReport, prefix: str = "") -> str:
         if verdict is Verdict.VIOLATED:
             lines += [_failed(report, prefix) for report in failed]
     level = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
-    return "\n".join([*lines, f"planproof: {_data(clean(summary(run.reports).plain))} ({level})", ""])
+    return "\n".join(
+        [*lines, f"planproof: {_data(clean(summary(run.reports, command=run.command).plain))} ({level})", ""]
+    )
 
 
 def _told(report: Report, folded: Collection[int]) -> list[Finding]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from planproof.report import compared
 from planproof.report.folding import later
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
@@ -63,8 +64,8 @@ def render(
     text = _script()
     return _template().render(
         title=title,
-        summary=summary(given).plain,
-        banner=banner(states),
+        summary=summary(given, command=run.command if run else "").plain,
+        banner=_of_two(given) if compared.is_of_two(given, run.command if run else "") else banner(states),
         counts={"all": len(shown), **{state: states[state] for state in _STATES}},
         run=run,
         reports=shown,
@@ -105,6 +106,14 @@ def state_of(report: Report) -> str:
     if report.verdict is not Verdict.PROVED:
         return "unproved"
     return "proved" if report.has_contract else "none"
+
+
+def _of_two(reports: Sequence[Report]) -> Banner:
+    """The page's verdict on two compiles."""
+    breaking = sum(report.verdict is Verdict.VIOLATED for report in reports)
+    if breaking:
+        return Banner("violated", "Breaking.", f"{counted(breaking, 'relation')} changed under their readers")
+    return Banner("none", "Nothing breaks.", "readers of the old relations can read the new ones")
 
 
 def banner(states: Counter[str]) -> Banner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from planproof.report import compared
 from planproof.report.folding import Remark, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
@@ -27,9 +28,12 @@ from planproof.report.text import summary
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
 
 
-def render(reports: Sequence[Report]) -> str:
-    """The summary, each model that was stopped with what stopped it, and what else is unproved, folded."""
-    lines = [f"**planproof:** {escaped(summary(reports).plain)}", ""]
+def render(reports: Sequence[Report], command: str = "") -> str:
+    """The summary, each model that was stopped with what stopped it, and what else is unproved, folded. Of two compiles
+    (`command` is `diff`): what changed."""
+    lines = [f"**planproof:** {escaped(summary(reports, command=command).plain)}", ""]
+    if compared.is_of_two(reports, command):
+        return "\n".join([*lines, *compared.markdown(reports, escaped)])
     below, _ = consequences(reports)
     for report, *others in groups([report for report in reports if stopped(report)]):
         names = [name for r in (report, *others) for name in below.get(r.model, ())]

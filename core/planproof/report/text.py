@@ -13,6 +13,7 @@ from rich.text import Text
 
 from planproof.codes import CODES
 from planproof.origin import Origin
+from planproof.report import compared
 from planproof.report.folding import STYLE, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import (
@@ -189,9 +190,9 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
     message, parts = Parts.of(report), list[RenderableType]()
     # A model that could not run leaves its promises open, and its error says why.
     shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
-    compared = [f for f in shown if f.field or f.promised]
-    if compared:
-        parts += [_findings(compared), Text()]
+    with_values = [f for f in shown if f.field or f.promised]
+    if with_values:
+        parts += [_findings(with_values), Text()]
     if shown:
         parts += [*_reasons(report, shown), Text()]
     error = message.error if shown else failure(report)
@@ -286,10 +287,12 @@ def _style(reports: Sequence[Report]) -> Text | None:
     return Text(f"style: {codes}; `--format json` names each, `planproof explain {min(found)}` says more", "dim")
 
 
-def summary(reports: Sequence[Report], seconds: float | None = None) -> Text:
-    """How many models ended in which way."""
+def summary(reports: Sequence[Report], seconds: float | None = None, command: str = "") -> Text:
+    """How many models ended in which way; of two compiles (`command` is `diff`), how many changes."""
+    if compared.is_of_two(reports, command):
+        return Text(compared.counted(reports), "bold red" if any(map(stopped, reports)) else "bold green")
     outcomes = Counter(r.outcome for r in reports)
-    verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited", "compared"))
+    verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
     ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
     parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]

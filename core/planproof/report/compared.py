@@ -1,0 +1,41 @@
+"""Two compiles side by side, as people read them: changes are breaking or safe, and nothing is proved or published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from planproof.report.model import Finding, Report, Verdict
+from planproof.report.parts import said
+
+NOTHING = "nothing changed"
+
+
+def is_of_two(reports: Sequence[Report], command: str = "") -> bool:
+    """Whether the reports are those of `planproof diff`; of none at all, the command says it."""
+    return command == "diff" if not reports else any(report.outcome == "compared" for report in reports)
+
+
+def counted(reports: Sequence[Report]) -> str:
+    """`1 breaking change, 12 safe; 2 relations not compared`."""
+    breaking, safe = (sum(len(r.of(verdict)) for r in reports) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
+    unread = sum(report.outcome == "skipped" for report in reports)
+    changes = f"{breaking} breaking change{'' if breaking == 1 else 's'}, {safe} safe" if breaking or safe else NOTHING
+    return changes + (f"; {unread} relation{'' if unread == 1 else 's'} not compared" if unread else "")
+
+
+def markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterator[str]:
+    """What breaks readers, line by line; what is safe, folded; and what was not compared."""
+    breaking, safe = (list(_lines(reports, verdict, escaped)) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
+    if breaking:
+        yield from ("### Breaking", "", *breaking, "")
+    if safe:
+        yield from (f"<details><summary>Safe: {len(safe)}</summary>", "", *safe, "", "</details>", "")
+    unread = [f"- {escaped(r.model)}: {escaped(r.error or '')}" for r in reports if r.outcome == "skipped"]
+    if unread:
+        yield from ("<details><summary>Not compared</summary>", "", *unread, "", "</details>", "")
+
+
+def _lines(reports: Sequence[Report], verdict: Verdict, escaped: Callable[[str], str]) -> Iterator[str]:
+    found: list[tuple[Report, Finding]] = [(report, f) for report in reports for f in report.of(verdict)]
+    for report, finding in found:
+        yield f"- {escaped(report.model)}: {escaped(said(finding))}"
