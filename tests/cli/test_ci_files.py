@@ -31,6 +31,35 @@ def broken(tmp_path, dbt_manifest):
     return tmp_path
 
 
+# GitHub's API as far as the action asks it. Its own language of filters is not at hand: what it is to say is compared.
+GH = """#!{0}
+import json, os, sys
+file = os.environ["COMMENTS"]
+comments = json.load(open(file))
+command, *words = sys.argv[1:]
+assert command == "api"
+if "--jq" in words:
+    assert words[:2] == ["--paginate", "repos/a/b/issues/3/comments"], words
+    own, mark = "github-actions[bot]", "<!-- planproof check -->"
+    wanted = '.[] | select(.user.login == "%s" and (.body | startswith("%s"))) | .id' % (own, mark)
+    assert words[words.index("--jq") + 1] == wanted
+    for one in comments:
+        if one["user"]["login"] == own and one["body"].startswith(mark):
+            print(one["id"])
+else:
+    method, address, field = words[words.index("--method") + 1], words[3], words[words.index("--field") + 1]
+    body = open(field.removeprefix("body=@")).read()
+    if method == "POST":
+        assert address == "repos/a/b/issues/3/comments"
+        comments.append({{"id": 8, "user": {{"login": "github-actions[bot]"}}, "body": body}})
+    else:
+        assert (method, address) == ("PATCH", "repos/a/b/issues/comments/8")
+        [one] = [one for one in comments if one["id"] == 8]
+        one["body"] = body
+    json.dump(comments, open(file, "w"))
+"""
+
+
 def bash(script: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **more}
     return subprocess.run(["bash", "-e", "-c", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
@@ -38,17 +67,44 @@ def bash(script: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str
 
 def test_the_github_action(broken):
     action = yaml.safe_load((ROOT / "action.yml").read_text())
-    install, check = action["runs"]["steps"]
-    assert "${{" not in install["run"] + check["run"], "an input would become a command"
+    install, check, comment = action["runs"]["steps"]
+    assert "${{" not in install["run"] + check["run"] + comment["run"], "an input would become a command"
     assert bash(install["run"], broken).returncode == 0
     defaults = {name: given["default"] for name, given in action["inputs"].items()}
-    given = {key: defaults[key.lower().replace("_", "-")] for key in check["env"]}
+    given = {key: defaults[key.lower().replace("_", "-")] for key in check["env"] if key != "MARKDOWN"}
+    given["MARKDOWN"] = str(broken / "comment.md")
     found = bash(check["run"], broken, **given)
     assert found.returncode == 1, found.stderr
     assert "::error title=PP504 shop.mart,file=models/mart.sql" in found.stdout
     assert json.loads((broken / "planproof.sarif").read_text())["runs"][0]["results"][0]["ruleId"] == "PP504"
+    comments = [{"id": 7, "user": {"login": "somebody"}, "body": "<!-- planproof check -->\nmine"}]
+    (broken / "comments.json").write_text(json.dumps(comments))
+    (broken / "gh").write_text(GH.format(sys.executable))
+    (broken / "gh").chmod(0o755)
+    where = {
+        "REPOSITORY": "a/b",
+        "NUMBER": "3",
+        "MARKDOWN": given["MARKDOWN"],
+        "COMMENTS": str(broken / "comments.json"),
+    }
+    on_path = {**where, "PATH": f"{broken}:{os.environ['PATH']}"}
+
+    def told() -> list[str]:
+        done = bash(comment["run"], broken, **on_path)
+        assert done.returncode == 0, done.stderr
+        return [form["body"] for form in json.loads((broken / "comments.json").read_text())]
+
+    assert [said.count("shop.mart breaks its promise") for said in told()] == [0, 1]
     found = bash(check["run"], broken, **{**given, "SELECT": "fine"})
     assert (found.returncode, "::error" in found.stdout) == (0, False)
+    others, own = told()
+    assert (others, "shop.mart" in own, own.startswith("<!-- planproof check -->\n**planproof:** 1 model")) == (
+        comments[0]["body"],
+        False,
+        True,
+    )
+    Path(given["MARKDOWN"]).unlink()
+    assert told() == [others, own], "a check that could not run says nothing new"
     hostile = bash(check["run"], broken, **{**given, "SELECT": "$(touch hacked) ; touch hacked"})
     assert hostile.returncode == 2
     assert not (broken / "hacked").exists()

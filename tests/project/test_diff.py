@@ -94,6 +94,20 @@ def test_what_cannot_be_read_is_said(project: Any) -> None:
     assert set(found.unread) == {"shop.stg", "shop.totals", "shop.report"}
 
 
+def test_relations_that_cannot_be_compared_for_one_reason_share_a_line(project: Any, tmp_path: Any) -> None:
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(project(stg={**STAGING, "sql": None})))
+    both = ["diff", str(tmp_path / "old.json"), str(tmp_path / "new.json")]
+    why = "and without a contract that could stand for it"
+    assert CliRunner().invoke(cli, both).output.splitlines()[:2] == [
+        f"not compared: 2 relations: shop.report, shop.totals: not read offline, {why}",
+        f"not compared: shop.stg: not compiled (run `dbt compile`), {why}",
+    ]
+    said = CliRunner().invoke(cli, [*both, "--format", "markdown"]).output
+    assert said.startswith("**planproof:** nothing changed; 3 relations not compared\n")
+    assert "- shop.report, shop.totals: not read offline" in said
+
+
 def test_the_command_ends_with_0_1_or_2(project: Any, tmp_path: Any) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(json.dumps(project()))

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from planproof.cli import output
 from planproof.project.changes import BREAKING, Change, Comparison
+from planproof.report.folding import listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")
@@ -63,8 +64,12 @@ def _show(found: Comparison) -> None:
                 *_cells(change, ", " if out.is_terminal else ",\n"), style="red" if change.effect == BREAKING else None
             )
         out.print(table)
+    by_reason: dict[str, list[str]] = {}
     for name, why in found.unread.items():
-        out.print(f"not compared: {name}: {why}", style="dim", markup=False, soft_wrap=True)
+        by_reason.setdefault(why, []).append(name)
+    for why, names in by_reason.items():
+        many = f"{len(names)} relations: " if len(names) > 1 else ""
+        out.print(f"not compared: {many}{listed(names)}: {why}", style="dim", markup=False, soft_wrap=True)
     for remark in found.remarks:
         out.print(f"note: {remark}", markup=False, soft_wrap=True)
     breaking = sum(change.effect == BREAKING for change in found.changes)

@@ -437,5 +437,7 @@ class OfflineCheck:
             return
         if contract is not None:
             return self._register(node, stored_contract(node, contract, "its contract stands for it: not read offline"))
-        self.unread[node.unique_id] = "not read offline, and without a contract that could stand for it"
+        is_text = node.is_python or node.sql is not None
+        why = "not read offline" if is_text else "not compiled (run `dbt compile`)"
+        self.unread[node.unique_id] = f"{why}, and without a contract that could stand for it"
         self.catalog.drop(node.relation)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from planproof.report.folding import listed
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import said
+from planproof.report.parts import said, skipped
 
 NOTHING = "nothing changed"
 
 
 def is_of_two(reports: Sequence[Report], command: str = "") -> bool:
-    """Whether the reports are those of `planproof diff`; of none at all, the command says it."""
-    return command == "diff" if not reports else any(report.outcome == "compared" for report in reports)
+    """Whether the reports are those of two compiles; where none changed, the command says it."""
+    return any(report.outcome == "compared" for report in reports) or (
+        command == "diff" and all(report.outcome == "skipped" for report in reports)
+    )
 
 
 def counted(reports: Sequence[Report]) -> str:
@@ -30,7 +33,10 @@ def markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterat
         yield from ("### Breaking", "", *breaking, "")
     if safe:
         yield from (f"<details><summary>Safe: {len(safe)}</summary>", "", *safe, "", "</details>", "")
-    unread = [f"- {escaped(r.model)}: {escaped(r.error or '')}" for r in reports if r.outcome == "skipped"]
+    unread = [
+        f"- {escaped(listed(names))}: {escaped(why.removeprefix('not compared: '))}"
+        for why, names in skipped(reports).items()
+    ]
     if unread:
         yield from ("<details><summary>Not compared</summary>", "", *unread, "", "</details>", "")
 
