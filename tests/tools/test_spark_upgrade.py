@@ -54,7 +54,7 @@ def test_each_place_stands_in_the_code() -> None:
 
 
 def test_a_place_that_is_gone_is_told() -> None:
-    named = ["sql.parse.parse", "sql.parse.gone", "sql.gone.parse", "sql.queries.QueryGrammar.gone", "sql.queries"]
+    named = ["sql.parse.parse", "sql.parse.gone", "sql.gone.parse", "sql.cursor.Cursor.gone", "sql.queries"]
     assert places.missing(iter(named)) == sorted(named[1:])
 
 
@@ -195,7 +195,7 @@ def _told() -> list[str]:
         "- changed: `acos(expr)` (Acos, since 1.4.0) is now `acos(expr, mode)` (Acos, since 1.4.0)",
         "- new tokens (`sql.keywords`, `sql.tokens`): `GRAPH`",
         "- new: `graphPattern`: **not in grammar.yml: say where planproof answers for it**",
-        "- changed: `queryPrimary`: `sql.queries.QueryGrammar.query_primary`, `sql.primary.PrimaryGrammar.query_at`",
+        "- changed: `queryPrimary`: `sql.queries.query_primary`, `sql.primary.query_at`",
         "    - with ``GRAPH graphPattern``",
         "- **followed by `Conf.ansi`**: `spark.sql.ansi.enabled` was `true`, is `false`",
         "- new: `spark.sql.new` = `1` (of 9.0.0)",

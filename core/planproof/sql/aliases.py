@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from planproof.sql import nodes as q
 from planproof.sql.calls import ENDS
-from planproof.sql.expressions import ExpressionGrammar
+from planproof.sql.cursor import Cursor
+from planproof.sql.expressions import expression
 from planproof.sql.keywords import ALIAS_WORDS, WORDS
 
 _BY = frozenset(("BY",))
@@ -48,98 +49,107 @@ _NOT_EXPRESSION = frozenset((*ENDS, ".", "="))
 _SET_ASSIGNMENT = frozenset(("=", "."))
 
 
-class AliasGrammar(ExpressionGrammar):
-    """Spark's rules `namedExpression` and `tableAlias`."""
+def clause_follows(c: Cursor) -> bool:
+    """Whether the keyword at hand begins a clause here, rather than being a name."""
+    return c.kind != "BACKQUOTED" and c.decide(_clause_likely(c))
 
-    def clause_follows(self) -> bool:
-        """Whether the keyword at hand begins a clause here, rather than being a name."""
-        return self.kind != "BACKQUOTED" and self.decide(self._clause_likely())
 
-    def _clause_likely(self) -> bool:
-        kind, following = self.kind, self.peek()
-        openers = _CLAUSES.get(kind)
-        if kind == "FROM" and following == "FROM" and self.peek(2) in _CLAUSES["FROM"]:
-            return False
-        if openers is not None:
-            return following in openers
-        if kind in _BEFORE_EXPRESSION:
-            return following not in _NOT_EXPRESSION
-        if kind == "WINDOW":
-            literal = following == "IDENTIFIER" and self.identifier_literal_at(self.i + 1)
-            return literal or (following in WORDS and self.peek(2) == "AS")
-        if kind == "SET":
-            return following in WORDS and self.peek(2) in _SET_ASSIGNMENT
+def _clause_likely(c: Cursor) -> bool:
+    kind, following = c.kind, c.peek()
+    openers = _CLAUSES.get(kind)
+    if kind == "FROM" and following == "FROM" and c.peek(2) in _CLAUSES["FROM"]:
         return False
+    if openers is not None:
+        return following in openers
+    if kind in _BEFORE_EXPRESSION:
+        return following not in _NOT_EXPRESSION
+    if kind == "WINDOW":
+        literal = following == "IDENTIFIER" and c.identifier_literal_at(c.i + 1)
+        return literal or (following in WORDS and c.peek(2) == "AS")
+    if kind == "SET":
+        return following in WORDS and c.peek(2) in _SET_ASSIGNMENT
+    return False
 
-    def named_expression(self) -> q.Node:
-        node = self.expression()
-        kind = self.kind
-        if kind == "AS" and self.peek() not in ENDS:
-            if not self._as_is_a_name():
-                self.advance()
-            if self.kind == "(":
-                return self._aliases(node)
-        elif kind == "(" and self.peek() in WORDS:
-            return self._aliases(node)
-        elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
-            return node
-        alias = self.captured_identifier()
-        start = node.span[0]
-        return self.placed(q.Alias(node, alias), start)
 
-    def _as_is_a_name(self) -> bool:
-        """Whether the AS at hand is the name itself, and a clause follows: `SELECT total AS FROM orders`."""
-        following = self.peek()
-        if following not in _CLAUSES and following not in _BEFORE_EXPRESSION:
-            return False
-        return self.decide(following == "FROM" != self.peek(2) and self.peek(2) in _CLAUSES["FROM"])
+def named_expression(c: Cursor) -> q.Node:
+    """An expression, with an alias or several where they follow: Spark's rule `namedExpression`."""
+    node = expression(c)
+    kind = c.kind
+    if kind == "AS" and c.peek() not in ENDS:
+        if not _as_is_a_name(c):
+            c.advance()
+        if c.kind == "(":
+            return _aliases(c, node)
+    elif kind == "(" and c.peek() in WORDS:
+        return _aliases(c, node)
+    elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and clause_follows(c)):
+        return node
+    alias = c.captured_identifier()
+    start = node.span[0]
+    return c.placed(q.Alias(node, alias), start)
 
-    def _aliases(self, node: q.Node) -> q.Node:
-        start = node.span[0]
-        return self.placed(q.Aliases(node, self.identifier_list()), start)
 
-    def named_expressions(self) -> list[q.Node]:
-        found = [self.named_expression()]
-        while self.skip(","):
-            found.append(self.named_expression())
-        return found
+def _as_is_a_name(c: Cursor) -> bool:
+    """Whether the AS at hand is the name itself, and a clause follows: `SELECT total AS FROM orders`."""
+    following = c.peek()
+    if following not in _CLAUSES and following not in _BEFORE_EXPRESSION:
+        return False
+    return c.decide(following == "FROM" != c.peek(2) and c.peek(2) in _CLAUSES["FROM"])
 
-    def table_alias(self) -> q.TableAlias | None:
-        """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
-        start, kind = self.start, self.kind
-        if kind == "AS" and self.peek() != "(":
-            if self.peek() in ALIAS_WORDS and not self._as_is_a_name():
-                self.advance()
-        elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
-            return None
-        name = self.identifier(ALIAS_WORDS)
-        columns = self.identifier_list() if self.kind == "(" else ()
-        return self.placed(q.TableAlias(name, columns), start)
 
-    def bare_alias(self) -> q.Identifier | None:
-        """`[AS] name`, as after PIVOT; None where none stands."""
-        if self.skip("AS"):
-            return self.captured_identifier()
-        if self.kind not in ALIAS_WORDS or (self.kind != "IDENTIFIER_TOKEN" and self.clause_follows()):
-            return None
-        return self.captured_identifier()
+def _aliases(c: Cursor, node: q.Node) -> q.Node:
+    start = node.span[0]
+    return c.placed(q.Aliases(node, c.identifier_list()), start)
 
-    def ordered(self) -> list[q.Ordered]:
-        """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
-        found = [self.sort_item()]
-        while self.skip(","):
-            found.append(self.sort_item())
-        return found
 
-    def sort_item(self) -> q.Ordered:
-        start = self.start
-        operand = self.expression()
-        desc = self.kind == "DESC"
-        if self.kind in ("ASC", "DESC"):
-            self.advance()
-        nulls_first = None
-        if self.kind == "NULLS" and self.peek() in ("FIRST", "LAST"):
-            self.advance()
-            nulls_first = self.kind == "FIRST"
-            self.advance()
-        return self.placed(q.Ordered(operand, desc, nulls_first), start)
+def named_expressions(c: Cursor) -> list[q.Node]:
+    """One or more, between commas."""
+    found = [named_expression(c)]
+    while c.skip(","):
+        found.append(named_expression(c))
+    return found
+
+
+def table_alias(c: Cursor) -> q.TableAlias | None:
+    """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
+    start, kind = c.start, c.kind
+    if kind == "AS" and c.peek() != "(":
+        if c.peek() in ALIAS_WORDS and not _as_is_a_name(c):
+            c.advance()
+    elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and clause_follows(c)):
+        return None
+    name = c.identifier(ALIAS_WORDS)
+    columns = c.identifier_list() if c.kind == "(" else ()
+    return c.placed(q.TableAlias(name, columns), start)
+
+
+def bare_alias(c: Cursor) -> q.Identifier | None:
+    """`[AS] name`, as after PIVOT; None where none stands."""
+    if c.skip("AS"):
+        return c.captured_identifier()
+    if c.kind not in ALIAS_WORDS or (c.kind != "IDENTIFIER_TOKEN" and clause_follows(c)):
+        return None
+    return c.captured_identifier()
+
+
+def ordered(c: Cursor) -> list[q.Ordered]:
+    """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
+    found = [sort_item(c)]
+    while c.skip(","):
+        found.append(sort_item(c))
+    return found
+
+
+def sort_item(c: Cursor) -> q.Ordered:
+    """What ORDER BY sorts by: an expression, its direction, and where its nulls go."""
+    start = c.start
+    operand = expression(c)
+    desc = c.kind == "DESC"
+    if c.kind in ("ASC", "DESC"):
+        c.advance()
+    nulls_first = None
+    if c.kind == "NULLS" and c.peek() in ("FIRST", "LAST"):
+        c.advance()
+        nulls_first = c.kind == "FIRST"
+        c.advance()
+    return c.placed(q.Ordered(operand, desc, nulls_first), start)

@@ -1,12 +1,16 @@
-"""The grammar of function calls: Spark's rule `functionCall`, and the calls that have a syntax of their own."""
+"""The grammar of function calls: Spark's rule `functionCall`, and the calls that have a syntax of their own.
+
+Every one becomes a Call: see the table in `planproof.sql`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from planproof.sql import nodes as q
+from planproof.sql.cursor import Cursor
+from planproof.sql.datatypes import data_type
 from planproof.sql.keywords import WORDS
-from planproof.sql.literals import LiteralGrammar
 
 DATETIME_UNITS = frozenset(
     ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
@@ -17,301 +21,302 @@ ENDS = frozenset(("EOF", ")", ",", ";", "]", "|>"))
 """What cannot begin an expression and may follow a name."""
 
 
-class CallGrammar(LiteralGrammar):
-    """Calls. Every one becomes a Call: see the table in `planproof.sql`."""
+def call(c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None = None) -> q.Call:
+    """A call, from its opening parenthesis on."""
+    c.advance()
+    distinct = None
+    given: Sequence[q.Node] = ()
+    if c.kind != ")":
+        if c.kind in ("DISTINCT", "ALL") and c.peek() not in ENDS and c.peek() != ".":
+            distinct = c.kind == "DISTINCT"
+            c.advance()
+        given = arguments(c)
+    node = q.Call(name, given, parts, distinct)
+    c.take(")")
+    if c.kind in _TRAILERS:
+        _trailers(c, node)
+    return c.placed(node, start)
 
-    def expression(self) -> q.Node:
-        raise NotImplementedError
 
-    def value(self, floor: int = 1) -> q.Node:
-        raise NotImplementedError
+def arguments(c: Cursor) -> list[q.Node]:
+    """One or more, between commas."""
+    found = [argument(c)]
+    while c.skip(","):
+        found.append(argument(c))
+    return found
 
-    def query(self) -> q.Query:
-        raise NotImplementedError
 
-    def named_expression(self) -> q.Node:
-        raise NotImplementedError
+def argument(c: Cursor) -> q.Node:
+    """An argument of a call: an expression, or `name => expression`."""
+    if c.kinds[c.i + 1] != "=>" or c.kind not in WORDS:
+        return c.rules.expression(c)
+    start = c.start
+    name = c.identifier()
+    c.advance()
+    return c.placed(q.Kwarg(name, c.rules.expression(c)), start)
 
-    def ordered(self) -> list[q.Ordered]:
-        raise NotImplementedError
 
-    def call(self, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None = None) -> q.Call:
-        """A call, from its opening parenthesis on."""
-        self.advance()
-        distinct = None
-        arguments: Sequence[q.Node] = ()
-        if self.kind != ")":
-            if self.kind in ("DISTINCT", "ALL") and self.peek() not in ENDS and self.peek() != ".":
-                distinct = self.kind == "DISTINCT"
-                self.advance()
-            arguments = self.arguments()
-        node = q.Call(name, arguments, parts, distinct)
-        self.take(")")
-        if self.kind in _TRAILERS:
-            self._trailers(node)
-        return self.placed(node, start)
+def _trailers(c: Cursor, node: q.Call) -> None:
+    """What may follow a call's closing parenthesis, in Spark's order."""
+    if c.kind == "WITHIN" and c.peek() == "GROUP" and "WITHIN GROUP" not in c.lacks:
+        _within_group(c, node)
+    if c.kind == "FILTER" and c.peek() == "(" and c.peek(2) == "WHERE":
+        c.advance()
+        c.advance()
+        c.advance()
+        node.filter = c.rules.expression(c)
+        c.take(")")
+    if c.kind in ("IGNORE", "RESPECT") and c.peek() == "NULLS":
+        node.nulls = c.kind
+        c.advance()
+        c.advance()
+    if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and c.peek() != "FROM")):
+        c.advance()
+        node.over = window_spec(c)
 
-    def arguments(self) -> list[q.Node]:
-        found = [self.argument()]
-        while self.skip(","):
-            found.append(self.argument())
-        return found
 
-    def argument(self) -> q.Node:
-        if self.kinds[self.i + 1] != "=>" or self.kind not in WORDS:
-            return self.expression()
-        start = self.start
-        name = self.identifier()
-        self.advance()
-        return self.placed(q.Kwarg(name, self.expression()), start)
+def _within_group(c: Cursor, node: q.Call) -> None:
+    for word in ("WITHIN", "GROUP", "(", "ORDER", "BY"):
+        c.take(word)
+    node.within_group = c.rules.ordered(c)
+    c.take(")")
 
-    def _trailers(self, node: q.Call) -> None:
-        """What may follow a call's closing parenthesis, in Spark's order."""
-        if self.kind == "WITHIN" and self.peek() == "GROUP" and "WITHIN GROUP" not in self.lacks:
-            self._within_group(node)
-        if self.kind == "FILTER" and self.peek() == "(" and self.peek(2) == "WHERE":
-            self.advance()
-            self.advance()
-            self.advance()
-            node.filter = self.expression()
-            self.take(")")
-        if self.kind in ("IGNORE", "RESPECT") and self.peek() == "NULLS":
-            node.nulls = self.kind
-            self.advance()
-            self.advance()
-        if self.kind == "OVER" and (self.peek() == "(" or (self.peek() in WORDS and self.peek() != "FROM")):
-            self.advance()
-            node.over = self.window_spec()
 
-    def _within_group(self, node: q.Call) -> None:
-        for word in ("WITHIN", "GROUP", "(", "ORDER", "BY"):
-            self.take(word)
-        node.within_group = self.ordered()
-        self.take(")")
+def window_spec(c: Cursor) -> q.Window:
+    """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
+    start = c.start
+    if c.kind != "(":
+        return c.placed(q.Window(reference=c.identifier()), start)
+    c.advance()
+    if c.kind in WORDS and c.peek() == ")":
+        node = q.Window(reference=c.identifier())
+        c.advance()
+        return c.placed(node, start)
+    node = q.Window()
+    if c.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and c.peek() == "BY":
+        node.cluster = c.kind == "CLUSTER"
+        c.advance()
+        c.advance()
+        keys = [c.rules.expression(c)]
+        while c.skip(","):
+            keys.append(c.rules.expression(c))
+        node.partition_by = keys
+    if not node.cluster and c.kind in ("ORDER", "SORT") and c.peek() == "BY":
+        c.advance()
+        c.advance()
+        node.order = c.rules.ordered(c)
+    if c.kind in ("ROWS", "RANGE"):
+        node.frame = _frame(c)
+    c.take(")")
+    return c.placed(node, start)
 
-    def window_spec(self) -> q.Window:
-        """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
-        start = self.start
-        if self.kind != "(":
-            return self.placed(q.Window(reference=self.identifier()), start)
-        self.advance()
-        if self.kind in WORDS and self.peek() == ")":
-            node = q.Window(reference=self.identifier())
-            self.advance()
-            return self.placed(node, start)
-        node = q.Window()
-        if self.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and self.peek() == "BY":
-            node.cluster = self.kind == "CLUSTER"
-            self.advance()
-            self.advance()
-            keys = [self.expression()]
-            while self.skip(","):
-                keys.append(self.expression())
-            node.partition_by = keys
-        if not node.cluster and self.kind in ("ORDER", "SORT") and self.peek() == "BY":
-            self.advance()
-            self.advance()
-            node.order = self.ordered()
-        if self.kind in ("ROWS", "RANGE"):
-            node.frame = self._frame()
-        self.take(")")
-        return self.placed(node, start)
 
-    def _frame(self) -> q.WindowFrame:
-        start, kind = self.start, self.kind
-        self.advance()
-        between = self.skip("BETWEEN")
-        low, low_side = self._bound()
-        node = q.WindowFrame(kind, low, low_side)
-        if between:
-            self.take("AND")
-            node.end, node.end_side = self._bound()
-        return self.placed(node, start)
+def _frame(c: Cursor) -> q.WindowFrame:
+    start, kind = c.start, c.kind
+    c.advance()
+    between = c.skip("BETWEEN")
+    low, low_side = _bound(c)
+    node = q.WindowFrame(kind, low, low_side)
+    if between:
+        c.take("AND")
+        node.end, node.end_side = _bound(c)
+    return c.placed(node, start)
 
-    def _bound(self) -> tuple[q.Node | str, str | None]:
-        """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
-        if self.skip_all("CURRENT", "ROW"):
-            return "CURRENT ROW", None
-        bound: q.Node | str = "UNBOUNDED"
-        if self.kind == "UNBOUNDED" and self.peek() in ("PRECEDING", "FOLLOWING"):
-            self.advance()
-        else:
-            bound = self.expression()
-        side = self.kind
-        if side not in ("PRECEDING", "FOLLOWING"):
-            self.fail()
-        self.advance()
-        return bound, side
 
-    # Calls with a syntax of their own. Each gives None where the call at hand is an ordinary one after all.
+def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
+    """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
+    if c.skip_all("CURRENT", "ROW"):
+        return "CURRENT ROW", None
+    bound: q.Node | str = "UNBOUNDED"
+    if c.kind == "UNBOUNDED" and c.peek() in ("PRECEDING", "FOLLOWING"):
+        c.advance()
+    else:
+        bound = c.rules.expression(c)
+    side = c.kind
+    if side not in ("PRECEDING", "FOLLOWING"):
+        c.fail()
+    c.advance()
+    return bound, side
 
-    def _form(self, start: int, name: str, form: str, arguments: list[q.Node]) -> q.SpecialCall:
-        self.take(")")
-        return self.placed(q.SpecialCall(name, arguments, form=form), start)
 
-    def _enter(self) -> tuple[int, str]:
-        start, name = self.start, self.token()
-        self.advance()
-        self.advance()
-        return start, name
+def _form(c: Cursor, start: int, name: str, form: str, arguments: list[q.Node]) -> q.SpecialCall:
+    c.take(")")
+    return c.placed(q.SpecialCall(name, arguments, form=form), start)
 
-    def _cast(self) -> q.Node | None:
-        kind = q.TryCast if self.kind == "TRY_CAST" else q.Cast
-        start, _ = self._enter()
-        operand = self.expression()
-        self.take("AS")
-        target = self.data_type()
-        self.take(")")
-        return self.placed(kind(operand, target), start)
 
-    def _struct(self) -> q.Node | None:
-        """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
-        if self.peek(2) == ")" or self.peek(3) == "=>" or self.peek(2) in ("DISTINCT", "ALL"):
+def _enter(c: Cursor) -> tuple[int, str]:
+    start, name = c.start, c.token()
+    c.advance()
+    c.advance()
+    return start, name
+
+
+def _cast(c: Cursor) -> q.Node | None:
+    kind = q.TryCast if c.kind == "TRY_CAST" else q.Cast
+    start, _ = _enter(c)
+    operand = c.rules.expression(c)
+    c.take("AS")
+    target = data_type(c)
+    c.take(")")
+    return c.placed(kind(operand, target), start)
+
+
+def _struct(c: Cursor) -> q.Node | None:
+    """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
+    if c.peek(2) == ")" or c.peek(3) == "=>" or c.peek(2) in ("DISTINCT", "ALL"):
+        return None
+    at = c.i
+    start, name = _enter(c)
+    fields = [c.rules.named_expression(c)]
+    while c.skip(","):
+        if c.peek() == "=>":
+            c.back(at)
             return None
-        at = self.i
-        start, name = self._enter()
-        fields = [self.named_expression()]
-        while self.skip(","):
-            if self.peek() == "=>":
-                self.back(at)
-                return None
-            fields.append(self.named_expression())
-        return self._form(start, name, "struct", fields)
+        fields.append(c.rules.named_expression(c))
+    return _form(c, start, name, "struct", fields)
 
-    def _first(self) -> q.Node | None:
-        """`first(x IGNORE NULLS)`; what may follow an ordinary call may not follow this one."""
-        if self.peek(2) in ("DISTINCT", "ALL", ")"):
-            return None
-        start, name = self._enter()
-        operand = self.argument()
-        if not self.skip_all("IGNORE", "NULLS"):
-            return None
-        node = self._form(start, name, "ignore_nulls", [operand])
-        node.nulls = "IGNORE"
-        return node
 
-    def _percentile(self) -> q.Node | None:
-        """`percentile_cont(x) WITHIN GROUP (ORDER BY y)`, while that is a rule of its own; else an ordinary call."""
-        if self.peek(2) in ENDS:
-            return None
-        start, name = self._enter()
-        node = q.Call(name, [self.value()])
-        if not (self.skip(")") and self.kind == "WITHIN" and self.peek() == "GROUP"):
-            return None
-        self._within_group(node)
-        if self.kind in ("FILTER", "OVER"):
-            self._trailers(node)
-        return self.placed(node, start)
+def _first(c: Cursor) -> q.Node | None:
+    """`first(x IGNORE NULLS)`; what may follow an ordinary call may not follow this one."""
+    if c.peek(2) in ("DISTINCT", "ALL", ")"):
+        return None
+    start, name = _enter(c)
+    operand = argument(c)
+    if not c.skip_all("IGNORE", "NULLS"):
+        return None
+    node = _form(c, start, name, "ignore_nulls", [operand])
+    node.nulls = "IGNORE"
+    return node
 
-    def _extract(self) -> q.Node | None:
-        if self.peek(3) != "FROM" or self.peek(2) not in WORDS:
-            return None
-        start, name = self._enter()
-        field = self.identifier()
-        self.advance()
-        return self._form(start, name, "extract", [field, self.value()])
 
-    def _position(self) -> q.Node | None:
-        start, name = self._enter()
-        if self.kind in ENDS:
-            return None
-        part = self.value()
-        if not self.skip("IN"):
-            return None
-        return self._form(start, name, "position", [part, self.value()])
+def _percentile(c: Cursor) -> q.Node | None:
+    """`percentile_cont(x) WITHIN GROUP (ORDER BY y)`, while that is a rule of its own; else an ordinary call."""
+    if c.peek(2) in ENDS:
+        return None
+    start, name = _enter(c)
+    node = q.Call(name, [c.rules.value(c)])
+    if not (c.skip(")") and c.kind == "WITHIN" and c.peek() == "GROUP"):
+        return None
+    _within_group(c, node)
+    if c.kind in ("FILTER", "OVER"):
+        _trailers(c, node)
+    return c.placed(node, start)
 
-    def _substring(self) -> q.Node | None:
-        start, name = self._enter()
-        if self.kind in ENDS:
-            return None
-        args = [self.value()]
-        if not self.skip("FROM"):
-            return None
-        args.append(self.value())
-        if self.skip("FOR") or self.skip(","):
-            args.append(self.value())
-        return self._form(start, name, "substring", args)
 
-    def _trim(self) -> q.Node | None:
-        start, name = self._enter()
-        side = None
-        if self.kind in ("BOTH", "LEADING", "TRAILING") and self.peek() not in (*ENDS, "."):
-            side = self.kind
-            self.advance()
-        elif self.kind in ENDS:
-            return None
-        args = [] if self.kind == "FROM" and self.peek() not in ENDS else [self.value()]
-        if not self.skip("FROM"):
-            return None
-        args.insert(0, self.value())
-        node = self._form(start, name, "trim", args)
-        node.side = side
-        return node
+def _extract(c: Cursor) -> q.Node | None:
+    if c.peek(3) != "FROM" or c.peek(2) not in WORDS:
+        return None
+    start, name = _enter(c)
+    field = c.identifier()
+    c.advance()
+    return _form(c, start, name, "extract", [field, c.rules.value(c)])
 
-    def _overlay(self) -> q.Node | None:
-        start, name = self._enter()
-        if self.kind in ENDS:
-            return None
-        args = [self.value()]
-        if not self.skip("PLACING"):
-            return None
-        args.append(self.value())
-        self.take("FROM")
-        args.append(self.value())
-        if self.skip("FOR"):
-            args.append(self.value())
-        return self._form(start, name, "overlay", args)
 
-    def _unit_call(self) -> q.Node | None:
-        """`dateadd(DAY, 1, x)`: a unit word and two values."""
-        unit_text = self.peek(2) == "STRING_LITERAL"
-        if not (unit_text or self.peek(2) in DATETIME_UNITS) or self.peek(3) != ",":
-            return None
-        form = "timestampadd" if self.kind in ("DATEADD", "DATE_ADD", "TIMESTAMPADD") else "timestampdiff"
-        start, name = self._enter()
-        unit, shown, at = self.kind, self.token(), self.start
-        self.advance()
-        self.advance()
-        args = [self.value()]
-        if not self.skip(","):
-            return None
-        args.append(self.value())
-        if self.kind != ")":
-            return None
-        if unit_text:
-            self.later(
-                "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
-                f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
-                "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "
-                f"but got the string literal {shown}.",
-                at,
-                at + len(shown),
-            )
-        node = self._form(start, name, form, args)
-        node.unit, node.written = unit, shown
-        return node
+def _position(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    if c.kind in ENDS:
+        return None
+    part = c.rules.value(c)
+    if not c.skip("IN"):
+        return None
+    return _form(c, start, name, "position", [part, c.rules.value(c)])
+
+
+def _substring(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    if c.kind in ENDS:
+        return None
+    args = [c.rules.value(c)]
+    if not c.skip("FROM"):
+        return None
+    args.append(c.rules.value(c))
+    if c.skip("FOR") or c.skip(","):
+        args.append(c.rules.value(c))
+    return _form(c, start, name, "substring", args)
+
+
+def _trim(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    side = None
+    if c.kind in ("BOTH", "LEADING", "TRAILING") and c.peek() not in (*ENDS, "."):
+        side = c.kind
+        c.advance()
+    elif c.kind in ENDS:
+        return None
+    args = [] if c.kind == "FROM" and c.peek() not in ENDS else [c.rules.value(c)]
+    if not c.skip("FROM"):
+        return None
+    args.insert(0, c.rules.value(c))
+    node = _form(c, start, name, "trim", args)
+    node.side = side
+    return node
+
+
+def _overlay(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    if c.kind in ENDS:
+        return None
+    args = [c.rules.value(c)]
+    if not c.skip("PLACING"):
+        return None
+    args.append(c.rules.value(c))
+    c.take("FROM")
+    args.append(c.rules.value(c))
+    if c.skip("FOR"):
+        args.append(c.rules.value(c))
+    return _form(c, start, name, "overlay", args)
+
+
+def _unit_call(c: Cursor) -> q.Node | None:
+    """`dateadd(DAY, 1, x)`: a unit word and two values."""
+    unit_text = c.peek(2) == "STRING_LITERAL"
+    if not (unit_text or c.peek(2) in DATETIME_UNITS) or c.peek(3) != ",":
+        return None
+    form = "timestampadd" if c.kind in ("DATEADD", "DATE_ADD", "TIMESTAMPADD") else "timestampdiff"
+    start, name = _enter(c)
+    unit, shown, at = c.kind, c.token(), c.start
+    c.advance()
+    c.advance()
+    args = [c.rules.value(c)]
+    if not c.skip(","):
+        return None
+    args.append(c.rules.value(c))
+    if c.kind != ")":
+        return None
+    if unit_text:
+        c.later(
+            "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+            f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
+            "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "
+            f"but got the string literal {shown}.",
+            at,
+            at + len(shown),
+        )
+    node = _form(c, start, name, form, args)
+    node.unit, node.written = unit, shown
+    return node
 
 
 _TRAILERS = frozenset(("WITHIN", "FILTER", "IGNORE", "RESPECT", "OVER"))
 
-SPECIAL_CALLS: dict[str, Callable[[CallGrammar], q.Node | None]] = {
-    "CAST": CallGrammar._cast,
-    "TRY_CAST": CallGrammar._cast,
-    "STRUCT": CallGrammar._struct,
-    "FIRST": CallGrammar._first,
-    "LAST": CallGrammar._first,
-    "ANY_VALUE": CallGrammar._first,
-    "EXTRACT": CallGrammar._extract,
-    "POSITION": CallGrammar._position,
-    "SUBSTR": CallGrammar._substring,
-    "SUBSTRING": CallGrammar._substring,
-    "TRIM": CallGrammar._trim,
-    "OVERLAY": CallGrammar._overlay,
-    "PERCENTILE_CONT": CallGrammar._percentile,
-    "PERCENTILE_DISC": CallGrammar._percentile,
+SPECIAL_CALLS: dict[str, Callable[[Cursor], q.Node | None]] = {
+    "CAST": _cast,
+    "TRY_CAST": _cast,
+    "STRUCT": _struct,
+    "FIRST": _first,
+    "LAST": _first,
+    "ANY_VALUE": _first,
+    "EXTRACT": _extract,
+    "POSITION": _position,
+    "SUBSTR": _substring,
+    "SUBSTRING": _substring,
+    "TRIM": _trim,
+    "OVERLAY": _overlay,
+    "PERCENTILE_CONT": _percentile,
+    "PERCENTILE_DISC": _percentile,
     **dict.fromkeys(
         ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"],
-        CallGrammar._unit_call,
+        _unit_call,
     ),
 }
 """Keyword to the reader of its own call syntax."""

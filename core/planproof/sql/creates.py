@@ -13,8 +13,12 @@ from planproof.sql.commands import (
     CreateViewUsing,
     DeclareVariable,
 )
+from planproof.sql.cursor import Cursor
+from planproof.sql.datatypes import data_type
+from planproof.sql.expressions import expression
 from planproof.sql.keywords import WORDS
-from planproof.sql.queries import QueryGrammar
+from planproof.sql.primary import closing, column, identifier_clause, multipart, primary, query_at
+from planproof.sql.queries import query, relation_name
 
 _NAMESPACES = ("SCHEMA", "DATABASE", "NAMESPACE")
 _CONSTRAINTS = frozenset(("CONSTRAINT", "CHECK", "UNIQUE", "PRIMARY", "FOREIGN", "REFERENCES"))
@@ -27,301 +31,316 @@ _CHARACTERISTICS = frozenset(
 )
 
 
-class CreateGrammar(QueryGrammar):
-    """The rules of the statements that make a relation, function, namespace or variable."""
+def parenthesized_text(c: Cursor) -> str:
+    """Steps over a parenthesized group, and gives its text."""
+    start = c.start
+    if c.kind != "(":
+        c.fail()
+    c.back(closing(c, c.i))
+    c.take(")")
+    return c.text[start : c.stop]
 
-    def _command(self) -> Command:
-        raise NotImplementedError
 
-    def parenthesized_text(self) -> str:
-        """Steps over a parenthesized group, and gives its text."""
-        start = self.start
-        if self.kind != "(":
-            self.fail()
-        self.back(self._closing(self.i))
-        self.take(")")
-        return self.text[start : self.stop]
+def schema_binding(c: Cursor) -> str:
+    """How a view follows its tables' schemas: what comes after WITH SCHEMA."""
+    start = c.start
+    if c.skip("TYPE"):
+        c.take("EVOLUTION")
+    elif c.kind in ("BINDING", "COMPENSATION", "EVOLUTION"):
+        c.advance()
+    else:
+        c.fail()
+    return c.text[start : c.stop].upper()
 
-    def schema_binding(self) -> str:
-        start = self.start
-        if self.skip("TYPE"):
-            self.take("EVOLUTION")
-        elif self.kind in ("BINDING", "COMPENSATION", "EVOLUTION"):
-            self.advance()
+
+def create(c: Cursor) -> q.Node:
+    """CREATE or REPLACE, from its first word on."""
+    at = c.i
+    replace = c.kind == "REPLACE"
+    c.advance()
+    replace = c.skip_all("OR", "REPLACE") or replace
+    global_ = c.skip("GLOBAL")
+    temporary = c.skip("TEMPORARY")
+    external = c.skip("EXTERNAL")
+    kind = c.kind
+    if kind == "VIEW":
+        return _create_view(c, replace, temporary, global_)
+    if kind == "TABLE":
+        return _create_table(c, replace, temporary, external)
+    if kind == "FUNCTION":
+        return _create_function(c, replace, temporary)
+    if kind in _NAMESPACES:
+        c.advance()
+        exists = c.skip_all("IF", "NOT", "EXISTS")
+        node = CreateNamespace(relation_name(c), exists)
+        while c.kind not in ("EOF", ";"):
+            c.advance()
+        return node
+    if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
+        c.unknown(f"CREATE {kind}")
+    if kind not in ("ROLE", "INDEX", "MACRO"):
+        c.fail()
+    c.back(at)
+    return command(c)
+
+
+def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.Node:
+    c.advance()
+    exists = c.skip_all("IF", "NOT", "EXISTS")
+    name = relation_name(c)
+    if temporary and _provider_follows(c):
+        return _create_view_using(c, name, replace, global_)
+    columns, binding = _comment_list(c), None
+    while c.kind != "AS":
+        if c.skip("COMMENT"):
+            c.string()
+        elif c.skip_all("WITH", "SCHEMA"):
+            binding = schema_binding(c)
+        elif c.skip_all("DEFAULT", "COLLATION"):
+            c.unknown("DEFAULT COLLATION")
+        elif c.skip_all("PARTITIONED", "ON") or c.skip("TBLPROPERTIES"):
+            parenthesized_text(c)
+        elif (c.kind, c.peek()) in (("WITH", "METRICS"), ("LANGUAGE", "IDENTIFIER_TOKEN")):
+            c.unknown("a metric view")
         else:
-            self.fail()
-        return self.text[start : self.stop].upper()
+            c.fail()
+    c.advance()
+    return CreateView(name, query(c), columns, binding, replace, temporary, global_, exists)
 
-    def create(self) -> q.Node:
-        """CREATE or REPLACE, from its first word on."""
-        at = self.i
-        replace = self.kind == "REPLACE"
-        self.advance()
-        replace = self.skip_all("OR", "REPLACE") or replace
-        global_ = self.skip("GLOBAL")
-        temporary = self.skip("TEMPORARY")
-        external = self.skip("EXTERNAL")
-        kind = self.kind
-        if kind == "VIEW":
-            return self._create_view(replace, temporary, global_)
-        if kind == "TABLE":
-            return self._create_table(replace, temporary, external)
-        if kind == "FUNCTION":
-            return self._create_function(replace, temporary)
-        if kind in _NAMESPACES:
-            self.advance()
-            exists = self.skip_all("IF", "NOT", "EXISTS")
-            node = CreateNamespace(self.relation_name(), exists)
-            while self.kind not in ("EOF", ";"):
-                self.advance()
-            return node
-        if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
-            self.unknown(f"CREATE {kind}")
-        if kind not in ("ROLE", "INDEX", "MACRO"):
-            self.fail()
-        self.back(at)
-        return self._command()
 
-    def _create_view(self, replace: bool, temporary: bool, global_: bool) -> q.Node:
-        self.advance()
-        exists = self.skip_all("IF", "NOT", "EXISTS")
-        name = self.relation_name()
-        if temporary and self._provider_follows():
-            return self._create_view_using(name, replace, global_)
-        columns, binding = self._comment_list(), None
-        while self.kind != "AS":
-            if self.skip("COMMENT"):
-                self.string()
-            elif self.skip_all("WITH", "SCHEMA"):
-                binding = self.schema_binding()
-            elif self.skip_all("DEFAULT", "COLLATION"):
-                self.unknown("DEFAULT COLLATION")
-            elif self.skip_all("PARTITIONED", "ON") or self.skip("TBLPROPERTIES"):
-                self.parenthesized_text()
-            elif (self.kind, self.peek()) in (("WITH", "METRICS"), ("LANGUAGE", "IDENTIFIER_TOKEN")):
-                self.unknown("a metric view")
-            else:
-                self.fail()
-        self.advance()
-        return CreateView(name, self.query(), columns, binding, replace, temporary, global_, exists)
+def _provider_follows(c: Cursor) -> bool:
+    """Whether USING comes next, perhaps after a list of columns."""
+    at = closing(c, c.i) + 1 if c.kind == "(" else c.i
+    return c.kinds[at] == "USING"
 
-    def _provider_follows(self) -> bool:
-        """Whether USING comes next, perhaps after a list of columns."""
-        at = self._closing(self.i) + 1 if self.kind == "(" else self.i
-        return self.kinds[at] == "USING"
 
-    def _create_view_using(self, name: q.Table, replace: bool, global_: bool) -> q.Node:
-        columns = self.column_types() if self.kind == "(" else ()
-        self.take("USING")
-        start = self.start
-        self.multipart()
-        node = CreateViewUsing(name, self.text[start : self.stop], columns, replace, global_)
-        if self.skip("OPTIONS"):
-            self.parenthesized_text()
-        return node
+def _create_view_using(c: Cursor, name: q.Table, replace: bool, global_: bool) -> q.Node:
+    columns = column_types(c) if c.kind == "(" else ()
+    c.take("USING")
+    start = c.start
+    multipart(c)
+    node = CreateViewUsing(name, c.text[start : c.stop], columns, replace, global_)
+    if c.skip("OPTIONS"):
+        parenthesized_text(c)
+    return node
 
-    def _comment_list(self) -> list[q.Identifier]:
-        found: list[q.Identifier] = []
-        if not self.skip("("):
-            return found
-        while True:
-            found.append(self.identifier())
-            if self.skip("COMMENT"):
-                self.string()
-            if not self.skip(","):
-                break
-        self.take(")")
+
+def _comment_list(c: Cursor) -> list[q.Identifier]:
+    found: list[q.Identifier] = []
+    if not c.skip("("):
         return found
+    while True:
+        found.append(c.identifier())
+        if c.skip("COMMENT"):
+            c.string()
+        if not c.skip(","):
+            break
+    c.take(")")
+    return found
 
-    def column_types(self) -> list[q.ColumnDef]:
-        """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as ColumnDefs."""
-        self.take("(")
-        found: list[q.ColumnDef] = []
-        while True:
-            if self._constraint_follows():
-                self._step_over_option()
-            else:
-                found.append(self.column_definition())
-            if not self.skip(","):
-                break
-        self.take(")")
-        return found
 
-    def _constraint_follows(self) -> bool:
-        following = self.peek()
-        if self.kind in ("CHECK", "UNIQUE"):
-            return following == "("
-        if self.kind in ("PRIMARY", "FOREIGN"):
-            return following == "KEY"
-        return self.kind == "CONSTRAINT" and self.peek(2) in _CONSTRAINTS
-
-    def column_definition(self) -> q.ColumnDef:
-        start = self.start
-        name = self.captured_identifier()
-        node = q.ColumnDef(name, self.data_type())
-        while self.kind not in (",", ")", "EOF"):
-            if self.kind in ("NOT", "!") and self.peek() == "NULL":
-                self.advance()
-                self.advance()
-                node.not_null = True
-            elif self.skip("DEFAULT"):
-                node.default = self.expression()
-            elif self.skip("COMMENT"):
-                self.string()
-            elif self.kind in _CONSTRAINTS or self.kind == "GENERATED":
-                self._step_over_option()
-            else:
-                self.fail()
-        return self.placed(node, start)
-
-    def _step_over_option(self) -> None:
-        """A constraint or a generated value: to the comma or parenthesis that ends the column."""
-        while self.kind not in (",", ")", "EOF") and not (self.kind == "NOT" and self.peek() == "NULL"):
-            if self.kind == "COMMENT":
-                return
-            if self.kind == "(":
-                self.parenthesized_text()
-            else:
-                self.advance()
-
-    def _create_table(self, replace: bool, temporary: bool, external: bool) -> q.Node:
-        self.advance()
-        exists = self.skip_all("IF", "NOT", "EXISTS")
-        name = self.relation_name()
-        if self.kind == "LIKE":
-            self.advance()
-            like = CreateTableLike(name, self.relation_name(), exists)
-            while self.kind not in ("EOF", ";"):
-                self.advance()
-            return like
-        node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
-        if self.kind == "(" and not self.query_at(self.i):
-            node.columns = self.column_types()
-        clauses: dict[str, str] = {}
-        while True:
-            word, start = self.kind, self.start
-            if word == "USING":
-                self.advance()
-                start = self.start
-                self.multipart()
-                node.provider = self.text[start : self.stop]
-            elif word == "PARTITIONED" and self.peek() == "BY":
-                node.partitioned_by = self._partitioned_by()
-            elif word in _TABLE_CLAUSES:
-                self._step_over_clause()
-                clauses[word] = self.text[start : self.stop]
-            else:
-                break
-        node.clauses = clauses
-        if self.skip("AS") or self.query_at(self.i):
-            node.query = self.query()
-        return node
-
-    def _step_over_clause(self) -> None:
-        self.advance()
-        while self.kind not in _AFTER_CLAUSES or (self.kind in ("AS", "WITH") and self._within_clause()):
-            if self.kind == "(":
-                if self.query_at(self.i) and self.kinds[self.i - 1] not in ("BY", "OPTIONS", "TBLPROPERTIES"):
-                    return
-                self.parenthesized_text()
-            else:
-                self.advance()
-
-    def _within_clause(self) -> bool:
-        """Whether AS or WITH belongs to `STORED AS x` or `WITH SERDEPROPERTIES`."""
-        return self.kinds[self.i - 1] == "STORED" or (self.kind == "WITH" and self.peek() == "SERDEPROPERTIES")
-
-    def _partitioned_by(self) -> list[q.Node]:
-        self.advance()
-        self.advance()
-        self.take("(")
-        found: list[q.Node] = []
-        while True:
-            typed = self.peek() in WORDS and self.peek() not in (".",)
-            found.append(self.column_definition() if typed else self.primary())
-            if not self.skip(","):
-                break
-        self.take(")")
-        return found
-
-    def _create_function(self, replace: bool, temporary: bool) -> q.Node:
-        self.advance()
-        exists = self.skip_all("IF", "NOT", "EXISTS")
-        node = CreateFunction(self.relation_name(), replace=replace, temporary=temporary, exists=exists)
-        if self.skip("AS"):
-            node.class_name = self.string()
-            while self.kind not in ("EOF", ";"):
-                self.advance()
-            return node
-        if self.kind != "(":
-            self.fail()
-        if self.peek() == ")":
-            self.advance()
-            self.advance()
+def column_types(c: Cursor) -> list[q.ColumnDef]:
+    """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as ColumnDefs."""
+    c.take("(")
+    found: list[q.ColumnDef] = []
+    while True:
+        if _constraint_follows(c):
+            _step_over_option(c)
         else:
-            node.parameters = self.column_types()
-        if self.kind == "RETURNS" and self.peek() != "NULL":
-            self.advance()
-            self._returns(node)
-        while self.kind in _CHARACTERISTICS or self.kind in ("COMMENT", "DEFAULT"):
-            self._characteristic()
-        self.take("RETURN")
-        node.body = self.query() if self.query_at(self.i) else self.expression()
-        return node
+            found.append(column_definition(c))
+        if not c.skip(","):
+            break
+    c.take(")")
+    return found
 
-    def _returns(self, node: CreateFunction) -> None:
-        if self.kind != "TABLE":
-            node.returns = self.data_type()
+
+def _constraint_follows(c: Cursor) -> bool:
+    following = c.peek()
+    if c.kind in ("CHECK", "UNIQUE"):
+        return following == "("
+    if c.kind in ("PRIMARY", "FOREIGN"):
+        return following == "KEY"
+    return c.kind == "CONSTRAINT" and c.peek(2) in _CONSTRAINTS
+
+
+def column_definition(c: Cursor) -> q.ColumnDef:
+    """A column of CREATE TABLE: its name, its type, and what is said of it."""
+    start = c.start
+    name = c.captured_identifier()
+    node = q.ColumnDef(name, data_type(c))
+    while c.kind not in (",", ")", "EOF"):
+        if c.kind in ("NOT", "!") and c.peek() == "NULL":
+            c.advance()
+            c.advance()
+            node.not_null = True
+        elif c.skip("DEFAULT"):
+            node.default = expression(c)
+        elif c.skip("COMMENT"):
+            c.string()
+        elif c.kind in _CONSTRAINTS or c.kind == "GENERATED":
+            _step_over_option(c)
+        else:
+            c.fail()
+    return c.placed(node, start)
+
+
+def _step_over_option(c: Cursor) -> None:
+    """A constraint or a generated value: to the comma or parenthesis that ends the column."""
+    while c.kind not in (",", ")", "EOF") and not (c.kind == "NOT" and c.peek() == "NULL"):
+        if c.kind == "COMMENT":
             return
-        self.advance()
-        node.returns_table = self.column_types() if self.kind == "(" else ()
-
-    def _characteristic(self) -> None:
-        if self.skip("COMMENT"):
-            self.string()
-        elif self.kind == "LANGUAGE":
-            self.advance()
-            if self.kind != "SQL":
-                self.unknown(f"a function in {self.token()}")
-            self.advance()
-        elif self.skip("SPECIFIC"):
-            self.captured_identifier()
-        elif self.kind in ("RETURNS", "CALLED"):
-            while self.kind not in ("INPUT", "EOF"):
-                self.advance()
-            self.take("INPUT")
-        elif self.skip_all("DEFAULT", "COLLATION"):
-            self.unknown("DEFAULT COLLATION")
+        if c.kind == "(":
+            parenthesized_text(c)
         else:
-            at = self.i
-            for words in _FIXED:
-                self.skip_all(*words)
-            if self.i == at:
-                self.fail()
+            c.advance()
 
-    def declare(self) -> q.Node:
-        """DECLARE, from that word on."""
-        self.advance()
-        replace = self.skip_all("OR", "REPLACE")
-        if self.kind in ("VAR", "VARIABLE") and self.peek() in WORDS:
-            self.advance()
-        names = [self._variable()]
-        while self.skip(","):
-            names.append(self._variable())
-        node = DeclareVariable(names, replace=replace)
-        if self.kind == "CURSOR" or (self.kind in ("ASENSITIVE", "INSENSITIVE") and self.peek() == "CURSOR"):
-            self.unknown("a cursor")
-        if self.kind in WORDS and self.kind != "DEFAULT":
-            node.type = self.data_type()
-        if self.skip("DEFAULT") or self.skip("="):
-            node.default = self.expression()
+
+def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> q.Node:
+    c.advance()
+    exists = c.skip_all("IF", "NOT", "EXISTS")
+    name = relation_name(c)
+    if c.kind == "LIKE":
+        c.advance()
+        like = CreateTableLike(name, relation_name(c), exists)
+        while c.kind not in ("EOF", ";"):
+            c.advance()
+        return like
+    node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
+    if c.kind == "(" and not query_at(c, c.i):
+        node.columns = column_types(c)
+    clauses: dict[str, str] = {}
+    while True:
+        word, start = c.kind, c.start
+        if word == "USING":
+            c.advance()
+            start = c.start
+            multipart(c)
+            node.provider = c.text[start : c.stop]
+        elif word == "PARTITIONED" and c.peek() == "BY":
+            node.partitioned_by = _partitioned_by(c)
+        elif word in _TABLE_CLAUSES:
+            _step_over_clause(c)
+            clauses[word] = c.text[start : c.stop]
+        else:
+            break
+    node.clauses = clauses
+    if c.skip("AS") or query_at(c, c.i):
+        node.query = query(c)
+    return node
+
+
+def _step_over_clause(c: Cursor) -> None:
+    c.advance()
+    while c.kind not in _AFTER_CLAUSES or (c.kind in ("AS", "WITH") and _within_clause(c)):
+        if c.kind == "(":
+            if query_at(c, c.i) and c.kinds[c.i - 1] not in ("BY", "OPTIONS", "TBLPROPERTIES"):
+                return
+            parenthesized_text(c)
+        else:
+            c.advance()
+
+
+def _within_clause(c: Cursor) -> bool:
+    """Whether AS or WITH belongs to `STORED AS x` or `WITH SERDEPROPERTIES`."""
+    return c.kinds[c.i - 1] == "STORED" or (c.kind == "WITH" and c.peek() == "SERDEPROPERTIES")
+
+
+def _partitioned_by(c: Cursor) -> list[q.Node]:
+    c.advance()
+    c.advance()
+    c.take("(")
+    found: list[q.Node] = []
+    while True:
+        typed = c.peek() in WORDS and c.peek() not in (".",)
+        found.append(column_definition(c) if typed else primary(c))
+        if not c.skip(","):
+            break
+    c.take(")")
+    return found
+
+
+def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
+    c.advance()
+    exists = c.skip_all("IF", "NOT", "EXISTS")
+    node = CreateFunction(relation_name(c), replace=replace, temporary=temporary, exists=exists)
+    if c.skip("AS"):
+        node.class_name = c.string()
+        while c.kind not in ("EOF", ";"):
+            c.advance()
         return node
+    if c.kind != "(":
+        c.fail()
+    if c.peek() == ")":
+        c.advance()
+        c.advance()
+    else:
+        node.parameters = column_types(c)
+    if c.kind == "RETURNS" and c.peek() != "NULL":
+        c.advance()
+        _returns(c, node)
+    while c.kind in _CHARACTERISTICS or c.kind in ("COMMENT", "DEFAULT"):
+        _characteristic(c)
+    c.take("RETURN")
+    node.body = query(c) if query_at(c, c.i) else expression(c)
+    return node
 
-    def _variable(self) -> q.Column | q.IdentifierClause:
-        if self.kind == "IDENTIFIER" and self.peek() == "(":
-            found = self.identifier_clause()
-            return self.column(found) if isinstance(found, list) else found
-        return self.column(self.multipart())
+
+def _returns(c: Cursor, node: CreateFunction) -> None:
+    if c.kind != "TABLE":
+        node.returns = data_type(c)
+        return
+    c.advance()
+    node.returns_table = column_types(c) if c.kind == "(" else ()
+
+
+def _characteristic(c: Cursor) -> None:
+    if c.skip("COMMENT"):
+        c.string()
+    elif c.kind == "LANGUAGE":
+        c.advance()
+        if c.kind != "SQL":
+            c.unknown(f"a function in {c.token()}")
+        c.advance()
+    elif c.skip("SPECIFIC"):
+        c.captured_identifier()
+    elif c.kind in ("RETURNS", "CALLED"):
+        while c.kind not in ("INPUT", "EOF"):
+            c.advance()
+        c.take("INPUT")
+    elif c.skip_all("DEFAULT", "COLLATION"):
+        c.unknown("DEFAULT COLLATION")
+    else:
+        at = c.i
+        for words in _FIXED:
+            c.skip_all(*words)
+        if c.i == at:
+            c.fail()
+
+
+def declare(c: Cursor) -> q.Node:
+    """DECLARE, from that word on."""
+    c.advance()
+    replace = c.skip_all("OR", "REPLACE")
+    if c.kind in ("VAR", "VARIABLE") and c.peek() in WORDS:
+        c.advance()
+    names = [_variable(c)]
+    while c.skip(","):
+        names.append(_variable(c))
+    node = DeclareVariable(names, replace=replace)
+    if c.kind == "CURSOR" or (c.kind in ("ASENSITIVE", "INSENSITIVE") and c.peek() == "CURSOR"):
+        c.unknown("a cursor")
+    if c.kind in WORDS and c.kind != "DEFAULT":
+        node.type = data_type(c)
+    if c.skip("DEFAULT") or c.skip("="):
+        node.default = expression(c)
+    return node
+
+
+def _variable(c: Cursor) -> q.Column | q.IdentifierClause:
+    if c.kind == "IDENTIFIER" and c.peek() == "(":
+        found = identifier_clause(c)
+        return column(c, found) if isinstance(found, list) else found
+    return column(c, multipart(c))
 
 
 _FIXED = (
@@ -334,3 +353,12 @@ _FIXED = (
     ("SQL", "SECURITY", "INVOKER"),
     ("SQL", "SECURITY", "DEFINER"),
 )
+
+
+def command(c: Cursor) -> Command:
+    """A statement whose text is stepped over."""
+    start, first = c.start, c.i
+    while c.kind not in ("EOF", ";"):
+        c.advance()
+    words = " ".join(c.kinds[first : min(first + 2, c.i)])
+    return c.placed(Command(words, c.text[start : c.stop]), start)

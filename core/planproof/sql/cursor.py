@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Origin, Unknown, place
@@ -16,16 +17,28 @@ from planproof.sql.versions import lacking
 Node = TypeVar("Node", bound=q.Node)
 
 
-class Cursor:
-    """A place in one text's tokens. `kind` is the kind of the token at hand, `i` its index."""
+class Rules(NamedTuple):
+    """The rules that stand above those that call them: an expression may hold a query, and an operand expressions."""
 
-    def __init__(self, text: str, conf: Conf, as_far: bool = False) -> None:
+    expression: Callable[[Cursor], q.Node]
+    value: Callable[[Cursor], q.Node]
+    named_expression: Callable[[Cursor], q.Node]
+    ordered: Callable[[Cursor], list[q.Ordered]]
+    query: Callable[[Cursor], q.Query]
+    query_primary: Callable[[Cursor], q.Query]
+
+
+class Cursor:
+    """A place in one text's tokens, which each rule of the grammar takes: a function that steps over what it reads, and
+    gives its node. `kind` is the kind of the token at hand, `i` its index."""
+
+    def __init__(self, text: str, conf: Conf, rules: Rules, as_far: bool = False) -> None:
         # Spark reads double quotes as identifiers only while ANSI mode is on too.
         quoted = conf.double_quoted_identifiers and conf.ansi
         tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark, as_far=as_far)
         self.lacks = lacking(conf.spark)
         self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
-        self.text, self.conf = text, conf
+        self.text, self.conf, self.rules = text, conf, rules
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
         self.i = 0
         self.kind = self.kinds[0]
@@ -170,7 +183,7 @@ class Cursor:
         start = self.start
         self.advance()
         self.advance()
-        inner = Cursor(self.string(), self.conf)
+        inner = Cursor(self.string(), self.conf, self.rules)
         self.take(")")
         parts = [inner.identifier()]
         while inner.skip("."):

@@ -27,196 +27,207 @@ def _read(text: str, timestamp_ntz: bool) -> DataType:
     return parse_type(text, timestamp_ntz=timestamp_ntz)
 
 
-class TypeGrammar(Cursor):
-    """Spark's rule `dataType`."""
+def data_type(c: Cursor) -> q.TypeName:
+    """A type. Raises `AnalysisError` UNSUPPORTED_DATATYPE or INCOMPLETE_TYPE_DEFINITION where Spark does."""
+    first, start = c.i, c.start
+    _type_extent(c)
+    text = c.text[start : c.stop]
+    if "--" in text or "/*" in text:
+        text = " ".join(c.token(at) for at in range(first, c.i))
+    try:
+        found = _read(text, c.conf.timestamp_type == "TIMESTAMP_NTZ")
+    except TypeSyntaxError:
+        if c._later:
+            return c.placed(q.TypeName(text, VOID), start)
+        c.unknown(f"the type {text}", start)
+    return c.placed(q.TypeName(text, found), start)
 
-    def data_type(self) -> q.TypeName:
-        """A type. Raises `AnalysisError` UNSUPPORTED_DATATYPE or INCOMPLETE_TYPE_DEFINITION where Spark does."""
-        first, start = self.i, self.start
-        self._type_extent()
-        text = self.text[start : self.stop]
-        if "--" in text or "/*" in text:
-            text = " ".join(self.token(at) for at in range(first, self.i))
-        try:
-            found = _read(text, self.conf.timestamp_type == "TIMESTAMP_NTZ")
-        except TypeSyntaxError:
-            if self._later:
-                return self.placed(q.TypeName(text, VOID), start)
-            self.unknown(f"the type {text}", start)
-        return self.placed(q.TypeName(text, found), start)
 
-    def _type_extent(self) -> None:
-        kind = self.kind
-        if kind in self.lacks:
-            self._named_extent()
-        elif kind in _PLAIN:
-            self.advance()
-        elif kind in ("ARRAY", "MAP"):
-            self.advance()
-            if not self._open_angle(kind):
-                return
-            self._type_extent()
-            if kind == "MAP":
-                self.take(",")
-                self._type_extent()
-            self._close_angle()
-        elif kind == "STRUCT":
-            self._struct_extent()
-        elif kind in _LENGTHS:
-            self._length_extent()
-        elif kind == "INTERVAL":
-            self._interval_extent()
-        elif kind in WORDS:
-            self._named_extent()
-        else:
-            self.fail()
-
-    def _open_angle(self, kind: str) -> bool:
-        if self.kind != "<":
-            shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
-                kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
-            )
-            self.later(
-                f"INCOMPLETE_TYPE_DEFINITION.{kind}",
-                f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}',
-                self.starts[self.i - 1],
-                self.stop,
-            )
-            return False
-        self.advance()
-        return True
-
-    def _close_angle(self) -> None:
-        """One `>`; of a `>>` or `>>>` token only the first sign is taken."""
-        if self.kind in (">>", ">>>"):
-            at = self.starts[self.i]
-            self.kinds[self.i : self.i + 1] = [">", self.kind[1:]]
-            self.starts.insert(self.i + 1, at + 1)
-            self.stops.insert(self.i, at + 1)
-            self.kind = ">"
-        self.take(">")
-
-    def _struct_extent(self) -> None:
-        self.advance()
-        if self.skip("<>"):
+def _type_extent(c: Cursor) -> None:
+    kind = c.kind
+    if kind in c.lacks:
+        _named_extent(c)
+    elif kind in _PLAIN:
+        c.advance()
+    elif kind in ("ARRAY", "MAP"):
+        c.advance()
+        if not _open_angle(c, kind):
             return
-        if self.kind != "<":
-            self.later(
-                "INCOMPLETE_TYPE_DEFINITION.STRUCT",
-                'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
-                'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
-                self.starts[self.i - 1],
-                self.stop,
-            )
-            return
-        self.advance()
-        if self.kind == ">":
-            self.advance()
-            return
-        while True:
-            self.identifier()
-            self.skip(":")
-            self._type_extent()
-            if self.kind in ("NOT", "!"):
-                self.advance()
-                self.take("NULL")
-            if self.skip("COMMENT"):
-                self.string()
-            if not self.skip(","):
-                break
-        self._close_angle()
+        _type_extent(c)
+        if kind == "MAP":
+            c.take(",")
+            _type_extent(c)
+        _close_angle(c)
+    elif kind == "STRUCT":
+        _struct_extent(c)
+    elif kind in _LENGTHS:
+        _length_extent(c)
+    elif kind == "INTERVAL":
+        _interval_extent(c)
+    elif kind in WORDS:
+        _named_extent(c)
+    else:
+        c.fail()
 
-    def _lengths(self) -> bool:
-        """Steps over lengths in parentheses. Returns whether there were any."""
-        if self.kind == "(" and self.peek() in ("INTEGER_VALUE", "ANY"):
-            self.advance()
-            self.advance()
-            while self.skip(","):
-                self.take("INTEGER_VALUE")
-            self.take(")")
-            return True
-        elif self.kind == "(" and self.peek() in ("?", ":"):
-            self.unknown("a parameter marker in a type")
+
+def _open_angle(c: Cursor, kind: str) -> bool:
+    if c.kind != "<":
+        shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
+            kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
+        )
+        c.later(
+            f"INCOMPLETE_TYPE_DEFINITION.{kind}",
+            f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}',
+            c.starts[c.i - 1],
+            c.stop,
+        )
         return False
+    c.advance()
+    return True
 
-    def _length_extent(self) -> None:
-        kind = self.kind
-        start = self.start
-        self.advance()
-        if not self._lengths() and kind in _SIZED:
-            name = self.text[start : self.stop]
-            message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
-            self.later("DATATYPE_MISSING_SIZE", message, start, self.stop)
-        if kind.startswith("TIMESTAMP") and self.kinds[self.i - 1] == ")":
-            self._precision(kind, start)
-        if kind in ("TIME", "TIMESTAMP"):
-            self.skip_all("WITH", "LOCAL", "TIME", "ZONE")
-            self.skip_all("WITHOUT", "TIME", "ZONE")
-        elif self.kind == "COLLATE" and "COLLATE of CHAR" not in self.lacks:
-            self._collation_extent()
 
-    def _precision(self, kind: str, start: int) -> None:
-        """Refuses a number of digits for a second that no timestamp has
-        (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
-        digits = int(self.token(self.i - 2))
-        if "precision of timestamps" in self.lacks:
-            self._unsupported(self.text[start : self.stop].upper(), start)
-        elif digits in (7, 8, 9) and not self.conf.timestamp_nanos:
-            message = "The feature Nanosecond-precision timestamp types is not enabled."
-            self.later("FEATURE_NOT_ENABLED", message, start, self.stop)
-        elif not 6 <= digits <= 9:
-            message = f"The seconds precision {digits} of {kind} is invalid. Expected an integer in [7, 9], or 6."
-            self.later("INVALID_TIMESTAMP_PRECISION", message, start, self.stop)
+def _close_angle(c: Cursor) -> None:
+    """One `>`; of a `>>` or `>>>` token only the first sign is taken."""
+    if c.kind in (">>", ">>>"):
+        at = c.starts[c.i]
+        c.kinds[c.i : c.i + 1] = [">", c.kind[1:]]
+        c.starts.insert(c.i + 1, at + 1)
+        c.stops.insert(c.i, at + 1)
+        c.kind = ">"
+    c.take(">")
 
-    def _interval_extent(self) -> None:
-        self.advance()
-        for units, last in ((_YEAR_MONTH, ("MONTH",)), (_DAY_TIME, _DAY_TIME[1:])):
-            if self.kind in units:
-                self.advance()
-                if self.kind == "TO" and self.peek() in last:
-                    self.advance()
-                    self.advance()
-                return
 
-    def _collation_extent(self) -> None:
-        self.advance()
-        name = self.identifier()
-        while self.kind == "." and self.peek() in WORDS:
-            self.advance()
-            name = self.identifier()
-        self.check_collation(name)
+def _struct_extent(c: Cursor) -> None:
+    c.advance()
+    if c.skip("<>"):
+        return
+    if c.kind != "<":
+        c.later(
+            "INCOMPLETE_TYPE_DEFINITION.STRUCT",
+            'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
+            'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
+            c.starts[c.i - 1],
+            c.stop,
+        )
+        return
+    c.advance()
+    if c.kind == ">":
+        c.advance()
+        return
+    while True:
+        c.identifier()
+        c.skip(":")
+        _type_extent(c)
+        if c.kind in ("NOT", "!"):
+            c.advance()
+            c.take("NULL")
+        if c.skip("COMMENT"):
+            c.string()
+        if not c.skip(","):
+            break
+    _close_angle(c)
 
-    def check_collation(self, name: q.Identifier) -> None:
-        if "trimming collations" in self.lacks and name.text.upper().endswith("_RTRIM"):
-            message = "The feature is not supported: TRIM specifier in the collation."
-            self.later("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
 
-    def _named_extent(self) -> None:
-        kind, start, name = self.kind, self.start, self.token()
-        self.advance()
-        opened = self.i
-        sized = self._lengths()
-        if kind == "STRING" and self.kind == "COLLATE" and "COLLATE" not in self.lacks:
-            self._collation_extent()
-        if kind not in _NAMED or kind in self.lacks or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
-            shown = self.text[start : self.stop].upper() if not name.startswith("`") else name
-            self._unsupported(shown, start)
-        elif sized and kind in _DECIMALS:
-            self._decimal([int(self.token(at)) for at in range(opened + 1, self.i, 2)], start)
-        elif sized and kind == "STRING":
-            self._unsupported(self.text[start : self.stop].upper(), start)
+def _lengths(c: Cursor) -> bool:
+    """Steps over lengths in parentheses. Returns whether there were any."""
+    if c.kind == "(" and c.peek() in ("INTEGER_VALUE", "ANY"):
+        c.advance()
+        c.advance()
+        while c.skip(","):
+            c.take("INTEGER_VALUE")
+        c.take(")")
+        return True
+    elif c.kind == "(" and c.peek() in ("?", ":"):
+        c.unknown("a parameter marker in a type")
+    return False
 
-    def _decimal(self, given: list[int], start: int) -> None:
-        """Refuses a precision and a scale that no decimal has (`DecimalType`)."""
-        precision, scale = (*given, 0)[:2]
-        if len(given) > 2:
-            self._unsupported(self.text[start : self.stop].upper(), start)
-        elif scale > precision:
-            message = f"Decimal scale ({scale}) cannot be greater than precision ({precision})."
-            self.later("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start, self.stop)
-        elif precision > _WIDEST:
-            message = f"Decimal precision {precision} exceeds max precision {_WIDEST}."
-            self.later("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start, self.stop)
 
-    def _unsupported(self, shown: str, start: int) -> None:
-        self.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, self.stop)
+def _length_extent(c: Cursor) -> None:
+    kind = c.kind
+    start = c.start
+    c.advance()
+    if not _lengths(c) and kind in _SIZED:
+        name = c.text[start : c.stop]
+        message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
+        c.later("DATATYPE_MISSING_SIZE", message, start, c.stop)
+    if kind.startswith("TIMESTAMP") and c.kinds[c.i - 1] == ")":
+        _precision(c, kind, start)
+    if kind in ("TIME", "TIMESTAMP"):
+        c.skip_all("WITH", "LOCAL", "TIME", "ZONE")
+        c.skip_all("WITHOUT", "TIME", "ZONE")
+    elif c.kind == "COLLATE" and "COLLATE of CHAR" not in c.lacks:
+        _collation_extent(c)
+
+
+def _precision(c: Cursor, kind: str, start: int) -> None:
+    """Refuses a number of digits for a second that no timestamp has
+    (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
+    digits = int(c.token(c.i - 2))
+    if "precision of timestamps" in c.lacks:
+        _unsupported(c, c.text[start : c.stop].upper(), start)
+    elif digits in (7, 8, 9) and not c.conf.timestamp_nanos:
+        message = "The feature Nanosecond-precision timestamp types is not enabled."
+        c.later("FEATURE_NOT_ENABLED", message, start, c.stop)
+    elif not 6 <= digits <= 9:
+        message = f"The seconds precision {digits} of {kind} is invalid. Expected an integer in [7, 9], or 6."
+        c.later("INVALID_TIMESTAMP_PRECISION", message, start, c.stop)
+
+
+def _interval_extent(c: Cursor) -> None:
+    c.advance()
+    for units, last in ((_YEAR_MONTH, ("MONTH",)), (_DAY_TIME, _DAY_TIME[1:])):
+        if c.kind in units:
+            c.advance()
+            if c.kind == "TO" and c.peek() in last:
+                c.advance()
+                c.advance()
+            return
+
+
+def _collation_extent(c: Cursor) -> None:
+    c.advance()
+    name = c.identifier()
+    while c.kind == "." and c.peek() in WORDS:
+        c.advance()
+        name = c.identifier()
+    check_collation(c, name)
+
+
+def check_collation(c: Cursor, name: q.Identifier) -> None:
+    """Keeps an error for later where this Spark has no collations that trim."""
+    if "trimming collations" in c.lacks and name.text.upper().endswith("_RTRIM"):
+        message = "The feature is not supported: TRIM specifier in the collation."
+        c.later("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
+
+
+def _named_extent(c: Cursor) -> None:
+    kind, start, name = c.kind, c.start, c.token()
+    c.advance()
+    opened = c.i
+    sized = _lengths(c)
+    if kind == "STRING" and c.kind == "COLLATE" and "COLLATE" not in c.lacks:
+        _collation_extent(c)
+    if kind not in _NAMED or kind in c.lacks or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
+        shown = c.text[start : c.stop].upper() if not name.startswith("`") else name
+        _unsupported(c, shown, start)
+    elif sized and kind in _DECIMALS:
+        _decimal(c, [int(c.token(at)) for at in range(opened + 1, c.i, 2)], start)
+    elif sized and kind == "STRING":
+        _unsupported(c, c.text[start : c.stop].upper(), start)
+
+
+def _decimal(c: Cursor, given: list[int], start: int) -> None:
+    """Refuses a precision and a scale that no decimal has (`DecimalType`)."""
+    precision, scale = (*given, 0)[:2]
+    if len(given) > 2:
+        _unsupported(c, c.text[start : c.stop].upper(), start)
+    elif scale > precision:
+        message = f"Decimal scale ({scale}) cannot be greater than precision ({precision})."
+        c.later("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start, c.stop)
+    elif precision > _WIDEST:
+        message = f"Decimal precision {precision} exceeds max precision {_WIDEST}."
+        c.later("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start, c.stop)
+
+
+def _unsupported(c: Cursor, shown: str, start: int) -> None:
+    c.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, c.stop)

@@ -1,11 +1,16 @@
-"""The grammar of expressions: Spark's rules `expression`, `booleanExpression`, `predicate` and `valueExpression`."""
+"""The grammar of expressions: Spark's rules `expression`, `booleanExpression`, `predicate` and `valueExpression`.
+
+A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark.
+"""
 
 from __future__ import annotations
 
 from planproof.origin import AnalysisError
 from planproof.sql import nodes as q
+from planproof.sql.cursor import Cursor
 from planproof.sql.keywords import PIPE_WORDS
-from planproof.sql.primary import PrimaryGrammar
+from planproof.sql.literals import string_literal
+from planproof.sql.primary import primary, query_at
 from planproof.sql.tokens import NUMBERS
 
 _BINARY: dict[str, tuple[int, type[q.Binary]]] = {
@@ -38,184 +43,193 @@ _PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
 _LIKES: dict[str, type[q.Like]] = {"LIKE": q.Like, "ILIKE": q.ILike}
 
 
-class ExpressionGrammar(PrimaryGrammar):
-    """Operators. A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark."""
-
-    def expression(self) -> q.Node:
-        left = self._conjunction()
-        if self.kind != "OR":
-            return left
-        operands = [left]
-        while self.skip("OR"):
-            operands.append(self._conjunction())
-        return _balanced(q.Or, operands)
-
-    def _conjunction(self) -> q.Node:
-        left = self._negation()
-        if self.kind != "AND":
-            return left
-        operands = [left]
-        while self.skip("AND"):
-            operands.append(self._negation())
-        return _balanced(q.And, operands)
-
-    def _negation(self) -> q.Node:
-        kind = self.kind
-        if kind in ("NOT", "!"):
-            start = self.start
-            self.advance()
-            return self.placed(q.Not(self._negation()), start)
-        if kind == "EXISTS" and self.peek() == "(" and self.query_at(self.i + 2):
-            start = self.start
-            self.advance()
-            self.advance()
-            node = q.Exists(self.query())
-            self.take(")")
-            return self.placed(node, start)
-        left = self.value()
-        kind = self.kind
-        if kind in _PREDICATES or kind == "IS":
-            return self._predicate(left)
-        if kind in ("NOT", "!") and self.peek() in _PREDICATES:
-            return self._predicate(left)
+def expression(c: Cursor) -> q.Node:
+    """Any expression: Spark's rule `expression`. OR binds the least."""
+    left = _conjunction(c)
+    if c.kind != "OR":
         return left
+    operands = [left]
+    while c.skip("OR"):
+        operands.append(_conjunction(c))
+    return _balanced(q.Or, operands)
 
-    def value(self, floor: int = 1) -> q.Node:
-        """A value expression whose operators bind at least as strongly as `floor`."""
-        kind = self.kind
-        unary = _UNARY.get(kind)
-        if unary is not None and not (kind == "-" and self.kinds[self.i + 1] in NUMBERS):
-            start = self.start
-            self.advance()
-            left: q.Node = self.placed(unary(self.value(8)), start)
-        else:
-            left = self.primary()
-        while True:
-            operator = _BINARY.get(self.kind)
-            if operator is None or operator[0] < floor:
-                return left
-            if operator[0] == 2 and self.kinds[self.i + 1] in PIPE_WORDS and self.bar_is_pipe:
-                return left
-            self.i += 1
-            self.kind = self.kinds[self.i]
-            right = self.value(operator[0] + 1)
-            node = operator[1](left, right)
-            node.span = (left.span[0], self.stops[self.i - 1])
-            left = node
 
-    def _predicate(self, left: q.Node) -> q.Node:
-        start = left.span[0]
-        if self.skip("IS"):
-            return self._is(left, start)
-        negated = self._inner_not()
-        kind = self.kind
-        self.advance()
-        if kind == "BETWEEN":
-            low = self.value()
-            self.take("AND")
-            node: q.Node = q.Between(left, low, self.value())
-        elif kind == "IN":
-            node = self._in(left)
-        elif kind == "RLIKE":
-            node = q.RegexpLike(left, self.value())
-        elif self.kind in ("ANY", "SOME", "ALL") and self.peek() == "(":
-            return self._quantified_like(left, kind, negated, start)
-        else:
-            pattern = self.value()
-            node = _LIKES[kind](left, pattern, self._escape_character() if self.skip("ESCAPE") else None)
-        self.placed(node, start)
-        return self.placed(q.Not(node, inner=True), start) if negated else node
+def _conjunction(c: Cursor) -> q.Node:
+    left = _negation(c)
+    if c.kind != "AND":
+        return left
+    operands = [left]
+    while c.skip("AND"):
+        operands.append(_negation(c))
+    return _balanced(q.And, operands)
 
-    def _escape_character(self) -> q.Literal:
-        start = self.start
-        text = self.string_literal()
-        if len(text.text) != 1:
-            self.later("INVALID_ESC", "The escape string of LIKE is one character.", start, self.start)
-        return text
 
-    def _inner_not(self) -> bool:
-        """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""
-        if self.kind not in ("NOT", "!"):
-            return False
-        if self.kind == "!" and not self.conf.bang_equals_not:
-            self.later(
-                "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
-                "Support of the clause or keyword: '!' has been discontinued in this context.",
-                self.start,
-                self.stops[self.i],
+def _negation(c: Cursor) -> q.Node:
+    kind = c.kind
+    if kind in ("NOT", "!"):
+        start = c.start
+        c.advance()
+        return c.placed(q.Not(_negation(c)), start)
+    if kind == "EXISTS" and c.peek() == "(" and query_at(c, c.i + 2):
+        start = c.start
+        c.advance()
+        c.advance()
+        node = q.Exists(c.rules.query(c))
+        c.take(")")
+        return c.placed(node, start)
+    left = value(c)
+    kind = c.kind
+    if kind in _PREDICATES or kind == "IS":
+        return _predicate(c, left)
+    if kind in ("NOT", "!") and c.peek() in _PREDICATES:
+        return _predicate(c, left)
+    return left
+
+
+def value(c: Cursor, floor: int = 1) -> q.Node:
+    """A value expression whose operators bind at least as strongly as `floor`."""
+    kind = c.kind
+    unary = _UNARY.get(kind)
+    if unary is not None and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
+        start = c.start
+        c.advance()
+        left: q.Node = c.placed(unary(value(c, 8)), start)
+    else:
+        left = primary(c)
+    while True:
+        operator = _BINARY.get(c.kind)
+        if operator is None or operator[0] < floor:
+            return left
+        if operator[0] == 2 and c.kinds[c.i + 1] in PIPE_WORDS and c.bar_is_pipe:
+            return left
+        c.i += 1
+        c.kind = c.kinds[c.i]
+        right = value(c, operator[0] + 1)
+        node = operator[1](left, right)
+        node.span = (left.span[0], c.stops[c.i - 1])
+        left = node
+
+
+def _predicate(c: Cursor, left: q.Node) -> q.Node:
+    start = left.span[0]
+    if c.skip("IS"):
+        return _is(c, left, start)
+    negated = _inner_not(c)
+    kind = c.kind
+    c.advance()
+    if kind == "BETWEEN":
+        low = value(c)
+        c.take("AND")
+        node: q.Node = q.Between(left, low, value(c))
+    elif kind == "IN":
+        node = _in(c, left)
+    elif kind == "RLIKE":
+        node = q.RegexpLike(left, value(c))
+    elif c.kind in ("ANY", "SOME", "ALL") and c.peek() == "(":
+        return _quantified_like(c, left, kind, negated, start)
+    else:
+        pattern = value(c)
+        node = _LIKES[kind](left, pattern, _escape_character(c) if c.skip("ESCAPE") else None)
+    c.placed(node, start)
+    return c.placed(q.Not(node, inner=True), start) if negated else node
+
+
+def _escape_character(c: Cursor) -> q.Literal:
+    start = c.start
+    text = string_literal(c)
+    if len(text.text) != 1:
+        c.later("INVALID_ESC", "The escape string of LIKE is one character.", start, c.start)
+    return text
+
+
+def _inner_not(c: Cursor) -> bool:
+    """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""
+    if c.kind not in ("NOT", "!"):
+        return False
+    if c.kind == "!" and not c.conf.bang_equals_not:
+        c.later(
+            "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
+            "Support of the clause or keyword: '!' has been discontinued in this context.",
+            c.start,
+            c.stops[c.i],
+        )
+    c.advance()
+    return True
+
+
+def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
+    negated = _inner_not(c)
+    kind, at = c.kind, c.start
+    if kind == "DISTINCT":
+        c.advance()
+        c.take("FROM")
+        right = value(c)
+        distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
+        return c.placed(distinct(left, right), start)
+    tests: dict[str, q.Null | q.Boolean | q.Var] = {
+        "NULL": q.Null(),
+        "TRUE": q.Boolean(True),
+        "FALSE": q.Boolean(False),
+        "UNKNOWN": q.Var("UNKNOWN"),
+    }
+    test = tests.get(kind)
+    if test is None:
+        c.fail()
+    c.advance()
+    c.placed(test, at)
+    return c.placed(q.Is(left, test, negated), start)
+
+
+def _in(c: Cursor, left: q.Node) -> q.Node:
+    start = c.start
+    c.take("(")
+    if query_at(c, c.i):
+        if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
+            c.later(
+                "UNSUPPORTED_TYPED_LITERAL",
+                'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
+                "query. Give the subquery's column a name.",
+                c.start,
+                c.stops[c.i],
             )
-        self.advance()
-        return True
+        query = q.Subquery(c.rules.query(c))
+        c.take(")")
+        return q.In(left, query=c.placed(query, start))
+    if c.kind == ")":
+        c.later(
+            "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
+            "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
+            "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
+            left.span[0],
+            c.stops[c.i],
+        )
+    members = [] if c.kind == ")" else expressions(c)
+    c.take(")")
+    return q.In(left, members)
 
-    def _is(self, left: q.Node, start: int) -> q.Node:
-        negated = self._inner_not()
-        kind, at = self.kind, self.start
-        if kind == "DISTINCT":
-            self.advance()
-            self.take("FROM")
-            right = self.value()
-            distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
-            return self.placed(distinct(left, right), start)
-        tests: dict[str, q.Null | q.Boolean | q.Var] = {
-            "NULL": q.Null(),
-            "TRUE": q.Boolean(True),
-            "FALSE": q.Boolean(False),
-            "UNKNOWN": q.Var("UNKNOWN"),
-        }
-        test = tests.get(kind)
-        if test is None:
-            self.fail()
-        self.advance()
-        self.placed(test, at)
-        return self.placed(q.Is(left, test, negated), start)
 
-    def _in(self, left: q.Node) -> q.Node:
-        start = self.start
-        self.take("(")
-        if self.query_at(self.i):
-            if self.kind == "SELECT" and self.peek() == "STRING_LITERAL" and self.peek(2) in (")", ","):
-                self.later(
-                    "UNSUPPORTED_TYPED_LITERAL",
-                    'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
-                    "query. Give the subquery's column a name.",
-                    self.start,
-                    self.stops[self.i],
-                )
-            query = q.Subquery(self.query())
-            self.take(")")
-            return q.In(left, query=self.placed(query, start))
-        if self.kind == ")":
-            self.later(
-                "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
-                "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
-                "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
-                left.span[0],
-                self.stops[self.i],
-            )
-        members = [] if self.kind == ")" else self.expressions()
-        self.take(")")
-        return q.In(left, members)
+def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:
+    quantifier = "ALL" if c.kind == "ALL" else "ANY"
+    c.advance()
+    c.take("(")
+    if c.kind == ")":
+        raise AnalysisError(
+            "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN",
+            "Invalid SQL syntax: Expected something between '(' and ')'.",
+            c.origin(),
+        )
+    patterns = expressions(c)
+    c.take(")")
+    node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)
+    return c.placed(node, start)
 
-    def _quantified_like(self, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:
-        quantifier = "ALL" if self.kind == "ALL" else "ANY"
-        self.advance()
-        self.take("(")
-        if self.kind == ")":
-            raise AnalysisError(
-                "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN",
-                "Invalid SQL syntax: Expected something between '(' and ')'.",
-                self.origin(),
-            )
-        patterns = self.expressions()
-        self.take(")")
-        node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)
-        return self.placed(node, start)
 
-    def expressions(self) -> list[q.Node]:
-        found = [self.expression()]
-        while self.skip(","):
-            found.append(self.expression())
-        return found
+def expressions(c: Cursor) -> list[q.Node]:
+    """One or more, between commas."""
+    found = [expression(c)]
+    while c.skip(","):
+        found.append(expression(c))
+    return found
 
 
 def _balanced(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:

@@ -13,7 +13,9 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.origin import AnalysisError, Unknown
-from planproof.sql.datatypes import TypeGrammar
+from planproof.sql.cursor import Cursor
+from planproof.sql.datatypes import data_type
+from planproof.sql.parse import RULES
 from planproof.sql.tokens import NUMBERS, tokenize
 
 _READS = frozenset(("SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "SET", "USE"))
@@ -47,274 +49,298 @@ def read_head(sql: str) -> Statement:
     >>> read_head("create table s.t using parquet as select 1 as a").query
     'select 1 as a'
     """
-    head = _Head(sql.strip(), _DEFAULT, as_far=True)
+    c = Cursor(sql.strip(), _DEFAULT, RULES, as_far=True)
     try:
-        return head.statement()
+        return _statement(c)
     except (AnalysisError, Unknown):
         return Statement("other")
 
 
-class _Head(TypeGrammar):
-    """A cursor over a statement's head. Every step that does not fit raises."""
-
-    def statement(self) -> Statement:
-        if self.kind in _READS:
-            return Statement("read")
-        if self.kind in _ABOUT:
-            return Statement("about")
-        for words, rule in _RULES:
-            if self.skip_all(*words):
-                return rule(self)
-        self.fail()
-
-    def table(self) -> Statement:
-        return self.table_of({})
-
-    def replaced_table(self) -> Statement:
-        return self.table_of({"replace": True})
-
-    def table_of(self, clauses: dict[str, Any]) -> Statement:
-        relation = self.parts()
-        is_empty = self.kind == "("
-        if is_empty:
-            clauses["columns"] = self.definitions()
-        while not (self.is_over if is_empty else self.skip("AS")):
-            key, value = self.clause()
-            if key in clauses:
-                self.fail()
-            clauses[key] = value
-        if is_empty:
-            self.closed()
-            return Statement("empty_table", relation, "", clauses)
-        return Statement("table", relation, self.rest(), clauses)
-
-    def clause(self) -> tuple[str, Any]:
-        if self.skip("USING"):
-            return "using", ".".join(self.parts())
-        if self.skip("OPTIONS"):
-            return "options", self.pairs()
-        if self.skip("TBLPROPERTIES"):
-            return "tblproperties", self.pairs()
-        if self.skip_all("PARTITIONED", "BY"):
-            return self.partitions()
-        if self.skip_all("CLUSTERED", "BY"):
-            names = self.names()
-            self.take("INTO")
-            buckets = self.token()
-            self.take("INTEGER_VALUE")
-            self.take("BUCKETS")
-            return "clustered_by", (names, int(buckets))
-        word = self.kind.lower()
-        if not (self.skip("LOCATION") or self.skip("COMMENT")):
-            self.fail()
-        return word, self.string()
-
-    def view(self) -> Statement:
-        return self.view_of("view")
-
-    def temporary_view(self) -> Statement:
-        return self.view_of("temp_view")
-
-    def view_of(self, kind: str) -> Statement:
-        relation = self.parts()
-        clauses: dict[str, Any] = {}
-        if self.kind == "(":
-            clauses["columns"] = self.commented()
-        while not self.skip("AS"):
-            if self.skip("COMMENT"):
-                clauses["comment"] = self.string()
-            else:
-                self.take("TBLPROPERTIES")
-                clauses["tblproperties"] = self.pairs()
-        return Statement(kind, relation, self.rest(), clauses)
-
-    def insert_into(self) -> Statement:
-        return self.insert(False)
-
-    def insert_overwrite(self) -> Statement:
-        return self.insert(True)
-
-    def insert(self, overwrite: bool) -> Statement:
-        relation = self.parts()
-        clauses: dict[str, Any] = {"overwrite": overwrite}
-        if self.skip("PARTITION"):
-            clauses["partition_by"] = self.names()
-        if self.kind != "SELECT":
-            return self.fail() if overwrite or len(clauses) > 1 else self.insert_some(relation)
-        return Statement("insert", relation, self.rest(), clauses)
-
-    def insert_plain(self) -> Statement:
-        return self.insert_some(self.parts())
-
-    def insert_some(self, relation: tuple[str, ...]) -> Statement:
-        """`t (a, b) (select ...)`, `t replace where a = 1 select ...`: one query, of one relation."""
-        if self.kinds.count("SELECT") != 1:
-            self.fail()
-        columns = self.names() if self.kind == "(" and self.kinds[self.i + 1] != "SELECT" else ()
-        if self.skip_all("REPLACE", "WHERE"):
-            while self.kind not in ("SELECT", "EOF"):
-                self.advance()
-        self.skip("(")
-        if self.kind != "SELECT":
-            self.fail()
-        return Statement("insert_some", relation, self.rest(), {"columns": columns})
-
-    def delete(self) -> Statement:
-        relation = self.parts()
-        return Statement("delete", relation, self.text[self.stop :].strip())
-
-    def merge(self) -> Statement:
-        relation = self.parts()
-        self.word("AS", "DBT_INTERNAL_DEST", "USING")
-        source = self.parts()
-        self.word("AS", "DBT_INTERNAL_SOURCE", "ON")
-        self.end_of_text()
-        text = f"ON {self.rest()}"
-        kinds = [kind for kind in self.kinds[self.i :] if kind not in ("EOF", ";")]
-        all_rows = kinds[-len(_ALL_ROWS) :] == _ALL_ROWS and "MATCHED" not in kinds[: -len(_ALL_ROWS)]
-        return Statement("merge" if all_rows else "merge_some", relation, text, {"source": source})
-
-    def alter(self) -> Statement:
-        relation = self.parts()
-        if self.skip_all("ADD", "COLUMNS"):
-            return Statement("add_columns", relation, self.rest(), {"columns": self.typed()})
-        if self.skip_all("ADD", "CONSTRAINT"):
-            return Statement("constrain", relation, self.rest())
-        if self.skip_all("RENAME", "TO"):
-            return Statement("rename", relation, "", {"to": self.parts()})
-        if self.skip_all("CHANGE", "COLUMN"):
-            self.identifier()
-            self.word("SET", "NOT", "NULL")
-            return Statement("constrain", relation)
-        self.word("ALTER", "COLUMN")
-        self.identifier()
-        self.take("TYPE")
-        return Statement("retype_column", relation, self.rest())
-
-    def word(self, *words: str) -> None:
-        """Steps over these words, keywords or not."""
-        for word in words:
-            if self.token().upper() != word:
-                self.fail()
-            self.advance()
-
-    def rest(self) -> str:
-        """What follows as it is written: a query may begin with a comment, and end with a semicolon."""
-        text = self.text[self.stop :].lstrip()
-        if not text or self.kind == ";":
-            self.fail()
-        return text
-
-    @property
-    def is_over(self) -> bool:
-        return self.kind in ("EOF", ";")
-
-    def closed(self) -> None:
-        """The statement ends here, or after a semicolon."""
-        self.end_of_text()
-        self.skip(";")
-        if self.kind != "EOF":
-            self.fail()
-
-    def end_of_text(self) -> None:
-        """The lexer could read all of the text."""
-        if self.starts[-1] != len(self.text):
-            self.fail()
-
-    def parts(self) -> tuple[str, ...]:
-        found = [self.identifier().text]
-        while self.skip("."):
-            found.append(self.identifier().text)
-        return tuple(found)
-
-    def names(self) -> tuple[str, ...]:
-        """`(a, b)`: plain names only; a type or a transform is another shape."""
-        return tuple(name.text for name in self.identifier_list())
-
-    def partitions(self) -> tuple[str, tuple[str, ...]]:
-        """`(a, days(b))`: columns, and transforms of one as Iceberg has them."""
-        self.take("(")
-        found: list[str] = []
-        transformed = False
-        while True:
-            start, name = self.start, self.identifier().text
-            transformed = transformed or self.kind == "("
-            if self.skip("("):
-                while not self.skip(")"):
-                    if self.kind in ("EOF", "("):
-                        self.fail()
-                    self.advance()
-                name = self.text[start : self.stop]
-            found.append(name)
-            if not self.skip(","):
-                self.take(")")
-                return ("transforms" if transformed else "partition_by"), tuple(found)
-
-    def pairs(self) -> dict[str, str]:
-        """`('key' = 'value', a.b "value")`."""
-        self.take("(")
-        found: dict[str, str] = {}
-        while True:
-            key = self.string() if self.kind == "STRING_LITERAL" else ".".join(self.parts())
-            self.skip("=")
-            found[key] = self.value_of_property()
-            if not self.skip(","):
-                self.take(")")
-                return found
-
-    def value_of_property(self) -> str:
-        if self.kind == "STRING_LITERAL":
-            return self.string()
-        kind, text = self.kind, self.token()
-        if kind not in NUMBERS and kind not in ("TRUE", "FALSE"):
-            self.fail()
-        self.advance()
-        return text if kind in NUMBERS else text.lower()
-
-    def commented(self) -> tuple[tuple[str, str | None], ...]:
-        """``(`a` comment 'text', b)``: a view's columns with their comments."""
-        self.take("(")
-        found: list[tuple[str, str | None]] = []
-        while True:
-            column = self.identifier().text
-            found.append((column, self.string() if self.skip("COMMENT") else None))
-            if not self.skip(","):
-                self.take(")")
-                return tuple(found)
-
-    def typed(self) -> tuple[tuple[str, str], ...]:
-        """Columns and their types, up to the end."""
-        found = self.definitions()
-        self.closed()
-        return found
-
-    def definitions(self) -> tuple[tuple[str, str], ...]:
-        """``a int, `b` struct<x:int,y:int>``, in parentheses or not; types as they are written."""
-        grouped = self.skip("(")
-        found: list[tuple[str, str]] = []
-        while True:
-            column = self.identifier().text
-            found.append((column, self.data_type().text))
-            if not self.skip(","):
-                break
-        if grouped:
-            self.take(")")
-        return tuple(found)
+def _statement(c: Cursor) -> Statement:
+    if c.kind in _READS:
+        return Statement("read")
+    if c.kind in _ABOUT:
+        return Statement("about")
+    for words, rule in _RULES:
+        if c.skip_all(*words):
+            return rule(c)
+    c.fail()
 
 
-_RULES: tuple[tuple[tuple[str, ...], Callable[[_Head], Statement]], ...] = (
-    (("CREATE", "TABLE"), _Head.table),
-    (("CREATE", "OR", "REPLACE", "TABLE"), _Head.replaced_table),
-    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), _Head.temporary_view),
-    (("CREATE", "OR", "REPLACE", "VIEW"), _Head.view),
-    (("INSERT", "INTO", "TABLE"), _Head.insert_into),
-    (("INSERT", "INTO"), _Head.insert_plain),
-    (("DELETE", "FROM"), _Head.delete),
-    (("TRUNCATE", "TABLE"), _Head.delete),
-    (("INSERT", "OVERWRITE", "TABLE"), _Head.insert_overwrite),
-    (("INSERT", "OVERWRITE"), _Head.insert_overwrite),
-    (("MERGE", "INTO"), _Head.merge),
-    (("ALTER", "TABLE"), _Head.alter),
+def _table(c: Cursor) -> Statement:
+    return _table_of(c, {})
+
+
+def _replaced_table(c: Cursor) -> Statement:
+    return _table_of(c, {"replace": True})
+
+
+def _table_of(c: Cursor, clauses: dict[str, Any]) -> Statement:
+    relation = _parts(c)
+    is_empty = c.kind == "("
+    if is_empty:
+        clauses["columns"] = _definitions(c)
+    while not (_is_over(c) if is_empty else c.skip("AS")):
+        key, value = _clause(c)
+        if key in clauses:
+            c.fail()
+        clauses[key] = value
+    if is_empty:
+        _closed(c)
+        return Statement("empty_table", relation, "", clauses)
+    return Statement("table", relation, _rest(c), clauses)
+
+
+def _clause(c: Cursor) -> tuple[str, Any]:
+    if c.skip("USING"):
+        return "using", ".".join(_parts(c))
+    if c.skip("OPTIONS"):
+        return "options", _pairs(c)
+    if c.skip("TBLPROPERTIES"):
+        return "tblproperties", _pairs(c)
+    if c.skip_all("PARTITIONED", "BY"):
+        return _partitions(c)
+    if c.skip_all("CLUSTERED", "BY"):
+        names = _names(c)
+        c.take("INTO")
+        buckets = c.token()
+        c.take("INTEGER_VALUE")
+        c.take("BUCKETS")
+        return "clustered_by", (names, int(buckets))
+    word = c.kind.lower()
+    if not (c.skip("LOCATION") or c.skip("COMMENT")):
+        c.fail()
+    return word, c.string()
+
+
+def _view(c: Cursor) -> Statement:
+    return _view_of(c, "view")
+
+
+def _temporary_view(c: Cursor) -> Statement:
+    return _view_of(c, "temp_view")
+
+
+def _view_of(c: Cursor, kind: str) -> Statement:
+    relation = _parts(c)
+    clauses: dict[str, Any] = {}
+    if c.kind == "(":
+        clauses["columns"] = _commented(c)
+    while not c.skip("AS"):
+        if c.skip("COMMENT"):
+            clauses["comment"] = c.string()
+        else:
+            c.take("TBLPROPERTIES")
+            clauses["tblproperties"] = _pairs(c)
+    return Statement(kind, relation, _rest(c), clauses)
+
+
+def _insert_into(c: Cursor) -> Statement:
+    return _insert(c, False)
+
+
+def _insert_overwrite(c: Cursor) -> Statement:
+    return _insert(c, True)
+
+
+def _insert(c: Cursor, overwrite: bool) -> Statement:
+    relation = _parts(c)
+    clauses: dict[str, Any] = {"overwrite": overwrite}
+    if c.skip("PARTITION"):
+        clauses["partition_by"] = _names(c)
+    if c.kind != "SELECT":
+        return c.fail() if overwrite or len(clauses) > 1 else _insert_some(c, relation)
+    return Statement("insert", relation, _rest(c), clauses)
+
+
+def _insert_plain(c: Cursor) -> Statement:
+    return _insert_some(c, _parts(c))
+
+
+def _insert_some(c: Cursor, relation: tuple[str, ...]) -> Statement:
+    """`t (a, b) (select ...)`, `t replace where a = 1 select ...`: one query, of one relation."""
+    if c.kinds.count("SELECT") != 1:
+        c.fail()
+    columns = _names(c) if c.kind == "(" and c.kinds[c.i + 1] != "SELECT" else ()
+    if c.skip_all("REPLACE", "WHERE"):
+        while c.kind not in ("SELECT", "EOF"):
+            c.advance()
+    c.skip("(")
+    if c.kind != "SELECT":
+        c.fail()
+    return Statement("insert_some", relation, _rest(c), {"columns": columns})
+
+
+def _delete(c: Cursor) -> Statement:
+    relation = _parts(c)
+    return Statement("delete", relation, c.text[c.stop :].strip())
+
+
+def _merge(c: Cursor) -> Statement:
+    relation = _parts(c)
+    _word(c, "AS", "DBT_INTERNAL_DEST", "USING")
+    source = _parts(c)
+    _word(c, "AS", "DBT_INTERNAL_SOURCE", "ON")
+    _end_of_text(c)
+    text = f"ON {_rest(c)}"
+    kinds = [kind for kind in c.kinds[c.i :] if kind not in ("EOF", ";")]
+    all_rows = kinds[-len(_ALL_ROWS) :] == _ALL_ROWS and "MATCHED" not in kinds[: -len(_ALL_ROWS)]
+    return Statement("merge" if all_rows else "merge_some", relation, text, {"source": source})
+
+
+def _alter(c: Cursor) -> Statement:
+    relation = _parts(c)
+    if c.skip_all("ADD", "COLUMNS"):
+        return Statement("add_columns", relation, _rest(c), {"columns": _typed(c)})
+    if c.skip_all("ADD", "CONSTRAINT"):
+        return Statement("constrain", relation, _rest(c))
+    if c.skip_all("RENAME", "TO"):
+        return Statement("rename", relation, "", {"to": _parts(c)})
+    if c.skip_all("CHANGE", "COLUMN"):
+        c.identifier()
+        _word(c, "SET", "NOT", "NULL")
+        return Statement("constrain", relation)
+    _word(c, "ALTER", "COLUMN")
+    c.identifier()
+    c.take("TYPE")
+    return Statement("retype_column", relation, _rest(c))
+
+
+def _word(c: Cursor, *words: str) -> None:
+    """Steps over these words, keywords or not."""
+    for word in words:
+        if c.token().upper() != word:
+            c.fail()
+        c.advance()
+
+
+def _rest(c: Cursor) -> str:
+    """What follows as it is written: a query may begin with a comment, and end with a semicolon."""
+    text = c.text[c.stop :].lstrip()
+    if not text or c.kind == ";":
+        c.fail()
+    return text
+
+
+def _is_over(c: Cursor) -> bool:
+    return c.kind in ("EOF", ";")
+
+
+def _closed(c: Cursor) -> None:
+    """The statement ends here, or after a semicolon."""
+    _end_of_text(c)
+    c.skip(";")
+    if c.kind != "EOF":
+        c.fail()
+
+
+def _end_of_text(c: Cursor) -> None:
+    """The lexer could read all of the text."""
+    if c.starts[-1] != len(c.text):
+        c.fail()
+
+
+def _parts(c: Cursor) -> tuple[str, ...]:
+    found = [c.identifier().text]
+    while c.skip("."):
+        found.append(c.identifier().text)
+    return tuple(found)
+
+
+def _names(c: Cursor) -> tuple[str, ...]:
+    """`(a, b)`: plain names only; a type or a transform is another shape."""
+    return tuple(name.text for name in c.identifier_list())
+
+
+def _partitions(c: Cursor) -> tuple[str, tuple[str, ...]]:
+    """`(a, days(b))`: columns, and transforms of one as Iceberg has them."""
+    c.take("(")
+    found: list[str] = []
+    transformed = False
+    while True:
+        start, name = c.start, c.identifier().text
+        transformed = transformed or c.kind == "("
+        if c.skip("("):
+            while not c.skip(")"):
+                if c.kind in ("EOF", "("):
+                    c.fail()
+                c.advance()
+            name = c.text[start : c.stop]
+        found.append(name)
+        if not c.skip(","):
+            c.take(")")
+            return ("transforms" if transformed else "partition_by"), tuple(found)
+
+
+def _pairs(c: Cursor) -> dict[str, str]:
+    """`('key' = 'value', a.b "value")`."""
+    c.take("(")
+    found: dict[str, str] = {}
+    while True:
+        key = c.string() if c.kind == "STRING_LITERAL" else ".".join(_parts(c))
+        c.skip("=")
+        found[key] = _value_of_property(c)
+        if not c.skip(","):
+            c.take(")")
+            return found
+
+
+def _value_of_property(c: Cursor) -> str:
+    if c.kind == "STRING_LITERAL":
+        return c.string()
+    kind, text = c.kind, c.token()
+    if kind not in NUMBERS and kind not in ("TRUE", "FALSE"):
+        c.fail()
+    c.advance()
+    return text if kind in NUMBERS else text.lower()
+
+
+def _commented(c: Cursor) -> tuple[tuple[str, str | None], ...]:
+    """``(`a` comment 'text', b)``: a view's columns with their comments."""
+    c.take("(")
+    found: list[tuple[str, str | None]] = []
+    while True:
+        column = c.identifier().text
+        found.append((column, c.string() if c.skip("COMMENT") else None))
+        if not c.skip(","):
+            c.take(")")
+            return tuple(found)
+
+
+def _typed(c: Cursor) -> tuple[tuple[str, str], ...]:
+    """Columns and their types, up to the end."""
+    found = _definitions(c)
+    _closed(c)
+    return found
+
+
+def _definitions(c: Cursor) -> tuple[tuple[str, str], ...]:
+    """``a int, `b` struct<x:int,y:int>``, in parentheses or not; types as they are written."""
+    grouped = c.skip("(")
+    found: list[tuple[str, str]] = []
+    while True:
+        column = c.identifier().text
+        found.append((column, data_type(c).text))
+        if not c.skip(","):
+            break
+    if grouped:
+        c.take(")")
+    return tuple(found)
+
+
+_RULES: tuple[tuple[tuple[str, ...], Callable[[Cursor], Statement]], ...] = (
+    (("CREATE", "TABLE"), _table),
+    (("CREATE", "OR", "REPLACE", "TABLE"), _replaced_table),
+    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), _temporary_view),
+    (("CREATE", "OR", "REPLACE", "VIEW"), _view),
+    (("INSERT", "INTO", "TABLE"), _insert_into),
+    (("INSERT", "INTO"), _insert_plain),
+    (("DELETE", "FROM"), _delete),
+    (("TRUNCATE", "TABLE"), _delete),
+    (("INSERT", "OVERWRITE", "TABLE"), _insert_overwrite),
+    (("INSERT", "OVERWRITE"), _insert_overwrite),
+    (("MERGE", "INTO"), _merge),
+    (("ALTER", "TABLE"), _alter),
 )
 
 

@@ -10,16 +10,21 @@ from planproof.conf import Conf
 from planproof.depth import deeply
 from planproof.origin import AnalysisError, Unknown, place
 from planproof.sql import nodes as q
-from planproof.sql.queries import QueryGrammar
-from planproof.sql.statements import StatementGrammar, setting
+from planproof.sql.aliases import named_expression, ordered
+from planproof.sql.cursor import Cursor, Rules
+from planproof.sql.expressions import expression, value
+from planproof.sql.queries import query, query_primary
+from planproof.sql.statements import setting, statement
 
-Grammar = TypeVar("Grammar", bound=QueryGrammar)
 Read = TypeVar("Read", bound=q.Node)
 
 Tree = q.Query
 """What `parse` gives: the outermost node of a query."""
 
 _DEFAULT = Conf()
+
+RULES = Rules(expression, value, named_expression, ordered, query, query_primary)
+"""Spark's cursor: a cursor over a text of its own is made with them."""
 
 _ATTEMPTS = 12
 """How many keywords are tried in their other reading, one at a time, before a text counts as a syntax error. A keyword
@@ -35,7 +40,7 @@ def parse(text: str, conf: Conf = _DEFAULT) -> q.Query:
     >>> parse("SELECT a FROM t")
     Select(items=[Column(parts=[Identifier(text='a')])], from_=From(relation=Table(parts=[Identifier(text='t')])))
     """
-    return _whole(text, conf, QueryGrammar, QueryGrammar.query)
+    return _whole(text, conf, query)
 
 
 def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
@@ -45,30 +50,30 @@ def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
     SetConf(key='spark.sql.ansi.enabled', value='false')
     """
     known = setting(text)
-    return _whole(text, conf, StatementGrammar, StatementGrammar.statement) if known is None else known
+    return _whole(text, conf, statement) if known is None else known
 
 
-def _whole(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], Read]) -> Read:
+def _whole(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
     try:
-        return deeply(lambda: _read(text, conf, kind, read))
+        return deeply(lambda: _read(text, conf, read))
     except RecursionError:
         raise Unknown("a query nested this deep", place(text, 0)) from None
 
 
-def _read(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], Read]) -> Read:
-    grammar = kind(text, conf)
+def _read(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
+    cursor = Cursor(text, conf, RULES)
     if "${" in text:
-        _refuse_substitution(grammar)
-    if grammar.kind == "EOF":
+        _refuse_substitution(cursor)
+    if cursor.kind == "EOF":
         raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
     try:
-        return _attempt(grammar, read)
+        return _attempt(cursor, read)
     except AnalysisError as error:
         if error.condition != "PARSE_SYNTAX_ERROR":
             raise
         first = error
-    for at, chosen in list(reversed(grammar.decisions.items()))[:_ATTEMPTS]:
-        other = kind(text, conf)
+    for at, chosen in list(reversed(cursor.decisions.items()))[:_ATTEMPTS]:
+        other = Cursor(text, conf, RULES)
         other.overrides = {at: not chosen}
         try:
             return _attempt(other, read)
@@ -83,19 +88,19 @@ def _read(text: str, conf: Conf, kind: type[Grammar], read: Callable[[Grammar], 
 _REFERENCE = re.compile(r"\$\{(\w+?:)?\S+?\}")
 
 
-def _refuse_substitution(grammar: QueryGrammar) -> None:
+def _refuse_substitution(cursor: Cursor) -> None:
     """Spark puts a setting in the place of `${name}` before it reads the text, within strings too."""
-    for at, stop in zip(grammar.starts, grammar.stops):
-        found = _REFERENCE.search(grammar.text, at, stop)
+    for at, stop in zip(cursor.starts, cursor.stops):
+        found = _REFERENCE.search(cursor.text, at, stop)
         if found is not None:
-            raise Unknown("a ${...} variable", place(grammar.text, *found.span()))
+            raise Unknown("a ${...} variable", place(cursor.text, *found.span()))
 
 
-def _attempt(grammar: Grammar, read: Callable[[Grammar], Read]) -> Read:
-    tree = read(grammar)
-    while grammar.skip(";"):
+def _attempt(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:
+    tree = read(cursor)
+    while cursor.skip(";"):
         pass
-    if grammar.kind != "EOF":
-        grammar.fail()
-    grammar.finish()
+    if cursor.kind != "EOF":
+        cursor.fail()
+    cursor.finish()
     return tree

@@ -1,4 +1,7 @@
-"""The grammar of statements: Spark's rules `statement`, `setResetStatement`, `dmlStatementNoWith`."""
+"""The grammar of statements: Spark's rules `statement`, `setResetStatement`, `dmlStatementNoWith`.
+
+What changes neither schemas nor names is a `Command`, whose syntax is Spark's to judge.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import re
 from collections.abc import Callable
 
 from planproof.sql import nodes as q
+from planproof.sql.aliases import named_expressions
 from planproof.sql.commands import (
     AlterView,
-    Command,
     Drop,
     ExecuteImmediate,
     Insert,
@@ -18,8 +21,15 @@ from planproof.sql.commands import (
     SetVariable,
     Use,
 )
-from planproof.sql.creates import CreateGrammar
+from planproof.sql.creates import command, create, declare, parenthesized_text, schema_binding
+from planproof.sql.cursor import Cursor
+from planproof.sql.expressions import expression
 from planproof.sql.keywords import WORDS
+from planproof.sql.literals import interval, string_literal
+from planproof.sql.pipes import assignment
+from planproof.sql.primary import closing, column, multipart, query_at
+from planproof.sql.queries import ctes, query, relation_name
+from planproof.sql.relations import properties_text
 
 _SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+).*?\*/)"
 _SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*?)[\s;]*\Z", re.I | re.S)
@@ -45,176 +55,177 @@ def setting(text: str) -> q.Node | None:
     return node
 
 
-class StatementGrammar(CreateGrammar):
-    """One statement. What changes neither schemas nor names is a `Command`, whose syntax is Spark's to judge."""
+def statement(c: Cursor) -> q.Node:
+    """Any statement: Spark's rule `statement`."""
+    start = c.start
+    reader = _READERS.get(c.kind)
+    if reader is not None:
+        return c.placed(reader(c), start)
+    if query_at(c, c.i) or c.kind == "(":
+        return _query_statement(c)
+    if c.kind in _COMMANDS:
+        return command(c)
+    if c.kind == "BEGIN":
+        c.unknown("a SQL script")
+    if c.kind == "AUTO" and c.peek() == "CDC":
+        c.unknown("AUTO CDC")
+    c.fail()
 
-    def statement(self) -> q.Node:
-        start = self.start
-        reader = _READERS.get(self.kind)
-        if reader is not None:
-            return self.placed(reader(self), start)
-        if self.query_at(self.i) or self.kind == "(":
-            return self._query_statement()
-        if self.kind in _COMMANDS:
-            return self._command()
-        if self.kind == "BEGIN":
-            self.unknown("a SQL script")
-        if self.kind == "AUTO" and self.peek() == "CDC":
-            self.unknown("AUTO CDC")
-        self.fail()
 
-    def _query_statement(self) -> q.Node:
-        """A query, or a WITH before an INSERT."""
-        if self.kind == "FROM" and "INSERT" in self.kinds:
-            self.unknown("INSERT after FROM")
-        if self.kind != "WITH":
-            return self.query()
-        at = self.i
-        ctes = self.ctes()
-        if self.kind not in ("INSERT", "MERGE", "UPDATE", "DELETE"):
-            self.back(at)
-            return self.query()
-        node = self.statement()
-        if isinstance(node, Insert):
-            node.with_ = ctes
-        return node
+def _query_statement(c: Cursor) -> q.Node:
+    """A query, or a WITH before an INSERT."""
+    if c.kind == "FROM" and "INSERT" in c.kinds:
+        c.unknown("INSERT after FROM")
+    if c.kind != "WITH":
+        return query(c)
+    at = c.i
+    with_ = ctes(c)
+    if c.kind not in ("INSERT", "MERGE", "UPDATE", "DELETE"):
+        c.back(at)
+        return query(c)
+    node = statement(c)
+    if isinstance(node, Insert):
+        node.with_ = with_
+    return node
 
-    def _command(self) -> Command:
-        start, first = self.start, self.i
-        while self.kind not in ("EOF", ";"):
-            self.advance()
-        words = " ".join(self.kinds[first : min(first + 2, self.i)])
-        return self.placed(Command(words, self.text[start : self.stop]), start)
 
-    def _set_statement(self) -> q.Node:
-        self.advance()
-        if self.skip_all("TIME", "ZONE"):
-            return SetTimeZone(self._time_zone())
-        if self.kind == "CATALOG":
-            self.advance()
-            start = self.start
-            if self.kind == "STRING_LITERAL":
-                name = self.placed(q.Table([q.Identifier(self.string(), True)]), start)
-            else:
-                name = self.relation_name()
-            return Use(name, catalog=True)
-        if self.kind in ("ROLE", "PATH"):
-            self.unknown(f"SET {self.kind}")
-        self.advance()
-        if self.kind == "(" or self.kind not in WORDS:
-            return self._set_row()
-        found = [self.assignment()]
-        while self.skip(","):
-            found.append(self.assignment())
-        return SetVariable(found)
+def _set_statement(c: Cursor) -> q.Node:
+    c.advance()
+    if c.skip_all("TIME", "ZONE"):
+        return SetTimeZone(_time_zone(c))
+    if c.kind == "CATALOG":
+        c.advance()
+        start = c.start
+        if c.kind == "STRING_LITERAL":
+            name = c.placed(q.Table([q.Identifier(c.string(), True)]), start)
+        else:
+            name = relation_name(c)
+        return Use(name, catalog=True)
+    if c.kind in ("ROLE", "PATH"):
+        c.unknown(f"SET {c.kind}")
+    c.advance()
+    if c.kind == "(" or c.kind not in WORDS:
+        return _set_row(c)
+    found = [assignment(c)]
+    while c.skip(","):
+        found.append(assignment(c))
+    return SetVariable(found)
 
-    def _set_row(self) -> SetVariable:
-        self.take("(")
-        names = [self.column(self.multipart())]
-        while self.skip(","):
-            names.append(self.column(self.multipart()))
-        self.take(")")
-        self.take("=")
-        self.take("(")
-        query = self.query()
-        self.take(")")
-        return SetVariable(names=names, query=query)
 
-    def _time_zone(self) -> q.Literal | q.IntervalLiteral | q.Var:
-        if self.kind == "STRING_LITERAL":
-            return self.string_literal()
-        if self.kind == "INTERVAL":
-            return self.interval()
-        start = self.start
-        self.take("LOCAL")
-        return self.placed(q.Var("LOCAL"), start)
+def _set_row(c: Cursor) -> SetVariable:
+    c.take("(")
+    names = [column(c, multipart(c))]
+    while c.skip(","):
+        names.append(column(c, multipart(c)))
+    c.take(")")
+    c.take("=")
+    c.take("(")
+    rows = query(c)
+    c.take(")")
+    return SetVariable(names=names, query=rows)
 
-    def _use(self) -> Use:
-        self.advance()
-        if self.kind in ("DATABASE", "SCHEMA", "NAMESPACE") and self.peek() in WORDS:
-            self.advance()
-        return Use(self.relation_name())
 
-    def _drop_statement(self) -> q.Node:
-        at = self.i
-        self.advance()
-        temporary = self.kind == "TEMPORARY" and self.peek() in ("FUNCTION", "VARIABLE", "VAR")
-        if temporary:
-            self.advance()
-        kind = _DROPPED.get(self.kind)
-        if kind is None:
-            self.back(at)
-            return self._command()
-        self.advance()
-        exists = self.skip_all("IF", "EXISTS")
-        node = Drop(self.relation_name(), kind, exists, temporary)
-        for word in ("PURGE", "RESTRICT", "CASCADE"):
-            self.skip(word)
-        return node
+def _time_zone(c: Cursor) -> q.Literal | q.IntervalLiteral | q.Var:
+    if c.kind == "STRING_LITERAL":
+        return string_literal(c)
+    if c.kind == "INTERVAL":
+        return interval(c)
+    start = c.start
+    c.take("LOCAL")
+    return c.placed(q.Var("LOCAL"), start)
 
-    def _alter(self) -> q.Node:
-        at = self.i
-        self.advance()
-        if not self.skip("VIEW"):
-            self.back(at)
-            return self._command()
-        name = self.relation_name()
-        if self.skip_all("WITH", "SCHEMA"):
-            return AlterView(name, schema_binding=self.schema_binding())
-        if self.skip("AS") or self.query_at(self.i):
-            return AlterView(name, self.query())
-        self.back(at)
-        return self._command()
 
-    def _insert(self) -> q.Node:
-        self.advance()
-        self.skip_all("WITH", "SCHEMA", "EVOLUTION")
-        overwrite = self.kind == "OVERWRITE"
-        if self.kind not in ("OVERWRITE", "INTO"):
-            self.fail()
-        self.advance()
-        if self.kind in ("DIRECTORY", "LOCAL") and self.peek() in ("DIRECTORY", "STRING_LITERAL", "USING"):
-            self.unknown("INSERT OVERWRITE DIRECTORY")
-        if self.kind == "TABLE" and self.peek() in WORDS:
-            self.advance()
-        node = Insert(self.relation_name(), overwrite=overwrite)
-        if self.kind == "WITH" and self.peek() == "(":
-            self.properties_text()
-        if self.kind == "PARTITION" and self.peek() == "(":
-            self.advance()
-            node.partition = self.parenthesized_text()
-        self.skip_all("IF", "NOT", "EXISTS")
-        if self.kind == "REPLACE" or (self.kind in WORDS and self.peek() == "REPLACE"):
-            self.unknown("INSERT .. REPLACE")
-        if self.skip_all("BY", "NAME"):
-            node.by_name = True
-        elif self.kind == "(" and not self.query_at(self.i + 1):
-            node.columns = self.identifier_list()
-        node.query = self.query()
-        return node
+def _use(c: Cursor) -> Use:
+    c.advance()
+    if c.kind in ("DATABASE", "SCHEMA", "NAMESPACE") and c.peek() in WORDS:
+        c.advance()
+    return Use(relation_name(c))
 
-    def _immediate_text(self) -> q.Node:
-        if "EXECUTE IMMEDIATE of expressions" not in self.lacks:
-            return self.expression()
-        return self.string_literal() if self.kind == "STRING_LITERAL" else self.column(self.multipart())
 
-    def _execute(self) -> ExecuteImmediate:
-        self.advance()
-        self.take("IMMEDIATE")
-        node = ExecuteImmediate(self._immediate_text())
-        if self.skip("INTO"):
-            into = [self.column(self.multipart())]
-            while self.skip(","):
-                into.append(self.column(self.multipart()))
-            node.into = into
-        if self.skip("USING"):
-            grouped = self.kind == "(" and self.kinds[self._closing(self.i) + 1] in ("EOF", ";")
-            if grouped:
-                self.advance()
-            node.arguments = self.named_expressions()
-            if grouped:
-                self.take(")")
-        return node
+def _drop_statement(c: Cursor) -> q.Node:
+    at = c.i
+    c.advance()
+    temporary = c.kind == "TEMPORARY" and c.peek() in ("FUNCTION", "VARIABLE", "VAR")
+    if temporary:
+        c.advance()
+    kind = _DROPPED.get(c.kind)
+    if kind is None:
+        c.back(at)
+        return command(c)
+    c.advance()
+    exists = c.skip_all("IF", "EXISTS")
+    node = Drop(relation_name(c), kind, exists, temporary)
+    for word in ("PURGE", "RESTRICT", "CASCADE"):
+        c.skip(word)
+    return node
+
+
+def _alter(c: Cursor) -> q.Node:
+    at = c.i
+    c.advance()
+    if not c.skip("VIEW"):
+        c.back(at)
+        return command(c)
+    name = relation_name(c)
+    if c.skip_all("WITH", "SCHEMA"):
+        return AlterView(name, schema_binding=schema_binding(c))
+    if c.skip("AS") or query_at(c, c.i):
+        return AlterView(name, query(c))
+    c.back(at)
+    return command(c)
+
+
+def _insert(c: Cursor) -> q.Node:
+    c.advance()
+    c.skip_all("WITH", "SCHEMA", "EVOLUTION")
+    overwrite = c.kind == "OVERWRITE"
+    if c.kind not in ("OVERWRITE", "INTO"):
+        c.fail()
+    c.advance()
+    if c.kind in ("DIRECTORY", "LOCAL") and c.peek() in ("DIRECTORY", "STRING_LITERAL", "USING"):
+        c.unknown("INSERT OVERWRITE DIRECTORY")
+    if c.kind == "TABLE" and c.peek() in WORDS:
+        c.advance()
+    node = Insert(relation_name(c), overwrite=overwrite)
+    if c.kind == "WITH" and c.peek() == "(":
+        properties_text(c)
+    if c.kind == "PARTITION" and c.peek() == "(":
+        c.advance()
+        node.partition = parenthesized_text(c)
+    c.skip_all("IF", "NOT", "EXISTS")
+    if c.kind == "REPLACE" or (c.kind in WORDS and c.peek() == "REPLACE"):
+        c.unknown("INSERT .. REPLACE")
+    if c.skip_all("BY", "NAME"):
+        node.by_name = True
+    elif c.kind == "(" and not query_at(c, c.i + 1):
+        node.columns = c.identifier_list()
+    node.query = query(c)
+    return node
+
+
+def _immediate_text(c: Cursor) -> q.Node:
+    if "EXECUTE IMMEDIATE of expressions" not in c.lacks:
+        return expression(c)
+    return string_literal(c) if c.kind == "STRING_LITERAL" else column(c, multipart(c))
+
+
+def _execute(c: Cursor) -> ExecuteImmediate:
+    c.advance()
+    c.take("IMMEDIATE")
+    node = ExecuteImmediate(_immediate_text(c))
+    if c.skip("INTO"):
+        into = [column(c, multipart(c))]
+        while c.skip(","):
+            into.append(column(c, multipart(c)))
+        node.into = into
+    if c.skip("USING"):
+        grouped = c.kind == "(" and c.kinds[closing(c, c.i) + 1] in ("EOF", ";")
+        if grouped:
+            c.advance()
+        node.arguments = named_expressions(c)
+        if grouped:
+            c.take(")")
+    return node
 
 
 _DROPPED = {
@@ -228,16 +239,16 @@ _DROPPED = {
     "NAMESPACE": "SCHEMA",
 }
 
-_READERS: dict[str, Callable[[StatementGrammar], q.Node]] = {
-    "SET": StatementGrammar._set_statement,
-    "USE": StatementGrammar._use,
-    "CREATE": StatementGrammar.create,
-    "REPLACE": StatementGrammar.create,
-    "DECLARE": StatementGrammar.declare,
-    "DROP": StatementGrammar._drop_statement,
-    "ALTER": StatementGrammar._alter,
-    "INSERT": StatementGrammar._insert,
-    "EXECUTE": StatementGrammar._execute,
+_READERS: dict[str, Callable[[Cursor], q.Node]] = {
+    "SET": _set_statement,
+    "USE": _use,
+    "CREATE": create,
+    "REPLACE": create,
+    "DECLARE": declare,
+    "DROP": _drop_statement,
+    "ALTER": _alter,
+    "INSERT": _insert,
+    "EXECUTE": _execute,
 }
 
 _COMMAND_WORDS = (
