@@ -99,7 +99,11 @@ class Browser:
         return [(str(role), str(name)) for role, name in told]
 
     def picture(self, file: Path) -> None:
+        """The whole page. What a reader has not scrolled to yet is drawn, too."""
+        drawn = "document.head.append(Object.assign(document.createElement('style'), {id: 'drawn', textContent: "
+        self.value(f"{drawn}'* {{ content-visibility: visible !important }}'}}))")
         file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
+        self.value("document.getElementById('drawn').remove()")
 
     def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1

@@ -83,7 +83,7 @@ def test_all_of_it_can_be_read_at_this_width(reports, tmp_path, width: int) -> N
             assert browser.value(f"{cut} > innerWidth || !c.checkVisibility()).length") == 0
             assert "revenue: promised double, found decimal(22,2)" in text
             assert "Cast the column to the promised type" in text
-        marked = browser.value("[...document.querySelectorAll('.matrix .first')].map(c => c.innerText).join()")
+        marked = browser.value("[...document.querySelectorAll('.matrix .first')].map(c => c.textContent).join()")
         assert "decimal(22,2)" in marked, "the first cell that differs is marked"
         colours = "getComputedStyle(document.body).backgroundColor"
         dark = browser.value(colours)
