@@ -79,6 +79,11 @@ def test_promises_of_a_contract_count(project: Any) -> None:
     won = {("safe", "shop.stg", "id", "never null now"), ("safe", "shop.stg", None, "constraint added")}
     assert set(told(strict, loose)) == lost
     assert set(told(loose, strict)) == won
+    for before, after, whom in ((strict, loose, "readers"), (loose, strict, "writers")):
+        found = compare_projects(read_project(before), read_project(after))
+        assert {(c.direction, c.to_dict()["direction"]) for c in found.changes} == {(whom, whom)}
+        messages = [f.message for report in reports_of(found) for f in report.findings]
+        assert {"(binds writers)" in message for message in messages} == {whom == "writers"}
 
 
 def test_models_and_sources_come_and_go(project: Any) -> None:

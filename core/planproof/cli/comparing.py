@@ -80,5 +80,5 @@ def _cells(change: Change, between: str) -> list[str]:
     from rich.markup import escape
 
     reaches = between.join((*change.reaches, *change.met()))
-    cells = (change.effect, change.relation, change.column, change.what, change.before, change.after, reaches)
+    cells = (change.effect, change.relation, change.column, change.said, change.before, change.after, reaches)
     return [escape(cell or "") for cell in cells]

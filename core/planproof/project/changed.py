@@ -28,7 +28,7 @@ def _report(relation: str, changes: Iterable[Change]) -> Report:
 
 def _finding(change: Change) -> Finding:
     breaking = change.effect == BREAKING
-    message = f"{change.column}: {change.what}" if change.column else change.what
+    message = f"{change.column}: {change.said}" if change.column else change.said
     if change.before or change.after:
         message += f" ({change.before or 'nothing'} -> {change.after or 'nothing'})"
     if change.reaches:

@@ -15,6 +15,7 @@ from planproof.invariants.registered import widens
 from planproof.types import DataType, TypeSyntaxError, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
+_PROMISES = ("never null now", "constraint added")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,26 @@ class Change:
     exposures: tuple[str, ...] = ()
     file: str | None = None
 
+    @property
+    def direction(self) -> str:
+        """Whom the change asks something of: `readers`, who lose what they used; `writers`, who have a new promise to
+        keep; or `nobody`."""
+        if self.effect == BREAKING:
+            return "readers"
+        return "writers" if self.what in _PROMISES else "nobody"
+
+    @property
+    def said(self) -> str:
+        """What changed, in words."""
+        return f"{self.what} (binds writers)" if self.direction == "writers" else self.what
+
     def met(self) -> list[str]:
         """The contracts and exposures that the change reaches, in words."""
         words = (("the contract of", self.contracts), ("the exposure", self.exposures))
         return [f"{word} {', '.join(names)}" for word, names in words if names]
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "direction": self.direction}
 
 
 @dataclass(frozen=True, slots=True)
