@@ -83,12 +83,13 @@ _numbers = itertools.count(1)
 
 
 IN_MEMORY = (
-    "dbt_plugin/test_plugin_tests_before.py",
-    "publish/test_changes.py",
-    "publish/test_leave.py",
-    "publish/test_no_table_harmed.py",
-    "publish/test_python_entries.py",
-    "publish/test_quarantine.py",
+    "dbt_plugin",
+    "guard",
+    "incidents",
+    "judge",
+    "optimizer",
+    "publish",
+    "session",
 )
 """The folders and files of tests whose tables stand in Spark's own catalog."""
 

@@ -89,6 +89,16 @@ def test_columns_may_be_named_as_what_spark_says_of_a_table(shop: Shop) -> None:
     assert shop.rows(columns="Location, d") == [(3, "x")]
 
 
+def test_a_partitioned_table_that_steps_aside_takes_no_partition_of_the_new_one_along(shop: Shop) -> None:
+    """Spark's in-memory catalog renames the table and leaves its partitions where they were: at the new table's."""
+    shop.sql(PARTS)
+    shop.spark.sql("set spark.sql.sources.partitionOverwriteMode = STATIC")
+    shop.published("select 3 as id, 'y' as d", **DELTA, incremental_strategy="insert_overwrite")
+    assert shop.rows() == [(3, "y")]
+    shop.published("select 4L as id, 'y' as d union all select 5L, 'z'", partition_by=["d"])
+    assert shop.rows() == [(4, "y"), (5, "z")]
+
+
 def test_a_partition_in_the_folder_of_another_one_stays(shop: Shop, tmp_path: Path) -> None:
     shop.sql(f"create table {{t}} (id int, d string) using parquet partitioned by (d) location '{tmp_path}/t'")
     shop.sql("insert into {t} values (1, 'x'), (2, 'y')")

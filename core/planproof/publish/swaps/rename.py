@@ -54,9 +54,11 @@ class Rename:
     def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         now = publication.stored(entry.target)
-        repoint(publication, entry.target, now)
+        repoint(publication, entry.target, entry.stage_location, now)
         if prior is None:
             return
+        if prior.managed and publication.is_in_memory():
+            repoint(publication, entry.away, prior.location, publication.stored(entry.away))
         publication.drop_prior(now)
 
     def undo(self, publication: Publication) -> None:
@@ -67,7 +69,9 @@ class Rename:
             entry = publication.entry
         self._return_directories(publication)
         if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
+            aside = publication.location(entry.away)
             publication.rename(entry.away, entry.target, prior.kind)
+            repoint(publication, entry.target, aside, publication.stored(entry.target))
         if prior is not None and prior.kind == "table" and prior.location is not None:
             # Hive gives a renamed managed table its default location and leaves the data where they lie.
             current = publication.location(entry.target)
@@ -88,14 +92,21 @@ class Rename:
         publication.return_old_directory()
 
 
-def repoint(publication: Publication, table: str, now: StoredTable | None) -> None:
-    """Lets partitions follow their table's directory: Hive's metastore does it, Spark's in-memory catalog does not."""
-    if now is None or not now.partition_by or not now.location:
+def repoint(publication: Publication, table: str, former: str | None, now: StoredTable | None) -> None:
+    """Lets partitions follow their table's directory from its `former` place: Hive's metastore does it, Spark's
+    in-memory catalog does not.
+
+    There the partitions of a table that stepped aside still name the directories of the one that took its place, and
+    DROP TABLE deletes what they name (InMemoryCatalog.renameTable, dropTable).
+    """
+    if former is None or now is None or not now.partition_by or not now.location:
         return
-    any_one = names(publication.session, table)[:1]
-    if all(publication.store.exists(p.location) for p in partitions_of(publication.session, table, now, any_one)):
-        return
-    for old in partitions_of(publication.session, table, now):
+    session, store = publication.session, publication.store
+    if not publication.is_in_memory():
+        any_one = names(session, table)[:1]
+        if all(store.exists(p.location) for p in partitions_of(session, table, now, any_one)):
+            return
+    for old in partitions_of(session, table, now):
         new = join(decoded(now.location), old.partition)
-        if publication.store.exists(new):
+        if within(old.location, former) and not within(new, old.location) and store.exists(new):
             publication.run(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
