@@ -17,6 +17,8 @@ from outages import LASTING, MODELS, Swept, sweep, write
 
 from planproof.cli.group import cli
 
+pytestmark = pytest.mark.hive
+
 WAYS = [("gone", 1), ("absent", 1), ("empty", 1), ("gone", LASTING), ("absent", LASTING)]
 
 

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.report.run import RunReport
 
+pytestmark = pytest.mark.hive
+
 RECIPES = Path(__file__).parents[2] / "docs" / "ci"
 SCHEMA = """
     models:
