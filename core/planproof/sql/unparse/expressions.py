@@ -9,7 +9,7 @@ from planproof.expr import nodes as x
 from planproof.functions.registry import builtin
 from planproof.quoting import backticked
 from planproof.sql.unparse.literals import has_flags, literal
-from planproof.sql.unparse.texts import Writer, column_id, string, text, unwritable
+from planproof.sql.unparse.texts import Writer, column_id, is_above_groups, string, text, unwritable
 from planproof.types import Array, Struct
 
 
@@ -157,6 +157,11 @@ def _names(expr: x.Expr) -> bool:
     return isinstance(expr, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
 
 
+def _nulled(node: x.Nulled) -> str:
+    found = text(node.expr)
+    return backticked(found) if is_above_groups() and not isinstance(node.expr, x.Column) else found
+
+
 def _in_subquery(node: x.InSubquery) -> str:
     values = ", ".join(text(v) for v in node.values)
     left = f"({values})" if len(node.values) > 1 else values
@@ -174,7 +179,7 @@ WRITERS: dict[type, Writer] = {
     x.GetField: _get_field,
     x.GetFieldOfElements: _get_field,
     x.Alias: lambda e: text(e.child),
-    x.Nulled: lambda e: text(e.expr),
+    x.Nulled: _nulled,
     x.Window: _window,
     x.ScalarSubquery: lambda e: f"({text(e.plan)})",
     x.Exists: lambda e: f"(EXISTS ({text(e.plan)}))",

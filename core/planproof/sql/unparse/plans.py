@@ -11,7 +11,7 @@ from planproof.expr.pretty import outer_references
 from planproof.plan import nodes as p
 from planproof.quoting import backticked
 from planproof.sql.unparse.expressions import sort
-from planproof.sql.unparse.texts import Writer, called, column_id, named, string, text, unwritable
+from planproof.sql.unparse.texts import Writer, above_groups, called, column_id, named, string, text, unwritable
 
 
 def _select(items: Sequence[str], rest: str) -> str:
@@ -90,7 +90,8 @@ def _block(plan: p.Plan) -> str | None:
     if inner is None or not isinstance(plan, p.Filter):
         return None
     having = isinstance(plan.child, p.Aggregate) and not _names_window(plan.condition, plan.child.items)
-    return f"{inner} {'HAVING' if having else 'QUALIFY'} {text(plan.condition)}"
+    with above_groups():
+        return f"{inner} {'HAVING' if having else 'QUALIFY'} {text(plan.condition)}"
 
 
 def _names_window(condition: x.Expr, items: Sequence[x.Expr]) -> bool:
@@ -147,7 +148,7 @@ def _key(key: x.Sort) -> str:
 
 
 def _keys_over(plan: p.Ordered) -> str:
-    """Keys of a sort that reads below its child. What grouping sets group by has a name there, which is its text."""
+    """Keys of a sort that reads below its child."""
     child = plan.child
     while isinstance(child, p.Filter):
         child = child.child
@@ -156,7 +157,8 @@ def _keys_over(plan: p.Ordered) -> str:
     def key(e: x.Expr) -> str:
         return backticked(text(e)) if e in named and not isinstance(e, x.Column) else _no_ordinal(e)
 
-    return ", ".join(sort(k, key) for k in plan.keys)
+    with above_groups():
+        return ", ".join(sort(k, key) for k in plan.keys)
 
 
 def _join(plan: p.Join) -> str:

@@ -82,6 +82,25 @@ def _named_by(naming: Callable[[int, str], str]) -> Iterator[None]:
         _naming.reset(token)
 
 
+_above_groups: ContextVar[bool] = ContextVar("above_groups", default=False)
+
+
+@contextmanager
+def above_groups() -> Iterator[None]:
+    """Writes, in the block, what stands in HAVING, QUALIFY or ORDER BY: there an expression of grouping sets has a
+    name, which is its text."""
+    token = _above_groups.set(True)
+    try:
+        yield
+    finally:
+        _above_groups.reset(token)
+
+
+def is_above_groups() -> bool:
+    """Whether what is written now stands above grouping sets."""
+    return _above_groups.get()
+
+
 def _written(name: str) -> str:
     return name if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS else backticked(name)
 
