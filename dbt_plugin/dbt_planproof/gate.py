@@ -25,7 +25,6 @@ from dbt_planproof.statement_models import (
     merge_model,
     source_of,
     table_model,
-    unterminated,
     view_model,
 )
 from dbt_planproof.states import Event, Run, Seen, State
@@ -35,6 +34,7 @@ from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
+from planproof.sql.ending import unterminated
 from planproof.sql.heads import Statement, may_change, names_in, read_head
 
 _HARMLESS = ("read", "about")

@@ -16,7 +16,7 @@ from dbt_planproof.absence import command
 from dbt_planproof.message import changes, failure, remarks, suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
-from dbt_planproof.statement_models import Source, unterminated
+from dbt_planproof.statement_models import Source
 from dbt_planproof.states import Event, Run, Seen
 from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
@@ -26,6 +26,7 @@ from planproof.project.promised import Promises
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.parts import one_line
+from planproof.sql.ending import unterminated
 from planproof.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:

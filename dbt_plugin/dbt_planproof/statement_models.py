@@ -8,17 +8,11 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.quoting import backticked, quoted
+from planproof.sql.ending import unterminated
 from planproof.sql.heads import Query, Statement
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
-
-
-def unterminated(sql: str) -> str:
-    """The text without its closing semicolons and what follows them."""
-    from planproof.sql import ending
-
-    return ending.unterminated(sql)
 
 
 def delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:

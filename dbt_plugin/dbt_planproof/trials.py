@@ -14,11 +14,11 @@ from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, flags, run_test, test_result
 from planproof.origin import AnalysisError
 from planproof.project.errors import ProjectError
-from planproof.publish.data_tests.decided import Count, Relations, count
+from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
-from planproof.publish.data_tests.known import Limits, Question, question
+from planproof.publish.data_tests.known import Question, Thresholds, question
 from planproof.publish.data_tests.one_query import SHARED, counted_together
-from planproof.publish.data_tests.trial import COUNTED, NotRun, Staged, Tests, judged, not_run
+from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, Tests, judged, not_run
 from planproof.quoting import quoted
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
@@ -112,7 +112,7 @@ class Trials:
         self.grounds[test.unique_id] = counted[1]
         return counted[0]
 
-    def _counted(self, test: Any, session: Session, staged: Staged | None) -> tuple[Any, str] | None:
+    def _counted(self, test: Any, session: Session, staged: StagedRows | None) -> tuple[Any, str] | None:
         """The result of a test of dbt's own, by plans or by the files that it reads, and by what of them; None where
         that does not tell all that dbt's query would."""
         asked = self._question(test)
@@ -170,7 +170,7 @@ class Trials:
 
     def _question(self, test: Any) -> Question | None:
         """What a compiled test of dbt's own asks, where its result is a count and no more."""
-        if Limits.of(test.config.to_dict()) is None or _stores(test) or not self._is_plain(test):
+        if Thresholds.of(test.config.to_dict()) is None or _stores(test) or not self._is_plain(test):
             return None
         return question(str(test.compiled_code or ""))
 
@@ -184,7 +184,7 @@ class Trials:
 
     def columns(self, relation: Relation) -> list[Column] | None:
         """The columns of the staged rows, where a test that is being compiled asks for its table's; None elsewhere."""
-        staged: Staged | None = getattr(self.local, "staged", None)
+        staged: StagedRows | None = getattr(self.local, "staged", None)
         if staged is None or (str(relation.schema).lower(), str(relation.identifier).lower()) != staged.target:
             return None
         schema = staged.session.analyzed(f"SELECT * FROM {staged.relation}").analyzed
@@ -192,7 +192,7 @@ class Trials:
 
     def refuse_query(self, sql: str) -> None:
         """Raises `NotRun` where a test that is being compiled queries the table that is not published yet."""
-        staged: Staged | None = getattr(self.local, "staged", None)
+        staged: StagedRows | None = getattr(self.local, "staged", None)
         if staged is not None and staged.target[1] in names_in(sql):
             raise NotRun("it queries the table while dbt compiles it")
 
@@ -220,7 +220,7 @@ class Trials:
             if state is not None:
                 self.answers[key] = Answer(result, ground, relations, state)
 
-    def _all(self, run: Run, staged: Staged) -> list[DataTestResult]:
+    def _all(self, run: Run, staged: StagedRows) -> list[DataTestResult]:
         own = str(run.node["unique_id"])
         begun = [self._begun(node, own, staged) for node in self._tests().get(own, ())]
         left = (test.question for test in begun if isinstance(test, Begun) and test.known is None)
@@ -282,7 +282,7 @@ class Trials:
                 found |= self._relations(node.depends_on.nodes)
         return found
 
-    def _begun(self, node: Any, own: str, staged: Staged) -> Begun | DataTestResult:
+    def _begun(self, node: Any, own: str, staged: StagedRows) -> Begun | DataTestResult:
         """One test as far as it goes without Spark: compiled by dbt, and counted by plans and files."""
         why = self._more(node, own)
         if why is not None:
@@ -296,7 +296,7 @@ class Trials:
         except Exception as error:
             return _cannot(node, error)
 
-    def _one(self, begun: Begun, run: Run, staged: Staged, together: Mapping[Question, Count]) -> DataTestResult:
+    def _one(self, begun: Begun, run: Run, staged: StagedRows, together: Mapping[Question, Failures]) -> DataTestResult:
         """One test by dbt's own hands: put over the staged rows, and materialized."""
         node, test, asked = begun.node, begun.test, begun.sql
         found = together.get(begun.question) if begun.question is not None else None
@@ -325,7 +325,7 @@ class Trials:
             return test, False
         return test, True
 
-    def _compile(self, test: Any, staged: Staged) -> None:
+    def _compile(self, test: Any, staged: StagedRows) -> None:
         self.local.staged = staged
         try:
             compile_test(self.adapter, test, self.manifest)
@@ -333,9 +333,9 @@ class Trials:
             self.local.staged = None
 
 
-def _result(test: Any, found: Count) -> tuple[Any, str]:
+def _result(test: Any, found: Failures) -> tuple[Any, str]:
     """dbt's result of a test with so many failures, and by what they are known."""
-    limits = Limits.of(test.config.to_dict())
+    limits = Thresholds.of(test.config.to_dict())
     assert limits is not None
     return test_result(found.failures, limits.warns(found.failures), limits.fails(found.failures)), found.ground
 

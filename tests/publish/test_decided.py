@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.data_tests.decided import Count, Relations, Stored, count, stored_below
+from planproof.publish.data_tests.decided import Failures, Relations, Stored, count, stored_below
 from planproof.publish.data_tests.known import question
 from planproof.schema import PhysicalSchema
 from planproof.session.files import data_files
@@ -137,13 +137,13 @@ def published(spark: Any) -> Iterator[tuple[str, Guard]]:
     spark.sql(f"drop database {db} cascade")
 
 
-def found(sql: str, guard: Guard) -> Count | None:
+def found(sql: str, guard: Guard) -> Failures | None:
     known = question(sql)
     assert known is not None, sql
     return count(known, Relations(guard.session, guard.memory.plans))
 
 
-def wrong(decided: list[tuple[str, Count]], spark: Any) -> list[tuple[str, Count, int]]:
+def wrong(decided: list[tuple[str, Failures]], spark: Any) -> list[tuple[str, Failures, int]]:
     """The decisions that are not Spark's, each with its number."""
     each = (f"select {at} as at, count(*) as n from ({sql}\n) t" for at, (sql, _) in enumerate(decided))
     counts = {row.at: row.n for row in spark.sql(" union all ".join(each)).collect()}
@@ -190,7 +190,7 @@ def text(db: str, name: str, kind: str, column: str) -> str:
     )
 
 
-def ground(known: Count | None) -> str | None:
+def ground(known: Failures | None) -> str | None:
     return None if known is None else re.sub(r"\d+ files?", "N files", known.ground)
 
 
@@ -208,7 +208,7 @@ def test_a_key_that_the_contract_promised_was_counted_already(published: tuple[s
     report = guard.publish(Model(f"{db}.promised", f"select id, s from {db}.plain", contract=terms))
     assert report.outcome == "published", report.to_text()
     known = found(text(db, "promised", "unique", "id"), guard)
-    assert known == Count(0, "proved: the contract's key id, counted before the publish")
+    assert known == Failures(0, "proved: the contract's key id, counted before the publish")
     # Two rows without a key may agree in all columns.
     together = found(combos(f"{db}.promised", "id, s"), guard)
     assert ground(together) == ROWS_OF
@@ -219,8 +219,8 @@ def test_what_others_wrote_since_is_not_what_was_published(published: tuple[str,
     guard.publish(Model(f"{db}.changing", f"select id, count(*) as n from {db}.plain group by id"))
     guard.publish(Model(f"{db}.shown", f"select distinct id from {db}.repeated", materialized="view"))
     unique, shown = text(db, "changing", "unique", "id"), text(db, "shown", "unique", "id")
-    assert found(unique, guard) == Count(0, "proved: group by id")
-    assert found(shown, guard) == Count(0, "proved: distinct id")
+    assert found(unique, guard) == Failures(0, "proved: group by id")
+    assert found(shown, guard) == Failures(0, "proved: distinct id")
     spark.sql(f"insert into {db}.changing values (1, 1)")
     spark.sql(f"alter view {db}.shown as select id from {db}.repeated")
     changed = found(unique, guard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.publish.data_tests.known import Limits, Question, question
+from planproof.publish.data_tests.known import Question, Thresholds, question
 
 NOT_NULL = "\n\n\nselect id\nfrom shop.orders\nwhere id is null\n\n\n"
 UNIQUE = """
@@ -130,8 +130,8 @@ def test_a_text_that_says_anything_else_is_not(sql: str) -> None:
 
 def test_limits_are_compared_as_spark_compares_them() -> None:
     config = {"fail_calc": "count(*)", "warn_if": ">0", "error_if": ">= 10"}
-    limits = Limits.of(config)
+    limits = Thresholds.of(config)
     assert limits is not None
     assert [(limits.warns(n), limits.fails(n)) for n in (0, 1, 10)] == [(False, False), (True, False), (True, True)]
     for other in ({"limit": 3}, {"fail_calc": "sum(n)"}, {"error_if": "between 1 and 2"}, {"warn_if": None}):
-        assert Limits.of({**config, **other}) is None
+        assert Thresholds.of({**config, **other}) is None

@@ -94,6 +94,6 @@ def schema(**columns: str) -> PhysicalSchema:
     ],
 )
 def test_another_type_or_a_missing_column_is_a_break(ran: dict[str, str], field: str | None, found: str | None) -> None:
-    findings = physical.written(schema(k="bigint", n="bigint"), schema(**ran))
+    findings = physical.check_written(schema(k="bigint", n="bigint"), schema(**ran))
     expected = [("PP203", "executed", field, found)] if field else []
     assert [(f.code, f.plane, f.field, f.found) for f in findings] == expected

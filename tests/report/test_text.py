@@ -10,7 +10,7 @@ from rich.console import Console
 
 from planproof.origin import Origin
 from planproof.report import markdown
-from planproof.report.changes import Change, Profile, Values
+from planproof.report.changes import Change, TableVersion, Values
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Rewrite, Verdict
 from planproof.report.parts import fate
@@ -174,7 +174,9 @@ def test_markdown_says_the_same_and_holds_no_markup_of_others() -> None:
 
 def test_one_line_says_what_a_publish_changed():
     def change(*columns, rows=12034):
-        return Change(Profile(rows, columns), Profile(11871, (Values("day", "date", 0, "2026-11-01", "2026-11-21"),)))
+        return Change(
+            TableVersion(rows, columns), TableVersion(11871, (Values("day", "date", 0, "2026-11-01", "2026-11-21"),))
+        )
 
     same = Values("day", "date", 0, "2026-11-01", "2026-11-21")
     for before, said in (
@@ -190,10 +192,10 @@ def test_one_line_says_what_a_publish_changed():
         assert said in report.to_text()
         assert said.strip().partition(";")[0] in markdown.render([report]).replace("\\", "")
     assert "->" not in Report("m", "published", details=Details(change=change(same, rows=11871))).to_text()
-    unread = Change(Profile(None, unread="9,000 files"), Profile(5))
+    unread = Change(TableVersion(None, unread="9,000 files"), TableVersion(5))
     assert (
         "unknown -> 5 rows; before not read: 9,000 files"
         in Report("m", "published", details=Details(change=unread)).to_text()
     )
-    many = Change(Profile(1, ()), Profile(1, tuple(Values(f"c{i}", "int") for i in range(9))))
+    many = Change(TableVersion(1, ()), TableVersion(1, tuple(Values(f"c{i}", "int") for i in range(9))))
     assert many.line().endswith("c4: new, int; 4 more columns change")

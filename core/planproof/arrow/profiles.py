@@ -19,7 +19,7 @@ CUT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Extent:
     """A column's values in some rows: None for what is not known; `unknown` says why the bounds are not, where there
     are values that have some."""
 
@@ -28,67 +28,67 @@ class Span:
     high: Any = None
     unknown: str | None = None
 
-    def joined(self, other: Span) -> Span:
+    def joined(self, other: Extent) -> Extent:
         """The values of both."""
         nulls = None if self.nulls is None or other.nulls is None else self.nulls + other.nulls
         unknown = self.unknown or other.unknown
         if unknown:
-            return Span(nulls, unknown=unknown)
+            return Extent(nulls, unknown=unknown)
         if self.low is None or other.low is None:
             known = other if self.low is None else self
-            return Span(nulls, known.low, known.high)
+            return Extent(nulls, known.low, known.high)
         try:
-            return Span(nulls, min(self.low, other.low), max(self.high, other.high))
+            return Extent(nulls, min(self.low, other.low), max(self.high, other.high))
         except TypeError:
-            return Span(nulls, unknown="files hold it in types that do not compare")
+            return Extent(nulls, unknown="files hold it in types that do not compare")
 
 
-def spans(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Span]]:
+def extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Extent]]:
     """The rows of one file, and its top-level columns by name in lower case. Raises `FooterError`, `Undecodable`."""
     metadata = metadata_of(path, tail)
-    found: dict[str, Span] = {}
+    found: dict[str, Extent] = {}
     for at in range(metadata.num_columns):
         leaf = metadata.schema.column(at)
         name = str(leaf.path).split(".")[0].lower()
         nested = leaf.path != leaf.name or leaf.max_repetition_level
-        found[name] = Span(None, unknown="nested values have no bounds") if nested else _leaf(metadata, at, leaf)
+        found[name] = Extent(None, unknown="nested values have no bounds") if nested else _leaf(metadata, at, leaf)
     return metadata.num_rows, found
 
 
-def _leaf(metadata: Any, at: int, leaf: Any) -> Span:
-    found = Span(0)
+def _leaf(metadata: Any, at: int, leaf: Any) -> Extent:
+    found = Extent(0)
     for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
         if group.num_rows:
             found = found.joined(_chunk(group.column(at), group.num_rows, leaf))
     return found
 
 
-def _chunk(chunk: Any, rows: int, leaf: Any) -> Span:
+def _chunk(chunk: Any, rows: int, leaf: Any) -> Extent:
     statistics = chunk.statistics if chunk.is_stats_set else None
     if leaf.max_definition_level == 0:
         nulls: int | None = 0
     else:
         nulls = statistics.null_count if statistics is not None and statistics.has_null_count else None
     if nulls == rows:
-        return Span(nulls)
+        return Extent(nulls)
     if leaf.physical_type == "INT96":
-        return Span(nulls, unknown="INT96 has no bounds")
+        return Extent(nulls, unknown="INT96 has no bounds")
     if statistics is None or not statistics.has_min_max:
-        return Span(nulls, unknown="the file has no bounds of it")
+        return Extent(nulls, unknown="the file has no bounds of it")
     if logical_form(leaf.logical_type)["Type"] in ("None", "Undefined") and "BYTE_ARRAY" in leaf.physical_type:
-        return Span(nulls, unknown="binary values have no text")
+        return Extent(nulls, unknown="binary values have no text")
     return _bounded(nulls, statistics)
 
 
-def _bounded(nulls: int | None, statistics: Any) -> Span:
+def _bounded(nulls: int | None, statistics: Any) -> Extent:
     try:
         low, high = statistics.min, statistics.max
     except (ValueError, NotImplementedError, OverflowError) as error:  # A date beyond Python's years, for one.
-        return Span(nulls, unknown=f"its bounds cannot be read: {error}")
+        return Extent(nulls, unknown=f"its bounds cannot be read: {error}")
     if any(isinstance(bound, float) and math.isnan(bound) for bound in (low, high)):
-        return Span(nulls, unknown="NaN stands in its bounds")
+        return Extent(nulls, unknown="NaN stands in its bounds")
     if any(isinstance(bound, str) and len(bound.encode()) >= CUT for bound in (low, high)):
-        return Span(nulls, unknown=f"texts of {CUT} bytes or more may be cut")
+        return Extent(nulls, unknown=f"texts of {CUT} bytes or more may be cut")
     if isinstance(low, (bytes, bytearray)) or isinstance(high, (bytes, bytearray)):
-        return Span(nulls, unknown="binary values have no text")
-    return Span(nulls, low, high)
+        return Extent(nulls, unknown="binary values have no text")
+    return Extent(nulls, low, high)

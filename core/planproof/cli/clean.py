@@ -15,7 +15,7 @@ from planproof.report.run import run_report
 
 @click.command()
 @options.project
-@options.outcome
+@options.report_options
 @click.option(
     "--force", is_flag=True, help="Also deletes old versions of tables that this catalog does not know (any more)."
 )

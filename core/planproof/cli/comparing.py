@@ -19,7 +19,7 @@ _WIDE, _TEXT = 10_000, 60
 """Off a terminal no name is folded, so that it can be searched for; what stands before and after is."""
 
 
-def outcome(function: F) -> F:
+def comparison_options(function: F) -> F:
     """--fail-on, --json."""
     return fail_on(click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")(function))
 

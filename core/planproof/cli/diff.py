@@ -65,5 +65,5 @@ def diff(
     # `--json` is older than the report's one schema, and keeps its own form.
     report = run_report("diff", reports_of(found), started, project=after.name)
     plain = replace(wanted, stdout="text") if click.get_current_context().params.get("as_json") else wanted
-    output.written(report, plain, project_dir=new if new.is_dir() else new.parent)
+    output.write_forms(report, plain, project_dir=new if new.is_dir() else new.parent)
     comparing.finish(found, fail_on, as_json=wanted.stdout != plain.stdout, quiet=not plain.is_text)

@@ -16,7 +16,7 @@ from planproof.report.parts import counted
 @click.command()
 @options.project
 @options.spark
-@comparing.outcome
+@comparing.comparison_options
 @click.option(
     "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
 )

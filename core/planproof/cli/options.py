@@ -68,7 +68,7 @@ def selection(function: F) -> F:
     )
 
 
-def outcome(function: F) -> F:
+def report_options(function: F) -> F:
     """--fail-on, and the report's forms."""
     return _with(report(function), _setting_option(BY_NAME["fail_on"]))
 

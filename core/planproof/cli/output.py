@@ -82,7 +82,7 @@ def finish(
     project_dir: Path | str | None = None,
 ) -> None:
     """Shows and writes the report, and exits with its code. `lines` is False where each model was shown already."""
-    written(report, wanted, fail_on=fail_on, record=record, project_dir=project_dir)
+    write_forms(report, wanted, fail_on=fail_on, record=record, project_dir=project_dir)
     if wanted.is_text:
         out = console()
         show(report.reports, out, lines=lines, seconds=report.seconds)
@@ -94,7 +94,7 @@ def finish(
     click.get_current_context().exit(report.exit_code(fail_on))
 
 
-def written(
+def write_forms(
     report: RunReport,
     wanted: Wanted,
     *,

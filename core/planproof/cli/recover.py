@@ -15,7 +15,7 @@ from planproof.report.run import run_report
 @click.command()
 @options.project
 @options.spark
-@options.outcome
+@options.report_options
 @click.option(
     "--force",
     is_flag=True,

@@ -152,3 +152,9 @@ class Plan:
 def field_of(column: Column) -> LogicalField:
     """The field that a column gives to its node's schema."""
     return LogicalField(column.relation, column.name, column.type, column.nullable, column.evidence, column.doubt)
+
+
+def span_of(expr: Expr) -> Span | None:
+    """Where the expression stands in the text; None for one that the text does not spell."""
+    found: Span | None = getattr(expr, "span", None)
+    return found if found is not None and found[0] >= 0 else None

@@ -44,7 +44,7 @@ def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[
     return found
 
 
-def written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Finding]:
+def check_written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Finding]:
     """Compares the plan that wrote the rows, as it ran, with the expected schema: the same columns with the same types.
     Partition columns stand last in that plan, so that columns are compared by name."""
     ran = {f.name.lower(): f for f in final} | {f.name: f for f in final}

@@ -94,7 +94,7 @@ def _joined(term: RowTerm, whole: str) -> str:
     return f"\nLEFT JOIN ({repeated}) AS {alias} ON {same}"
 
 
-def count_query(marked_rows: str, terms: Sequence[RowTerm]) -> str:
+def tally_query(marked_rows: str, terms: Sequence[RowTerm]) -> str:
     """A query of one row: all rows of a `marked` query, those that break a term, and those that break each."""
     each = "".join(f", count_if(array_contains({TERMS}, {text(term.said)}))" for term in terms)
     return f"SELECT count(*), count_if(size({TERMS}) > 0){each} FROM (\n{marked_rows}\n) AS marked"

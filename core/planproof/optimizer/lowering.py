@@ -17,17 +17,18 @@ from dataclasses import dataclass, field
 from planproof.conf import Conf
 from planproof.expr import Alias, Call, Cast, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable
 from planproof.expr.nodes import Span, Subquery
+from planproof.expr.tree import span_of
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
 from planproof.functions.registry import named
 from planproof.optimizer import laws
-from planproof.optimizer.render import AFTER_ITEM, Edit, span_of
+from planproof.optimizer.render import AFTER_ITEM, Edit
 from planproof.plan.nodes import Plan
 from planproof.quoting import backticked
 from planproof.sql.splice import splice
 from planproof.types import BOOLEAN, INT, STRING
 
-Nesting = tuple[tuple[Call, Lambda], ...]
+Enclosing = tuple[tuple[Call, Lambda], ...]
 """The calls around an expression, the outermost first, each with its lambda."""
 Swap = Callable[[Expr], "str | None"]
 
@@ -223,7 +224,7 @@ class _Root:
         source = f"{self.writer.named(found.level)}({', '.join(self.arguments)})"
         return self.text(call, found, source, None)
 
-    def level(self, call: Call, nesting: Nesting) -> _Found:
+    def level(self, call: Call, enclosing: Enclosing) -> _Found:
         function = _lambda_of(call)
         assert function is not None
         loop = call.function.traits.loop
@@ -231,7 +232,7 @@ class _Root:
             said = f"a Python function in the body of {call.function.name} cannot run: each step needs the one before"
             able = ", ".join(named(lambda f: f.traits.loop is not None and f.traits.loop.alone))
             raise CannotLower("PP220", f"{said}; {able} can", span_of(call))
-        here = (*nesting, (call, function))
+        here = (*enclosing, (call, function))
         body = _Body()
         self.scan(function.body, here, body, False)
         carried = tuple(self._carried(call, function, body))
@@ -241,12 +242,12 @@ class _Root:
         nullable = any(part.nullable for part in _lists_of(call))
         return _Found(Level(shape, given, tuple(body.applications), inner, nullable), body, carried, len(here))
 
-    def scan(self, expr: Expr, nesting: Nesting, body: _Body, lazy: bool) -> None:
+    def scan(self, expr: Expr, enclosing: Enclosing, body: _Body, lazy: bool) -> None:
         """Finds the Python calls of a body, and the higher-order calls that hold more of them."""
         if isinstance(expr, Call) and is_declared(expr.function):
             if lazy:
                 raise _too_eager(expr)
-            self.apply(expr, nesting, body, returned=True)
+            self.apply(expr, enclosing, body, returned=True)
             return
         if _has_python_body(expr):
             assert isinstance(expr, Call)
@@ -256,16 +257,16 @@ class _Root:
                 raise CannotLower(
                     "PP220", "a list that Python computes inside a lambda is iterated there", span_of(expr)
                 )
-            body.inner.append((expr, self.level(expr, nesting)))
+            body.inner.append((expr, self.level(expr, enclosing)))
             return
         first = _lazy_from(expr)
         for at, child in enumerate(expr.children):
-            self.scan(child, nesting, body, lazy or (first is not None and at >= first))
+            self.scan(child, enclosing, body, lazy or (first is not None and at >= first))
 
-    def apply(self, call: Call, nesting: Nesting, body: _Body, returned: bool) -> Application:
+    def apply(self, call: Call, enclosing: Enclosing, body: _Body, returned: bool) -> Application:
         if not call.args:
             raise CannotLower("PP220", f"{call.function.name} takes no argument in a lambda", span_of(call))
-        sources = tuple(self.source(_uncast(arg), nesting, body) for arg in call.args)
+        sources = tuple(self.source(_uncast(arg), enclosing, body) for arg in call.args)
         takes = tuple(_uncast(arg).type for arg in call.args)
         nullable = call.function.nullable((), self.writer.conf)
         made = Application(self.count, call.function.name, sources, takes, call.type, nullable, returned)
@@ -274,30 +275,30 @@ class _Root:
         body.numbers[id(call)] = made
         return made
 
-    def source(self, arg: Expr, nesting: Nesting, body: _Body) -> Source:
+    def source(self, arg: Expr, enclosing: Enclosing, body: _Body) -> Source:
         """Where a function's argument comes from: an index, another function's result, or what Spark computes."""
         if isinstance(arg, Call) and is_declared(arg.function):
-            return Made(self.apply(arg, nesting, body, returned=False).number, len(nesting))
+            return Made(self.apply(arg, enclosing, body, returned=False).number, len(enclosing))
         if calls_declared(arg):
             said = "the argument of a Python function computes with what another one gives; compute it in a subquery"
             raise CannotLower("PP220", said, span_of(arg))
-        depth = max((_depth_of(id, nesting) for id in laws.free_variables(arg)), default=0)
-        if isinstance(arg, Variable) and _is_index(arg, nesting[depth - 1]):
+        depth = max((_depth_of(id, enclosing) for id in laws.free_variables(arg)), default=0)
+        if isinstance(arg, Variable) and _is_index(arg, enclosing[depth - 1]):
             return Position(depth)
         # An argument that may fail, or that differs each time, is evaluated where the body would evaluate it: once per
         # element, and never for an empty list.
         per_element = laws.may_raise(arg, self.writer.conf) or not laws.deterministic(arg)
-        return self.given(arg, len(nesting) if per_element else depth, nesting)
+        return self.given(arg, len(enclosing) if per_element else depth, enclosing)
 
-    def given(self, arg: Expr, depth: int, nesting: Nesting) -> Given:
-        text = self._prepared(arg, nesting[:depth])
+    def given(self, arg: Expr, depth: int, enclosing: Enclosing) -> Given:
+        text = self._prepared(arg, enclosing[:depth])
         return Given(self.arguments.setdefault(text, len(self.arguments)), depth)
 
-    def _prepared(self, arg: Expr, nesting: Nesting) -> str:
+    def _prepared(self, arg: Expr, enclosing: Enclosing) -> str:
         """The list that holds `arg` for each element of the innermost call, as Spark computes it."""
-        if not nesting:
+        if not enclosing:
             return self._plain(arg)
-        (call, function), outer = nesting[-1], nesting[:-1]
+        (call, function), outer = enclosing[-1], enclosing[:-1]
         known = self._path_of_elements(arg, call, function)
         if known is not None:
             return self._wrapped(known, outer)
@@ -305,8 +306,8 @@ class _Root:
         name = "zip_with" if call.function.name == "zip_with" else "transform"
         return self._wrapped(f"{name}({lists}, {_parameters(function)} -> {self._plain(arg)})", outer)
 
-    def _wrapped(self, text: str, nesting: Nesting) -> str:
-        for call, function in reversed(nesting):
+    def _wrapped(self, text: str, enclosing: Enclosing) -> str:
+        for call, function in reversed(enclosing):
             lists = ", ".join(self._plain(part) for part in _lists_of(call))
             name = "zip_with" if call.function.name == "zip_with" else "transform"
             text = f"{name}({lists}, {_parameters(function)} -> {text})"
@@ -332,15 +333,15 @@ class _Root:
             return backticked(expr.name)
         return self.writer.written(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
 
-    def _shape(self, nesting: Nesting, carried: list[Given], body: _Body) -> Given:
+    def _shape(self, enclosing: Enclosing, carried: list[Given], body: _Body) -> Given:
         """An argument whose lists have this level's lengths. Where the functions read no such list it is one of
         booleans."""
         sources = [s for a in body.applications for s in a.sources if isinstance(s, Given)]
         found = [*carried, *sources, *(inner.level.shape for _, inner in body.inner)]
-        known = next((g for g in found if g.depth >= len(nesting)), None)
+        known = next((g for g in found if g.depth >= len(enclosing)), None)
         if known is None:
-            known = self.given(Literal(False, BOOLEAN, "false"), len(nesting), nesting)
-        return Given(known.argument, len(nesting))
+            known = self.given(Literal(False, BOOLEAN, "false"), len(enclosing), enclosing)
+        return Given(known.argument, len(enclosing))
 
     def _carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
         """The lambda's parameters that Spark still reads beside the Python calls, an index left out. A `filter` needs
@@ -421,8 +422,8 @@ def _constant(literal: Literal) -> str:
     return literal.text if "'" in literal.text and literal.type != STRING else f"CAST('{text}' AS {literal.type.sql})"
 
 
-def _depth_of(variable: int, nesting: Nesting) -> int:
-    return next(at for at, (_, function) in enumerate(nesting, 1) if variable in {p.id for p in function.parameters})
+def _depth_of(variable: int, enclosing: Enclosing) -> int:
+    return next(at for at, (_, function) in enumerate(enclosing, 1) if variable in {p.id for p in function.parameters})
 
 
 def _is_index(variable: Variable, step: tuple[Call, Lambda]) -> bool:

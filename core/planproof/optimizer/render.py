@@ -26,6 +26,7 @@ from planproof.expr import (
 )
 from planproof.expr.function import Category
 from planproof.expr.nodes import Span
+from planproof.expr.tree import span_of
 from planproof.plan.nodes import Aggregate, Plan
 from planproof.plan.rewrite import changed
 from planproof.quoting import backticked
@@ -110,12 +111,6 @@ def _named(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> lis
     if stop == span[1]:
         return [*rest, (start, stop, replacement + alias)]
     return [*changes, (span[1], span[1], alias)]
-
-
-def span_of(expr: Expr) -> Span | None:
-    """Where the expression stands in the text; None for one that the text does not write."""
-    found: Span | None = getattr(expr, "span", None)
-    return found if found is not None and found[0] >= 0 else None
 
 
 _LAST = re.compile(r"\.(\w+|(`[^`]*`)+)\Z")

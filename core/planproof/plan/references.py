@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from planproof.expr.nodes import Alias, Column, Expr, Outer, Span
+from planproof.expr.tree import span_of
 from planproof.plan import nodes as p
 from planproof.plan.lineage import Source, traced
 
@@ -73,9 +74,3 @@ class References:
                 return span
             key = first.id
         return None
-
-
-def span_of(expr: Expr) -> Span | None:
-    """The expression's place in the text; None where the text does not spell it."""
-    span = getattr(expr, "span", None)
-    return span if span is not None and span[0] >= 0 else None

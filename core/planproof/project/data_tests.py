@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from planproof.project.manifest import Project, ProjectNode
-from planproof.publish.data_tests.trial import DataTest, Staged, Tests, not_run, run_tests
+from planproof.publish.data_tests.trial import DataTest, StagedRows, Tests, not_run, run_tests
 from planproof.report.details import DataTestResult
 
 NOT_COMPILED = "the manifest holds no compiled SQL for it; compile it with its model"
@@ -28,7 +28,7 @@ class DataTests:
         reason."""
         return lambda staged: self._all(node, staged)
 
-    def _all(self, node: ProjectNode, staged: Staged) -> list[DataTestResult]:
+    def _all(self, node: ProjectNode, staged: StagedRows) -> list[DataTestResult]:
         found: list[DataTestResult] = []
         for form in self._of.get(node.unique_id, ()):
             test = data_test(form)

@@ -208,7 +208,7 @@ def _counted(job: Job, staged: Staged, raw: Publishing, names: Names) -> Parting
     terms = row_terms.row_terms(contract, schema, job.draft.settings)
     marked = row_terms.marked(staged.rows, staged.whole, columns, terms)
     try:
-        row = job.session.rows(row_terms.count_query(marked, terms))[0]
+        row = job.session.rows(row_terms.tally_query(marked, terms))[0]
     except SparkFailure as failure:
         if failure.transient:
             raise

@@ -25,7 +25,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class TableVersion:
     """A version of a table; `unread` says why its files were not read. `rows` may be known all the same."""
 
     rows: int | None
@@ -36,13 +36,13 @@ class Profile:
     def by_name(self) -> dict[str, Values]:
         return {column.name.lower(): column for column in self.columns}
 
-    def without_values(self) -> Profile:
+    def without_values(self) -> TableVersion:
         """The same, without what rows hold."""
         why = "left out: changes: counts"
         return replace(self, columns=tuple(replace(c, low=None, high=None, unknown=why) for c in self.columns))
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Profile:
+    def from_dict(cls, form: Mapping[str, Any]) -> TableVersion:
         return cls(form["rows"], tuple(Values(**column) for column in form["columns"]), form["unread"])
 
 
@@ -50,8 +50,8 @@ class Profile:
 class Change:
     """`before` is None where there was no table."""
 
-    before: Profile | None
-    after: Profile
+    before: TableVersion | None
+    after: TableVersion
 
     def to_dict(self) -> dict[str, Any]:
         return {"before": _form(self.before) if self.before else None, "after": _form(self.after)}
@@ -59,7 +59,7 @@ class Change:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Change:
         before = form["before"]
-        return cls(None if before is None else Profile.from_dict(before), Profile.from_dict(form["after"]))
+        return cls(None if before is None else TableVersion.from_dict(before), TableVersion.from_dict(form["after"]))
 
     def without_values(self) -> Change:
         """The same, without what rows hold."""
@@ -90,7 +90,7 @@ class Change:
             return False
         return self.before.rows is None or self.before.rows != self.after.rows or len(self.parts()) > 1
 
-    def _sides(self) -> Iterator[tuple[str, Profile]]:
+    def _sides(self) -> Iterator[tuple[str, TableVersion]]:
         if self.before is not None:
             yield "before", self.before
         yield "after", self.after
@@ -126,9 +126,9 @@ def _number(rows: int | None) -> str:
     return "unknown" if rows is None else f"{rows:,}"
 
 
-def _form(profile: Profile) -> dict[str, Any]:
+def _form(version: TableVersion) -> dict[str, Any]:
     return {
-        "rows": profile.rows,
-        "columns": [asdict(column) for column in profile.columns],
-        "unread": profile.unread,
+        "rows": version.rows,
+        "columns": [asdict(column) for column in version.columns],
+        "unread": version.unread,
     }

@@ -32,7 +32,7 @@ from planproof.session.protocol import Capabilities, Entries, SparkFailure, Spar
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
-from planproof.session.write_plans import FileWriter, written
+from planproof.session.write_plans import FileWriter, plans_behind
 
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
@@ -196,7 +196,7 @@ class ClassicSession(FrameSession):
             ran = self._writer.write(planes.execution.analyzed(), location)
         if ran is None:
             return None
-        found = written(ran)
+        found = plans_behind(ran)
         if found is None or found.optimized is None:
             return self.planned(planes)
         return replace(planes, optimized=found.optimized, executed=found.executed)
@@ -244,7 +244,7 @@ class ClassicSession(FrameSession):
     def write(self, sql: str) -> PhysicalSchema | None:
         with self._doubting(), translated(sql):
             frame = self.spark.sql(sql)
-        found = written(frame._jdf.queryExecution())
+        found = plans_behind(frame._jdf.queryExecution())
         return None if found is None else found.executed
 
     def table(self, name: str) -> StoredTable | None:

@@ -62,7 +62,7 @@ class FileWriter:
             return None
 
 
-def written(execution: Any) -> Written | None:
+def plans_behind(execution: Any) -> Written | None:
     """The plans behind the rows that a statement's execution wrote; None where it does not tell."""
     try:
         with quiet():

@@ -13,13 +13,13 @@ from functools import cache
 from typing import Any
 
 from planproof.arrow.footers import FooterError, Undecodable
-from planproof.arrow.profiles import Span, spans
+from planproof.arrow.profiles import Extent, extents
 from planproof.origin import AnalysisError
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
-from planproof.report.changes import Change, Profile, Values
+from planproof.report.changes import Change, TableVersion, Values
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.types import DATE, DataType, is_integral
@@ -36,20 +36,20 @@ class Seen:
     """The files of one version. `columns` by names in lower case; `keys` are the values of partition columns."""
 
     rows: int = 0
-    columns: dict[str, Span] = field(default_factory=dict)
+    columns: dict[str, Extent] = field(default_factory=dict)
     keys: dict[str, set[Any]] = field(default_factory=dict)
 
-    def add(self, rows: int, found: Mapping[str, Span], wanted: Sequence[str]) -> None:
+    def add(self, rows: int, found: Mapping[str, Extent], wanted: Sequence[str]) -> None:
         self.rows += rows
         for name in wanted:
             # A file without the column holds NULL there, as readers see it.
-            new = found.get(name, Span(rows)) if rows else Span(0)
+            new = found.get(name, Extent(rows)) if rows else Extent(0)
             known = self.columns.get(name)
             self.columns[name] = new if known is None else known.joined(new)
 
     def joined(self, other: Seen) -> Seen:
         """Both together, read for the same columns."""
-        columns = {name: span.joined(other.columns.get(name, Span(0))) for name, span in self.columns.items()}
+        columns = {name: extent.joined(other.columns.get(name, Extent(0))) for name, extent in self.columns.items()}
         keys = {name: self.keys.get(name, set()) | other.keys.get(name, set()) for name in self.keys | other.keys}
         return Seen(self.rows + other.rows, {**other.columns, **columns}, keys)
 
@@ -71,19 +71,19 @@ def change(job: Job, publication: Publication) -> Change:
         will = target.schema if target is not None and stays else schema.as_nullable()
         added = _read(job.session, will, where)
     except _FAILURES as error:
-        before = None if target is None else _profile(target.schema, lambda: _stored(job, target, target.schema))
+        before = None if target is None else _version(target.schema, lambda: _stored(job, target, target.schema))
         rows = job.draft.rows if job.draft.strategy not in ("append", "partitions") else None
-        return Change(before, Profile(rows, unread=str(error)))
+        return Change(before, TableVersion(rows, unread=str(error)))
     if target is None:
-        return Change(None, _profiled(will, added))
+        return Change(None, _described(will, added))
     stored = cache(lambda: _stored(job, target, will))
-    before = _profile(target.schema, stored)
+    before = _version(target.schema, stored)
     if job.draft.strategy == "append":
-        return Change(before, _profile(will, lambda: stored().joined(added)))
+        return Change(before, _version(will, lambda: stored().joined(added)))
     if job.draft.strategy == "partitions":
         replaced = {part.partition for part in where}
-        return Change(before, _profile(will, lambda: _stored(job, target, will, replaced).joined(added)))
-    return Change(before, _profiled(will, added))
+        return Change(before, _version(will, lambda: _stored(job, target, will, replaced).joined(added)))
+    return Change(before, _described(will, added))
 
 
 def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation], PhysicalSchema]:
@@ -130,30 +130,30 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
     with ThreadPoolExecutor(AT_ONCE) as pool:
         tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)
         for (path, part), tail in zip(found, tails):
-            rows, columns = spans(path, tail)
+            rows, columns = extents(path, tail)
             inner = values(part.partition) if part.partition else []
             keys = {name.lower(): _key(types.get(name.lower()), text, rows) for name, text in inner}
-            for name, span in keys.items() if rows else ():
-                seen.keys.setdefault(name, set()).add(span.low)
+            for name, extent in keys.items() if rows else ():
+                seen.keys.setdefault(name, set()).add(extent.low)
             seen.add(rows, {**columns, **keys}, [*types])
     return seen
 
 
-def _profile(schema: PhysicalSchema, made: Callable[[], Seen]) -> Profile:
+def _version(schema: PhysicalSchema, made: Callable[[], Seen]) -> TableVersion:
     try:
-        return _profiled(schema, made())
+        return _described(schema, made())
     except _FAILURES as error:
-        return Profile(None, unread=str(error))
+        return TableVersion(None, unread=str(error))
 
 
-def _profiled(schema: PhysicalSchema, seen: Seen) -> Profile:
-    return Profile(seen.rows, tuple(_values(f.name, f.type, seen) for f in schema))
+def _described(schema: PhysicalSchema, seen: Seen) -> TableVersion:
+    return TableVersion(seen.rows, tuple(_values(f.name, f.type, seen) for f in schema))
 
 
-def _key(kind: DataType | None, text: str | None, rows: int) -> Span:
+def _key(kind: DataType | None, text: str | None, rows: int) -> Extent:
     """A partition's value for all rows of a file."""
     if text is None:
-        return Span(rows)
+        return Extent(rows)
     try:
         value: Any = text
         if kind == DATE:
@@ -161,25 +161,25 @@ def _key(kind: DataType | None, text: str | None, rows: int) -> Span:
         elif kind is not None and is_integral(kind):
             value = int(text)
     except ValueError:
-        return Span(0, unknown="a partition's value is none of its type")
-    return Span(0, value, value)
+        return Extent(0, unknown="a partition's value is none of its type")
+    return Extent(0, value, value)
 
 
 def _values(name: str, kind: DataType, seen: Seen) -> Values:
-    span = seen.columns.get(name.lower(), Span(0))
-    distinct = _distinct(span, seen.keys.get(name.lower()))
-    if span.unknown or span.low is None:
-        return Values(name, kind.simple, span.nulls, distinct=distinct, unknown=span.unknown)
-    return Values(name, kind.simple, span.nulls, text_of(span.low), text_of(span.high), distinct)
+    extent = seen.columns.get(name.lower(), Extent(0))
+    distinct = _distinct(extent, seen.keys.get(name.lower()))
+    if extent.unknown or extent.low is None:
+        return Values(name, kind.simple, extent.nulls, distinct=distinct, unknown=extent.unknown)
+    return Values(name, kind.simple, extent.nulls, text_of(extent.low), text_of(extent.high), distinct)
 
 
-def _distinct(span: Span, keys: set[Any] | None) -> int | None:
+def _distinct(extent: Extent, keys: set[Any] | None) -> int | None:
     """How many values that are not null: of partition columns, and where there is one value at most."""
     if keys is not None:
         return len(keys - {None})
-    if span.unknown:
+    if extent.unknown:
         return None
-    return 0 if span.low is None else 1 if span.low == span.high else None
+    return 0 if extent.low is None else 1 if extent.low == extent.high else None
 
 
 def text_of(value: Any) -> str:

@@ -16,13 +16,13 @@ from planproof.paths import find
 from planproof.publish.audit.constraints import reference
 from planproof.publish.audit.target_rows import rows_after, with_kept
 from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.publish.materialize.stage import query
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import backticked
 from planproof.report.details import BrokenRows
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure
+from planproof.sql.ending import unterminated
 
 MOST = 5
 _CUT = 60
@@ -123,7 +123,7 @@ class Asked:
 
 def _staged(job: Job, publication: Publishing) -> str:
     if publication.entry.strategy == "view":
-        return f"(\n{query(job.examined.sql)}\n)"
+        return f"(\n{unterminated(job.examined.sql)}\n)"
     if isinstance(publication, Publication):
         publication.register()
     return publication.entry.staging
@@ -134,7 +134,7 @@ def _later(job: Job, publication: Publishing) -> str | None:
     kept = job.draft.settings.keep_rejected and publication.can_be_kept and isinstance(publication, Publication)
     if kept and publication.entry.strategy != "view":
         return publication.entry.staging
-    return f"(\n{query(job.model.sql)}\n)" if job.model.sql else None
+    return f"(\n{unterminated(job.model.sql)}\n)" if job.model.sql else None
 
 
 def _whole_later(job: Job, publication: Publishing) -> str | None:

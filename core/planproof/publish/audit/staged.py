@@ -21,7 +21,7 @@ from planproof.publish.audit.hazards import decide_hazards
 from planproof.publish.audit.python_claims import trusted
 from planproof.publish.audit.target_rows import with_kept
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.stage import describe, query
+from planproof.publish.materialize.stage import describe
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
 from planproof.report.changes import Change
@@ -30,6 +30,7 @@ from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
+from planproof.sql.ending import unterminated
 from planproof.types import Char, String, Varchar
 
 FOOTERS = 200
@@ -45,7 +46,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     entry, draft = publication.entry, job.draft
     if publication.final is not None:
         draft.read(Claim("executed", publication.final))
-        draft.add(physical.written(planned, publication.final))
+        draft.add(physical.check_written(planned, publication.final))
         draft.enforced("I7", "optimized plan against the analyzed one, the final plan of the write against the table")
     partition_by: tuple[str, ...] = ()
     if publication.unregistered is not None:
@@ -145,7 +146,7 @@ def audit_query(job: Job) -> None:
         draft.absent(plane, "a view stores nothing")
     draft.not_enforced("I2", "a view stores nothing")
     draft.not_enforced("I5", "a view stores nothing")
-    relation = f"(\n{query(job.model.sql)}\n)"
+    relation = f"(\n{unterminated(job.model.sql)}\n)"
     if not draft.violated():
         failing = count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation, failing))
@@ -235,7 +236,7 @@ def read_paths(
     if planned is None:
         draft.add(drift.in_paths(footers, partition_by))
     draft.enforced("I5", claim.what)
-    draft.tell(files=written(footers))
+    draft.tell(files=files_of(footers))
     if session is not None and any(session.local_path(path) is None for path in paths):
         reason = "the files are on another file system: their footers are read, and not their rows"
         draft.unreadable("batches", reason)
@@ -281,7 +282,7 @@ def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path not in empty]
 
 
-def written(footers: Sequence[Footer]) -> Files:
+def files_of(footers: Sequence[Footer]) -> Files:
     """What a report says of the files: how many, rows, bytes, compression, who wrote them, which lack statistics."""
     return Files(
         sum(f.files for f in footers),

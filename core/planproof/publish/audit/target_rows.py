@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.publish.materialize.stage import query
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
+from planproof.sql.ending import unterminated
 
 
 def rows_after(job: Job, publication: Publishing) -> str:
@@ -15,7 +15,7 @@ def rows_after(job: Job, publication: Publishing) -> str:
     if not isinstance(publication, Publication):
         return publication.entry.staging  # A version of the whole table.
     if publication.entry.strategy == "view":
-        return f"(\n{query(job.model.sql)}\n)"
+        return f"(\n{unterminated(job.model.sql)}\n)"
     publication.register()
     return with_kept(job, publication.entry.staging, publication.entry.columns)
 

@@ -44,7 +44,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Failures:
     """How many failures a test has, and from where that is known."""
 
     failures: int
@@ -99,7 +99,7 @@ class Relations:
         return self._tables[name]
 
 
-def count(question: Question, relations: Relations) -> Count | None:
+def count(question: Question, relations: Relations) -> Failures | None:
     """What dbt's test would count; None where neither plan nor files tell, or only a job does.
 
     A proof says that nothing fails; a number above that comes from the rows of the relation itself.
@@ -109,15 +109,15 @@ def count(question: Question, relations: Relations) -> Count | None:
     if not is_filter(question.where, relations.relation(question.relation), relations.session):
         return None
     found = _count(replace(question, where=""), relations)
-    return Count(0, f"{found.ground}, without its `where`") if found is not None and not found.failures else None
+    return Failures(0, f"{found.ground}, without its `where`") if found is not None and not found.failures else None
 
 
-def _count(question: Question, relations: Relations, steps: int = 0) -> Count | None:
+def _count(question: Question, relations: Relations, steps: int = 0) -> Failures | None:
     case_sensitive = relations.session.conf.case_sensitive
     shown = relations.plan(question.relation) if not case_sensitive else None
     why = _proved(question, shown, relations) if shown is not None else None
     if why is not None:
-        return Count(0, f"proved: {why}")
+        return Failures(0, f"proved: {why}")
     found = _counted(question, relations, case_sensitive)
     if found is not None or shown is None or steps == MOST_STEPS:
         return found
@@ -150,7 +150,7 @@ def _key(shown: Shown, columns: set[str]) -> str | None:
     return next(found, None)
 
 
-def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Count | None:
+def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Failures | None:
     """The rows are some of another relation's rows: none fails where none of those does."""
     part = shown.parts.get(question.column.lower())
     if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
@@ -160,7 +160,7 @@ def _by_its_sources(question: Question, shown: Shown, relations: Relations, step
     if found is None or found.failures:
         return None
     ground = found.ground.removeprefix("proved: ")
-    return Count(0, f"proved: the values of {'.'.join(part.relation)}.{part.column}, {ground}")
+    return Failures(0, f"proved: the values of {'.'.join(part.relation)}.{part.column}, {ground}")
 
 
 def _carries(kind: str, part: Part) -> bool:
@@ -175,7 +175,7 @@ def _carries(kind: str, part: Part) -> bool:
 # --- by files -------------------------------------------------------------------------------------------------------
 
 
-def _counted(question: Question, relations: Relations, case_sensitive: bool) -> Count | None:
+def _counted(question: Question, relations: Relations, case_sensitive: bool) -> Failures | None:
     stored = relations.files(question.relation)
     if stored is None:
         return None
@@ -187,12 +187,12 @@ def _counted(question: Question, relations: Relations, case_sensitive: bool) -> 
         return _related(question, stored, fields[0], relations, case_sensitive)
     source, counted = _COUNTS[question.kind]
     failures = counted(question, stored.paths, fields)
-    return None if failures is None else Count(failures, f"counted: {source} of {_files(stored)}")
+    return None if failures is None else Failures(failures, f"counted: {source} of {_files(stored)}")
 
 
 def _related(
     question: Question, stored: Stored, column: PhysicalField, relations: Relations, case_sensitive: bool
-) -> Count | None:
+) -> Failures | None:
     at, field_name = _whole(relations, question.other, question.field, case_sensitive)
     other = relations.files(at)
     known = _field(other, field_name, case_sensitive)
@@ -200,7 +200,7 @@ def _related(
         return None
     found = counts.without_match(stored.paths, column.name, other.paths, known.name, column.type)
     against = f"{_files(other)} of {'.'.join(at)}"
-    return None if found is None else Count(found, f"counted: rows of {_files(stored)}, against {against}")
+    return None if found is None else Failures(found, f"counted: rows of {_files(stored)}, against {against}")
 
 
 _Fields = Sequence[PhysicalField]

@@ -182,14 +182,14 @@ def _plain(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Thresholds:
     """When a test's count of failures warns and fails: `warn_if` and `error_if` of its config, a comparison each."""
 
     warn_if: tuple[str, int]
     error_if: tuple[str, int]
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Limits | None:
+    def of(cls, config: Mapping[str, Any]) -> Thresholds | None:
         """None where the failures are counted or compared in another way than by a whole number, or not all of them."""
         if config.get("limit") is not None or config.get("fail_calc") != "count(*)":
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from planproof.origin import AnalysisError
-from planproof.publish.data_tests.decided import Count
+from planproof.publish.data_tests.decided import Failures
 from planproof.publish.data_tests.known import Question
 from planproof.publish.transaction.names import literal
 from planproof.quoting import quoted
@@ -41,7 +41,7 @@ SHARED = frozenset(_FAILURES)
 
 def counted_together(
     session: Session, relation: str, questions: Iterable[Question], when: str
-) -> dict[Question, Count]:
+) -> dict[Question, Failures]:
     """What each of the tests counts in the rows of `relation` (as it stands in FROM). None of them where fewer than two
     can share the query, or Spark cannot run it: then each is asked alone. `when` is the ground of each, with `{tests}`
     for their number."""
@@ -54,4 +54,4 @@ def counted_together(
     except (AnalysisError, SparkFailure):
         return {}
     ground = f"counted {when.format(tests=f'{len(shared)} tests by one query')}"
-    return {question: Count(int(number), ground) for question, number in zip(shared, found)}
+    return {question: Failures(int(number), ground) for question, number in zip(shared, found)}

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 from planproof.origin import AnalysisError, Unknown
 from planproof.publish.audit.target_rows import with_kept
-from planproof.publish.data_tests.decided import Count, Own, Relations, Stored, count, stored_as, stored_below
+from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count, stored_as, stored_below
 from planproof.publish.data_tests.evidence import Plans, Shown, shown
-from planproof.publish.data_tests.known import Limits, Question, question
+from planproof.publish.data_tests.known import Question, Thresholds, question
 from planproof.publish.data_tests.one_query import counted_together
 from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.publish.materialize.stage import query
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX, literal
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.report.details import DataTestResult
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
+from planproof.sql.ending import unterminated
 from planproof.sql.stand_in import SESSION_CATALOG, stand_in
 from planproof.types import as_ddl
 
@@ -35,7 +35,7 @@ class NotRun(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedRows:
     """The rows of one publish as `relation` of its session, in backticks, for as long as the tests run.
 
     `target` is database and table, in lower case. `shown` is what stands for them afterwards, in a query that a person
@@ -59,12 +59,12 @@ class Staged:
         """The same for a person to run, once the rows have been rejected."""
         return self._text(sql, self.shown) if self.shown is not None else None
 
-    def count(self, asked: Question, plans: Plans) -> Count | None:
+    def count(self, asked: Question, plans: Plans) -> Failures | None:
         """What a test of which the meaning is known counts in these rows, where plans and files tell."""
         own: Own = {self.target: (self.files, self.proved)}
         return count(asked, Relations(self.session, plans, own, {self.target: self.relation}))
 
-    def together(self, questions: Iterable[Question]) -> dict[Question, Count]:
+    def together(self, questions: Iterable[Question]) -> dict[Question, Failures]:
         """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
         own = (asked for asked in questions if asked.relation == self.target)
         when = "over the staged rows, {tests}, before they were published"
@@ -82,7 +82,7 @@ class Staged:
         return text
 
 
-Tests = Callable[[Staged], Sequence[DataTestResult]]
+Tests = Callable[[StagedRows], Sequence[DataTestResult]]
 """Runs what belongs to a model over its staged rows."""
 
 
@@ -93,12 +93,12 @@ def tried(job: Job, publication: Publishing, tests: Tests) -> None:
     if isinstance(publication, Publication):
         with _standing(job, publication) as relation:
             text, files = _shown(job, publication), _files(job, publication)
-            found = tuple(tests(Staged(job.session, target, relation, text, files, shown(job))))
+            found = tuple(tests(StagedRows(job.session, target, relation, text, files, shown(job))))
     else:
         # In a transaction stands the whole table as it will be.
         text = _query(job) if publication.entry.strategy == "replace" else None
         outer = tuple(part for part in job.names.target[:-2] if part.lower() != SESSION_CATALOG)
-        found = tuple(tests(Staged(job.session, target, publication.entry.staging, text, catalog=outer)))
+        found = tuple(tests(StagedRows(job.session, target, publication.entry.staging, text, catalog=outer)))
     if not found:
         return
     job.draft.tell(tests=found)
@@ -130,7 +130,7 @@ def _standing(job: Job, publication: Publication) -> Iterator[str]:
     definition = None
     if entry.strategy == "view":
         names = column_names(job.model.options.get("columns") or ())
-        definition = f"{name}{names} AS\n{query(job.examined.sql)}"
+        definition = f"{name}{names} AS\n{unterminated(job.examined.sql)}"
     elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
         columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
         definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
@@ -175,7 +175,7 @@ def _shown(job: Job, publication: Publication) -> str | None:
 
 
 def _query(job: Job) -> str:
-    return f"(\n{query(job.examined.sql)}\n)"
+    return f"(\n{unterminated(job.examined.sql)}\n)"
 
 
 def _last_two(target: tuple[str, ...]) -> tuple[str, str]:
@@ -201,7 +201,7 @@ def run_tests(tests: Sequence[DataTest]) -> Tests:
     """The tests as dbt's own materialization asks them (its macro `get_test_sql`), one after the other; those that can
     be counted together by one query."""
 
-    def run(staged: Staged) -> list[DataTestResult]:
+    def run(staged: StagedRows) -> list[DataTestResult]:
         known = [_known(test, staged) for test in tests]
         together = staged.together(asked for asked, _, found in filter(None, known) if found is None)
         return [_answered(test, staged, one, together) for test, one in zip(tests, known)]
@@ -209,12 +209,12 @@ def run_tests(tests: Sequence[DataTest]) -> Tests:
     return run
 
 
-_Known = tuple[Question, Limits, "Count | None"]
+_Known = tuple[Question, Thresholds, "Failures | None"]
 """A test whose meaning is known, and what it counts, where plans and files tell that."""
 
 
-def _known(test: DataTest, staged: Staged) -> _Known | None:
-    limits = Limits.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
+def _known(test: DataTest, staged: StagedRows) -> _Known | None:
+    limits = Thresholds.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
     asked = question(test.sql) if limits is not None else None
     if asked is None or limits is None or staged.target not in (asked.relation, asked.other):
         return None
@@ -222,7 +222,7 @@ def _known(test: DataTest, staged: Staged) -> _Known | None:
 
 
 def _answered(
-    test: DataTest, staged: Staged, known: _Known | None, together: Mapping[Question, Count]
+    test: DataTest, staged: StagedRows, known: _Known | None, together: Mapping[Question, Failures]
 ) -> DataTestResult:
     if known is None:
         return _run(test, staged)
@@ -235,7 +235,7 @@ def _answered(
     return judged(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
 
 
-def _run(test: DataTest, staged: Staged) -> DataTestResult:
+def _run(test: DataTest, staged: StagedRows) -> DataTestResult:
     limits = (test.severity, test.warn_if, test.error_if)
     try:
         text = staged.text(test.sql)
@@ -260,7 +260,7 @@ def judged(
     warns: bool,
     fails: bool,
     limits: tuple[str, str, str],
-    staged: Staged,
+    staged: StagedRows,
     sql: str,
     column: str | None,
     place: str | None,

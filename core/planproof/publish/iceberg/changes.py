@@ -14,7 +14,6 @@ from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
 from planproof.publish.iceberg.required import relax, restore
-from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
 from planproof.publish.materialize.materialization import Job
@@ -23,6 +22,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Transactional
+from planproof.sql.ending import unterminated
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -55,7 +55,7 @@ class Change:
         if change.columns:
             publication.transaction.add_columns(job.examined.planes, [name for name, _ in change.columns])
         known = {name.lower() for name in change.after.names}
-        text = stage.query(job.examined.sql)
+        text = unterminated(job.examined.sql)
         # A merge's clauses say what is stored; they may ask for other columns, too.
         if job.model.incremental_strategy != "merge" and any(name.lower() not in known for name in produced):
             kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
@@ -135,7 +135,7 @@ def merges(job: Job) -> str:
 def _statement(job: Job, staging: str, text: str) -> str:
     strategy = job.model.incremental_strategy
     if strategy == "merge":
-        clauses = stage.query(merges(job))
+        clauses = unterminated(merges(job))
         return f"MERGE INTO {staging} AS DBT_INTERNAL_DEST USING (\n{text}\n) AS DBT_INTERNAL_SOURCE\n{clauses}"
     verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
     return f"INSERT {verb} {staging} BY NAME\n{text}"
@@ -145,5 +145,5 @@ def _new_rows(job: Job, publication: Commit) -> str:
     """The rows that are new, for a FROM clause: those of the added files, of a merge its source's; where they cannot be
     told from older ones, all."""
     if job.model.incremental_strategy == "merge":
-        return f"(\n{stage.query(job.examined.sql)}\n)"
+        return f"(\n{unterminated(job.examined.sql)}\n)"
     return publication.new_rows() or publication.entry.staging

@@ -10,12 +10,12 @@ from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
 from planproof.publish.iceberg.required import require
-from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused, join
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Transactional
+from planproof.sql.ending import unterminated
 
 
 class Replacement:
@@ -33,7 +33,7 @@ class Replacement:
 
     def stage(self, job: Job, publication: Commit) -> str:
         publication.set_apart()
-        statement = f"INSERT INTO {publication.entry.staging}\n{stage.query(job.examined.sql)}"
+        statement = f"INSERT INTO {publication.entry.staging}\n{unterminated(job.examined.sql)}"
         job.session.write(statement)
         return statement
 

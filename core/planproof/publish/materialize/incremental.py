@@ -25,6 +25,7 @@ from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
+from planproof.sql.ending import unterminated
 from planproof.types import Char, Varchar, same_type, without_lengths
 
 LOOKED_AT = 200
@@ -100,7 +101,7 @@ def _too_long(job: Job) -> bool:
     }
     terms = [count_queries.Term(path, t.length) for path, t in limited.items()]
     try:
-        facts = count_queries.count_terms(job.session, f"(\n{stage.query(job.examined.sql)}\n)", terms)
+        facts = count_queries.count_terms(job.session, f"(\n{unterminated(job.examined.sql)}\n)", terms)
     except (AnalysisError, SparkFailure):
         return False
     for path, number in facts.too_long.items():
@@ -113,7 +114,7 @@ def _too_long(job: Job) -> bool:
 
 def changed(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones."""
-    query = f"FROM (\n{stage.query(job.examined.sql)}\n)"
+    query = f"FROM (\n{unterminated(job.examined.sql)}\n)"
     return [
         Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
         for a in assignments(job)

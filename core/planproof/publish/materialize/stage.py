@@ -31,11 +31,6 @@ _OWN_PROPERTIES = (
 """Properties that Spark and Hive keep for themselves."""
 
 
-def query(sql: str) -> str:
-    """The model's text as it stands at the end of a statement: everything but closing semicolons and what follows."""
-    return unterminated(sql)
-
-
 def write(publication: Publication, examined: Examined, schema: PhysicalSchema) -> str:
     """Writes the files of a table whose `schema` stays, without a table over them: a catalog takes its time to make
     one and to drop it again. Returns what was run."""
@@ -44,7 +39,7 @@ def write(publication: Publication, examined: Examined, schema: PhysicalSchema) 
     if not examined.planes.python_fed and publication.write_files(examined.runs):
         return examined.sql
     location = publication.entry.stage_location
-    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{query(examined.sql)}"
+    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{unterminated(examined.sql)}"
     publication.run(statement)
     return statement
 
@@ -78,7 +73,7 @@ def create(publication: Publication, model: Model, examined: Examined, target: S
         if is_as_asked and publication.write_files(examined.runs):
             return sql
         publication.drop(entry.staging)
-    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", query(sql)])
+    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", unterminated(sql)])
     publication.run(statement)
     return statement
 
@@ -110,7 +105,7 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
     if entry.columns:
         publication.run(f"ALTER TABLE {entry.staging} ADD COLUMNS ({column_list(entry.columns)})")
     known = {name.lower() for name in target.schema.names} | {name.lower() for name, _ in entry.columns}
-    text = query(sql)
+    text = unterminated(sql)
     if any(name.lower() not in known for name in produced):
         kept = [name for name in produced if name.lower() in known]
         text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.stage import query
 from planproof.publish.materialize.table import VERSIONED_ELSEWHERE
 from planproof.publish.swaps.view import statement_of
 from planproof.publish.transaction.names import Refused
@@ -14,6 +13,7 @@ from planproof.publish.transaction.publication import Publication, publication
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
+from planproof.sql.ending import unterminated
 
 
 class View:
@@ -43,7 +43,9 @@ class View:
 def _changes(job: Job, target: StoredTable) -> bool:
     """Whether the view gets another text, or columns that may be others."""
     return (
-        target.text is None or target.text.strip() != query(job.examined.sql).strip() or "columns" in job.model.options
+        target.text is None
+        or target.text.strip() != unterminated(job.examined.sql).strip()
+        or "columns" in job.model.options
     )
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.origin import AnalysisError
-from planproof.publish.materialize.stage import own_properties, pairs, query
+from planproof.publish.materialize.stage import own_properties, pairs
 from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.publication import UNDO, Publication
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.sql.ending import unterminated
 
 
 class View:
@@ -90,14 +91,14 @@ class View:
 def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:
     """What gives the model's query to the view that stands there as `target`, or to a new one."""
     if target is not None and _keeps_all_but_its_query(target, model):
-        return f"ALTER VIEW {name} AS\n{query(sql)}"
+        return f"ALTER VIEW {name} AS\n{unterminated(sql)}"
     clauses = [f"CREATE OR REPLACE VIEW {name}{column_names(model.options.get('columns') or ())}"]
     if model.comment is not None:
         clauses.append(f"COMMENT {literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
     if properties:
         clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
-    return "\n".join([*clauses, "AS", query(sql)])
+    return "\n".join([*clauses, "AS", unterminated(sql)])
 
 
 def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:
