@@ -1,4 +1,4 @@
-"""What a data test counts in one column of Parquet files, read here: a small table needs no job for that.
+"""Counts for data tests over one column of Parquet files that this process reads: a small table needs no Spark job.
 
 Only values that compare as their stored forms do: whole numbers, text, dates, booleans and decimals. Floating point
 numbers have two zeros and many NaNs, and what a timestamp is depends on how it was written.
@@ -17,12 +17,12 @@ from planproof.arrow.types import spark_type
 from planproof.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, DataType, Decimal
 
 MOST_ROWS = 2_000_000
-"""Beyond so many rows Spark counts faster than one thread here does."""
+"""With more rows than these Spark counts faster than one thread here."""
 _COMPARED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE)
 
 
 def compares(t: DataType) -> bool:
-    """Whether values of a type are equal just where their stored forms are."""
+    """Whether values of a type are equal exactly where their stored forms are."""
     return t in _COMPARED or isinstance(t, Decimal)
 
 
@@ -93,7 +93,7 @@ def outside(paths: Sequence[str], column: str, t: DataType, least: str, most: st
     for sign, number in bounds:
         if abs(number) >= 1 << 63:
             return None
-        # A range that no number is in: both bounds could count the same row.
+        # No number is in this range: the same row could be counted for both bounds.
         failing += len(values) - _true(_COMPARISONS[sign](pc.cast(values, pa.int64()), number))
     return None if failing and len(bounds) == 2 and bounds[0][1] >= bounds[1][1] else failing
 

@@ -1,4 +1,4 @@
-"""What Python functions give, as arrays of the type that they declare; functions of pandas Series over arrays."""
+"""Results of Python functions as arrays of the declared type, and functions of pandas Series as functions of arrays."""
 
 from __future__ import annotations
 

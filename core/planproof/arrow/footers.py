@@ -22,7 +22,7 @@ from planproof.types import Array, DataType, Map, Struct, StructField, TypeSynta
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
-"""How a file ends whose footer is encrypted."""
+"""The last bytes of a file whose footer is encrypted."""
 _KEYS = (b"keyMaterialType", b"PKMT1")
 """What Parquet's key tools write into a plain footer over encrypted columns. pyarrow ends the process (it does not
 raise) when it is asked for such a column."""
@@ -30,7 +30,8 @@ _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
 _SPARK_VERSION = b"org.apache.spark.version"
 _PAGE_BY_PAGE = {"buffer_size": 64 * 1024, "pre_buffer": False}
-"""How a file is opened of which only beginnings are wanted; pyarrow reads whole column chunks otherwise."""
+"""How a file is opened when only the beginnings of row groups are wanted. Otherwise pyarrow reads whole column
+chunks."""
 
 
 class FooterError(ValueError):
@@ -38,7 +39,8 @@ class FooterError(ValueError):
 
 
 class Undecodable(Exception):
-    """What pyarrow cannot read here (a codec, an encrypted file), which says nothing against the file; it is named."""
+    """Raised for what pyarrow cannot read here (a codec, an encrypted file). The file may be sound; the message names
+    it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _is_cut(value: Any, text: str) -> bool:
 
 
 def _is(value: Any, text: str) -> bool | None:
-    """None for kinds of values whose spelling in a path depends on the session."""
+    """None for a kind of values that a path spells by settings of the session."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, bool):

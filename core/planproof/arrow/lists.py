@@ -1,4 +1,5 @@
-"""Functions over the elements of lists, without a loop over rows: flatten, repeat what is captured, call once, rewrap.
+"""Functions over the elements of lists, without a loop over rows: flatten the lists, repeat captured values, call once,
+make lists of the results.
 
 Everything takes and gives pyarrow arrays and changes none of them. A list is any spelling of one (list, large_list,
 fixed_size_list, views), sliced or not; what lies under a null list, or beyond a slice, is no element of it.
@@ -32,7 +33,7 @@ def lengths(lists: Any) -> Any:
 
 
 def compact(lists: Any, values: Any | None = None, element: Any | None = None) -> Any:
-    """The lists without what no list reaches: offsets from 0, nothing under a null list.
+    """The lists with only the elements that they hold: offsets begin at 0, and nothing lies under a null list.
 
     `values`, one per element, take the place of the elements; `element` is the field that describes them.
     """
@@ -143,7 +144,8 @@ def _packed(level: Level, columns: list[Any]) -> tuple[Any, Any]:
 
 
 def _applied(application: Application, batch: Batch, place: Nesting) -> Any:
-    """The function's values, one per element. No element, no call: a body over an empty list does not run."""
+    """The function's values, one per element. Without elements it is not called, as a body over an empty list does not
+    run."""
     function, declared = batch.functions[application.number]
     count = place.count(place.depth)
     if not count:

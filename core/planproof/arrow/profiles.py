@@ -1,4 +1,4 @@
-"""What footers say of the values of top-level columns: nulls, the least, the greatest; and of what they do not tell.
+"""What footers say of the values of top-level columns: nulls, the least and the greatest value, and why one is unknown.
 
 Bounds are those of Parquet's statistics. A text of `CUT` bytes or more may have been cut by its writer, and counts as
 unknown; NaN is outside of every bound, and a bound that is NaN is none.

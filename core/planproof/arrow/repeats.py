@@ -1,4 +1,4 @@
-"""Rows of arguments that repeat: a plain Python function that always answers alike needs one call for each of them."""
+"""Rows of arguments that repeat: a deterministic plain Python function is called once for each different row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ nine in ten of these are new, about a third of all rows is."""
 def distinct(arrays: Sequence[Any]) -> tuple[list[Any], Any] | None:
     """The arrays without the rows that repeat, and for each row its place in them; None where most rows do not.
 
-    Values are alike where their bits are: -0.0 and 0.0 are two, and each NaN is one of its own.
+    Values are equal here where their bits are: -0.0 and 0.0 differ, and no NaN equals another one.
     """
     rows = len(arrays[0]) if arrays else 0
     if not rows or not all(is_plain(a.type) for a in arrays):

@@ -63,7 +63,7 @@ def average_type(args: Args, conf: Conf) -> DataType:
 
 
 def _seconds(args: list[Expr], conf: Conf) -> list[Expr]:
-    """A timestamp that is summed counts as seconds."""
+    """A timestamp is summed as seconds."""
     return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP else a for a in args]
 
 
@@ -150,7 +150,7 @@ def _collecting(call: Call, pretty: Pretty) -> str:
 
 
 def _settable(args: Args, conf: Conf) -> Mismatch | None:
-    """A set compares: no map, and no string that is equal to other bytes."""
+    """Refuses items that a set cannot compare: maps, and strings of collations in which other bytes are equal."""
     if any(isinstance(t, Map) or (isinstance(t, String) and not _by_bytes(t)) for t in walk(args[0].type)):
         return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
     return None
@@ -202,7 +202,7 @@ def _deviation(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
-    """The default takes the value's type. The offset makes the frame before Spark would cast it."""
+    """The default takes the value's type. The offset is not cast: Spark makes the frame of it first."""
     default, offset = args[2], args[1]
     refused = _flagged(3)(args, conf)
     if refused is not None:
@@ -225,7 +225,7 @@ def _flagged(place: int) -> Check:
 
 
 def _fixed_offset(args: Args, conf: Conf) -> Mismatch | None:
-    """The offset is a constant; one that Spark would have to cast makes a frame of its own."""
+    """The offset is a constant. Spark makes another frame of one that it would have to cast."""
     if is_foldable(args[1]):
         return None
     if isinstance(args[1], Cast):
@@ -239,7 +239,7 @@ def _default_fits(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _buckets(args: Args, conf: Conf) -> Mismatch | None:
-    """The number of buckets is an int, and nothing else is cast to one."""
+    """The number of buckets must be an int: no other type is cast."""
     return accepted(args, (INT,)) or _positive(0)(args, conf)
 
 

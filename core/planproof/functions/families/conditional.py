@@ -1,4 +1,5 @@
-"""What chooses by NULL or NaN. Source: `nullExpressions.scala`, `predicates.scala`, `StringDecode`."""
+"""Functions that choose among values by NULL or NaN. Source: `nullExpressions.scala`, `predicates.scala`,
+`StringDecode`."""
 
 from __future__ import annotations
 

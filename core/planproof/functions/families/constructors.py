@@ -1,4 +1,4 @@
-"""What makes arrays, maps and structs. Source: `complexTypeCreator.scala`."""
+"""Functions that make arrays, maps and structs. Source: `complexTypeCreator.scala`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ TABLE: Table = lines(
     fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_same_elements, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
     fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
     fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    # `struct(a => 1)`: Spark's analyzer takes it for a column without a name, and no Spark can run it.
+    # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
     fn("namedargumentexpression", (ANY,), same(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
     fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
 )

@@ -50,7 +50,7 @@ _UNITS = (
 
 
 def _or_failing(args: Args, conf: Conf) -> bool:
-    """What cannot be parsed or made is NULL with ANSI off."""
+    """With ANSI off, a text that cannot be parsed and a date that does not exist become NULL."""
     return not conf.ansi or EITHER(args, conf)
 
 

@@ -87,7 +87,7 @@ def _width(args: Args) -> tuple[int, int]:
 
 
 def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """What has no type takes that of the first cell of its column which has one (`StackCoercion`)."""
+    """A cell of type void takes the type of the first cell of its column that has one (`StackCoercion`)."""
     rows, width = _width(args)
     if rows < 1:
         return args

@@ -19,7 +19,7 @@ from planproof.types.coercion import implicit, tightest
 from planproof.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf
 
 Flag = Callable[[Sequence[bool], int], bool]
-"""Of the null flags of an array's items and a place: whether what is found there may be null."""
+"""Takes the null flags of an array's items and a place; gives whether the item found there may be null."""
 
 
 def _picked(args: Args, flag: Flag, *, raises: bool) -> bool:
@@ -151,7 +151,7 @@ def _place_kind(conf: Conf) -> Kind | DataType:
 
 
 def _place_is_known(args: Args) -> bool:
-    """A null place finds null, which `computeNullabilityFromArray` does not look at."""
+    """A null place gives null. `computeNullabilityFromArray` does not look at that, so that the flag may be untrue."""
     return not args[1].nullable or args[1].evidence is not None
 
 

@@ -1,4 +1,4 @@
-"""How a line of a function table is written, and the small rules that lines share."""
+"""How a line of a function table is written, and the small rules that lines have in common."""
 
 from __future__ import annotations
 

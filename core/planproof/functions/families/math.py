@@ -55,7 +55,7 @@ def _log(name: str, printed: str | None = None) -> Table:
 
 
 def _rounding(args: Args) -> str | None:
-    """Rounding is null for null only, but for decimals of 38 digits, where what it carries over may not fit."""
+    """Rounding is null only for null, except for decimals of 38 digits, where a carried digit may not fit."""
     full = isinstance(args[0].type, Decimal) and args[0].type.precision == 38
     return None if full else null_for_null(args)
 

@@ -50,7 +50,7 @@ def _drawn(args: Args, conf: Conf) -> DataType:
 
 
 def _is_plain_range(args: Args) -> bool:
-    """Spark calls what is drawn NOT NULL, but a bound that is NULL, or that its decimal cannot hold, draws NULL."""
+    """Spark calls the number NOT NULL. It is NULL where a bound is NULL or does not fit its decimal."""
     return all(not a.nullable and (is_integral(a.type) or a.type in (FLOAT, DOUBLE)) for a in args[:2])
 
 

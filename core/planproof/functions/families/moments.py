@@ -40,7 +40,7 @@ _DATE_TIME: tuple[Expected, ...] = (DATE, ANY_TIME, ANY_STRING)
 
 
 def _or_failing(args: Args, conf: Conf) -> bool:
-    """What cannot be parsed or made is NULL with ANSI off."""
+    """With ANSI off, a text that cannot be parsed and a moment that does not exist become NULL."""
     return not conf.ansi or EITHER(args, conf)
 
 
@@ -117,7 +117,7 @@ def _making(name: str, returns: Returns, counts: tuple[int, ...], joined: str, *
         coerce=Coerce.NONE,
         check=_counted(*counts),
         show=_made(name, joined),
-        # A time zone that there is not fails in both modes, for a maker that tries, too.
+        # A time zone that does not exist fails in both modes, also for `try_make_...`.
         traits=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
         **versions,
     )
@@ -141,7 +141,7 @@ def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
     tries = name.startswith("try_")
     rule = returns if callable(returns) else lambda args, conf: returns
     nullable = _read_nullable(rule, tries)
-    # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read otherwise.
+    # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read in another way.
     return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), traits=RAISES)
 
 

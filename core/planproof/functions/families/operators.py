@@ -300,7 +300,7 @@ def _case_type(args: Args, conf: Conf) -> DataType:
 
 
 def _case_nullable(args: Args, conf: Conf) -> bool:
-    """`CaseWhen.nullable`: nothing counts behind a condition that is the literal true, since Spark 4.0."""
+    """`CaseWhen.nullable`: since Spark 4.0 nothing counts that stands after a condition which is the literal true."""
     conditions, values = case_values(args)
     for at, condition in enumerate(() if conf.before("4.0") else conditions):
         if isinstance(condition, Literal) and condition.value is True:

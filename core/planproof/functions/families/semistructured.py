@@ -185,7 +185,7 @@ def _xml_schema(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _with_options(args: list[Expr], conf: Conf) -> list[Expr]:
-    """What has no type is written as NULL."""
+    """A value of type void is written as NULL."""
     _refuse_options(args, 1)
     return [Literal(None, VOID, "NULL"), *args[1:]] if args[0].type == VOID else args
 

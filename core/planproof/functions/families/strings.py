@@ -167,7 +167,7 @@ def _found(name: str) -> Table:
 
 
     def nullable(args: Args, conf: Conf) -> bool:
-        """Static code looks at bytes, and Spark takes its result for nullable."""
+        """Static code checks the bytes, and Spark takes the result of static code for nullable."""
         return EITHER(args, conf) or all(x.type == BINARY for x in args)
 
     return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=null_for_null, traits=PURE, **own)

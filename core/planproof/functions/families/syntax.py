@@ -1,4 +1,5 @@
-"""What the grammar alone calls, and what `SHOW FUNCTIONS` lists beside functions. Source: `AstBuilder`."""
+"""Functions that only the grammar calls, and syntax that `SHOW FUNCTIONS` lists beside functions. Source:
+`AstBuilder`."""
 
 from __future__ import annotations
 

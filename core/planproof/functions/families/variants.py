@@ -68,7 +68,7 @@ def _exploded(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
 
 
 def _storable(args: Args, conf: Conf) -> Mismatch | None:
-    """What is put into a variant must cast to one; NULL does."""
+    """A value that is put into a variant must be castable to one; NULL is."""
     value = args[2].type
     return None if value in (VOID, VARIANT) else refused_cast(value, VARIANT, "ansi")
 
@@ -78,7 +78,7 @@ def _storable_or_not(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _get(name: str) -> Table:
-    """Even the `try_` form fails on a path that is none."""
+    """The `try_` form, too, fails on a malformed path."""
     own: dict[str, Any] = {"coerces": _readable_type, "check": _readable, "coerce": Coerce.EXPECTS}
     return fn(name, (VARIANT, ANY_STRING, Optional(ANY_STRING)), _read_type, ALWAYS, show=_without_type, alias=True, traits=RAISES, **own)
 

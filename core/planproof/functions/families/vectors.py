@@ -18,7 +18,7 @@ _DEGREE = Optional(ANY, Literal(2.0, FLOAT, "2.0"))
 
 
 def _exactly(*expected: Expected) -> Check:
-    """Nothing is cast, not even a bare NULL."""
+    """Arguments are not cast, not even a bare NULL."""
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
         return accepted(args, expected)
