@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from airflow_planproof.errors import PlanproofCannotRun
 
@@ -21,3 +22,17 @@ def truth(given: bool | str, name: str) -> bool:
     if found is None:
         raise PlanproofCannotRun(f"{name} is {given!r}; it takes true or false")
     return found
+
+
+def of_project(task: Any) -> dict[str, Any]:
+    """The fields of a `Request` that say which models of which project a task is about, and under which settings."""
+    return {
+        "project_dir": task.project_dir,
+        "manifest": task.manifest,
+        "profiles_dir": task.profiles_dir,
+        "target": task.target,
+        "select": words(task.select),
+        "exclude": words(task.exclude),
+        "selector": task.selector or None,
+        "settings": task.settings,
+    }

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.drift import Last, changed
-from airflow_planproof.operators.arguments import words
+from airflow_planproof.operators.arguments import of_project
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -125,15 +125,8 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
             settings = {"spark.sql.catalogImplementation": "in-memory", **settings}
         return Request(
             "audit",
-            project_dir=self.project_dir,
-            manifest=self.manifest,
-            profiles_dir=self.profiles_dir,
-            target=self.target,
-            select=words(self.select),
-            exclude=words(self.exclude),
-            selector=self.selector or None,
+            **of_project(self),
             state=self.older or None,
-            settings=self.settings,
             spark=settings,
             names=(*_names(self.tables), *_names(self.paths)),
             contract=contract_form(contract) if contract is not None else None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import message
 from airflow_planproof.errors import PlanproofViolation
-from airflow_planproof.operators.arguments import words
+from airflow_planproof.operators.arguments import of_project
 from airflow_planproof.operators.operator import PlanproofOperator
 
 if TYPE_CHECKING:
@@ -124,15 +124,8 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         return Request(
             "check",
-            project_dir=self.project_dir,
-            manifest=self.manifest,
-            profiles_dir=self.profiles_dir,
-            target=self.target,
-            select=words(self.select),
-            exclude=words(self.exclude),
-            selector=self.selector or None,
+            **of_project(self),
             state=self.state or None,
-            settings=self.settings,
             sources=self.sources,
         )
 

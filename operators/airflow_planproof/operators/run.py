@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import truth, words
+from airflow_planproof.operators.arguments import of_project, truth, words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -105,15 +105,8 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         mask(self.vars or {})
         return Request(
             "run",
-            project_dir=self.project_dir,
-            manifest=self.manifest,
-            profiles_dir=self.profiles_dir,
-            target=self.target,
-            select=words(self.select),
-            exclude=words(self.exclude),
-            selector=self.selector or None,
+            **of_project(self),
             state=self.state or None,
-            settings=self.settings,
             spark=settings,
             vars=self.vars,
             full_refresh=truth(self.full_refresh, "full_refresh"),
