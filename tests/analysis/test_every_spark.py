@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -220,12 +221,46 @@ def test_decimals_of_two_arrays_do_not_meet(function: str, left: str, right: str
         ("a + 1, b", "'_0', (a + 1), 'b', b"),
         ("a, upper(b)", "'a', a, '_1', upper(b)"),
         ("1, 'x'", "'1', 1, 'x', x"),
+        ("null, cast(a as string)", "'NULL', NULL, '_1', CAST(a AS STRING)"),
+        ("a as x, upper(b) as y", "'x', a AS x, 'y', upper(b) AS y"),
     ],
 )
 def test_a_row_in_a_subquery_is_printed_with_names(values: str, shown: str) -> None:
-    for spark in SPARKS:
-        name = names(f"select ({values}) in (select a, b from t) from t", spark)[0]
+    for spark, row in itertools.product(SPARKS, (f"({values})", f"struct({values})")):
+        name = names(f"select {row} in (select a, b from t) from t", spark)[0]
         assert name == f"(named_struct({shown}) IN (listquery()))"
+    packed = f"select struct({values}) in (select struct(a, b) from t) from t"
+    assert refused(packed, "4.3") == "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH"
+
+
+@pytest.mark.parametrize("number", ["2147483648", "99999999999999999999"])
+def test_a_number_that_is_no_int_is_no_position(number: str) -> None:
+    for spark in SPARKS:
+        assert refused(f"select {number}, count(*) from t group by {number} order by {number}", spark) == ""
+    assert refused("select 1, count(*) from t group by 2147483647", "4.3") == "GROUP_BY_POS_OUT_OF_RANGE"
+
+
+@pytest.mark.parametrize(
+    ("clause", "condition"),
+    [
+        ("order by b", ""),
+        ("limit 1 offset 1", ""),
+        ("order by 1", ""),
+        ("order by nosuch", UNRESOLVED),
+        ("order by 2", "ORDER_BY_POS_OUT_OF_RANGE"),
+        ("limit -1", "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE"),
+        ("offset -1", "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE"),
+        ("limit 'x'", "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE"),
+    ],
+)
+def test_clauses_behind_a_pipe(clause: str, condition: str) -> None:
+    assert refused(f"from t |> select b {clause}", "4.3") == condition
+    assert refused(f"select * from (from t |> select b {clause})", "4.3") == condition
+
+
+def test_what_a_pipe_has_left_behind_is_unknown_in_order_by() -> None:
+    with pytest.raises(Unknown):
+        refused("from t |> select b order by a", "4.3")
 
 
 @pytest.mark.parametrize(("value", "refusal"), [("2, date'2020-01-01'", ""), ("2, null", "x"), ("'2', y", "x")])

@@ -53,6 +53,7 @@ def test_the_text_of_a_plan_has_the_plan_s_schema(case: dict[str, Any]) -> None:
         ("SELECT a FROM t GROUP BY a HAVING max(b) > 1", "HAVING (max("),
         ("SELECT a FROM t GROUP BY a QUALIFY row_number() OVER (ORDER BY a) > 1", "QUALIFY (row_number()"),
         ("SELECT a FROM t GROUP BY ROLLUP(a) ORDER BY grouping(a)", "ORDER BY grouping("),
+        ("SELECT a FROM t GROUP BY ROLLUP(a, b + 1) HAVING `(b + 1)` > 1", "HAVING (`("),
         ("SELECT a FROM t ORDER BY b", "ORDER BY c"),
         ("SELECT a FROM t DISTRIBUTE BY 2", "ORDER BY CAST(2 AS INT)"),
         ("SELECT * EXCEPT (a, d, e) FROM u", "* EXCEPT (c0)"),

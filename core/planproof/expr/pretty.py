@@ -12,7 +12,7 @@ from typing import Any
 
 from planproof.expr import nodes as x
 from planproof.origin import Unknown
-from planproof.types import Array, Map, Struct
+from planproof.types import Array, Map, Struct, is_numeric, is_string
 
 _Printer = Callable[[Any], str]
 _as_written: ContextVar[bool] = ContextVar("as_written", default=False)
@@ -135,10 +135,18 @@ def _subquery(name: str) -> Callable[[x.ScalarSubquery | x.Exists], str]:
 def _in_subquery(node: x.InSubquery) -> str:
     left = pretty(node.values[0])
     if len(node.values) > 1:
-        named = (pretty(v) if isinstance(v, (x.Column, x.Literal)) else f"_{i}" for i, v in enumerate(node.values))
+        named = (_name_in_row(value, at) for at, value in enumerate(node.values))
         fields = ", ".join(f"'{name}', {pretty(value)}" for name, value in zip(named, node.values))
         left = f"named_struct({fields})"
     return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan))}))"
+
+
+def _name_in_row(value: x.Expr, at: int) -> str:
+    """The name of a value of a row: what it is called, what prints as a name (`usePrettyExpression`), or its place."""
+    if isinstance(value, x.Alias):
+        return value.name
+    plain = isinstance(value, x.Literal) and (value.value is None or is_string(value.type) or is_numeric(value.type))
+    return pretty(value) if plain or isinstance(value, (x.Column, x.GetField, x.GetFieldOfElements)) else f"_{at}"
 
 
 def outer_references(plan: Any) -> list[x.Outer]:

@@ -174,6 +174,7 @@ class Aggregated:
         if not isinstance(e, Column):
             return None
         if e.id in self._named:
+            self.extended = True
             return self._named[e.id].child
         sorts = ctx.clause != "HAVING" and ctx.lacks("sorting grouping sets by what is not shown")
         if sorts or e not in self.keys:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from planproof.analysis.context import Aliases, Context
 from planproof.analysis.expressions.binding import bind
+from planproof.analysis.expressions.literals import is_position
 from planproof.analysis.refusals.checks import holds_aggregate
 from planproof.analysis.refusals.orderable import refuse_group
 from planproof.expr import Alias, Call, Column, Expr, Literal
@@ -135,7 +136,7 @@ class _Clause:
 
     def expression(self, node: q.Node) -> Expr:
         """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""
-        if isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE" and self.ctx.conf.group_by_ordinal:
+        if is_position(node) and self.ctx.conf.group_by_ordinal:
             return self._ordinal(int(node.text), node)
         star = _star(node)
         if star is not None:

@@ -14,6 +14,7 @@ from planproof.analysis.blocks.groupby import Sets, group_expressions, unaliased
 from planproof.analysis.blocks.joins import of_having
 from planproof.analysis.context import Context
 from planproof.analysis.expressions.binding import bind
+from planproof.analysis.expressions.literals import is_position
 from planproof.analysis.names.scope import empty
 from planproof.analysis.names.stars import is_star
 from planproof.analysis.refusals.checks import (
@@ -83,7 +84,7 @@ def aggregate(
 
 def _refuse_star(node: q.Block | q.PipeSelect, group: q.Group, ctx: Context) -> None:
     """What a position counts, a star would shift."""
-    members = [m for m in group.keys if isinstance(m, q.Literal) and m.kind == "INTEGER_VALUE"]
+    members = [m for m in group.keys if is_position(m)]
     if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.items):
         raise ctx.env.rejected(
             "STAR_GROUP_BY_POS",

@@ -14,7 +14,7 @@ from planproof.analysis.blocks.limits import limited
 from planproof.analysis.blocks.select import Block
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions.binding import unresolved
-from planproof.analysis.expressions.literals import NULL
+from planproof.analysis.expressions.literals import NULL, is_position
 from planproof.analysis.expressions.timewindows import below
 from planproof.analysis.expressions.windows import sort_keys
 from planproof.analysis.names.scope import Scope
@@ -132,7 +132,7 @@ class _Clause:
         sorts = (*_SORTS, "CLUSTER BY") if self.env.conf.before("4.1") else _SORTS
         if not self.env.conf.order_by_ordinal or self.word not in sorts:
             return False
-        return isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE"
+        return is_position(node)
 
     def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
         """The output, and behind it the columns of the input that keys use."""

@@ -21,12 +21,14 @@ from planproof.analysis.blocks.select import aggregated, bind_items, bind_select
 from planproof.analysis.blocks.setops import SET_KINDS, widened
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions.binding import bind, unresolved
+from planproof.analysis.expressions.literals import is_position
 from planproof.analysis.names.scope import Scope, ambiguous
 from planproof.analysis.names.stars import without
 from planproof.analysis.refusals.checks import AGGREGATE, holds_aggregate, refuse_in_filter
 from planproof.analysis.refusals.orderable import refuse_rows
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof.expr.pretty import pretty
+from planproof.origin import AnalysisError
 from planproof.plan.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
@@ -34,8 +36,28 @@ from planproof.sql.names import name_parts
 
 
 def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
-    """The plan of `query |> operator`."""
-    return _shown(_piped(node, env, outer))
+    """The plan of `query |> operator`, and of the clauses behind its last operator."""
+    plan, scope = _piped(node, env, outer)
+    if not isinstance(node, q.PipeOrganize):
+        plan = _organized(node, plan, scope, env, outer)
+    return _shown((plan, scope))
+
+
+def _organized(node: q.Pipe, plan: Plan, scope: Scope, env: Environment, outer: Scope | None) -> Plan:
+    """ORDER BY and its kin behind the last operator.
+
+    Raises `Unknown` for a column that the operators have left behind: Spark reaches some of them.
+    """
+    try:
+        return organized(node, plan, None, env, outer, scope)
+    except AnalysisError as error:
+        named = {
+            p.lower() for n in node.find_all(q.Ordering) for c in n.find_all(q.Column, q.Dot) for p in name_parts(c)
+        }
+        below = {c.name.lower() for n in plan.walk() for c in n.output}
+        if error.condition.startswith("UNRESOLVED_COLUMN") and named & below - {c.name.lower() for c in scope.columns}:
+            raise env.unknown("a column that a pipe has left behind, in ORDER BY", node) from None
+        raise
 
 
 def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
@@ -201,7 +223,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
 
 
 def _group_item(node: q.Node, ctx: Context) -> Expr:
-    if isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE":
+    if is_position(node):
         return group_expressions(q.Group([node]), list(ctx.scope.columns), (), ctx)[0][0]
     return named_item(node, ctx)
 

@@ -65,7 +65,6 @@ def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, e
 
 def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     if isinstance(node, q.Pipe):
-        # ORDER BY and LIMIT of a pipe belong to their operators.
         return bind_pipe(node, env, outer)
     binder = _BINDERS.get(type(node))
     if binder is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from planproof.analysis.blocks.evidence import guarded
 from planproof.analysis.context import Context
@@ -267,8 +268,17 @@ def _in(node: q.In, ctx: Context) -> Expr:
     if query is None:
         members = [m for n in node.members for m in _starred(n, ctx)]
         return spanned(call("in", [bind(value, ctx), *members], ctx, node), node)
-    values = [bind(v, ctx) for v in (value.members if isinstance(value, q.Tuple) else [value])]
+    values = [bind_item(v, ctx) for v in _row(value)]
     return subqueries.in_subquery(values, query, ctx, node)
+
+
+def _row(node: q.Node) -> Sequence[q.Node]:
+    """The values of `(a, b)` or `struct(a, b)`, which Spark's parser makes the same; else the node alone."""
+    if isinstance(node, q.Tuple):
+        return node.members
+    if isinstance(node, q.Call) and node.name == "struct" and not any(isinstance(a, q.Kwarg) for a in node.arguments):
+        return node.arguments
+    return [node]
 
 
 def _case(node: q.Case, ctx: Context) -> Expr:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal as Number
 from functools import partial
+from typing import TypeGuard
 
 from planproof.analysis.expressions import intervals, moments
 from planproof.conf import Conf
@@ -42,6 +43,11 @@ _SUFFIXES: dict[str, tuple[int, DataType, int]] = {
     "SMALLINT_LITERAL": (1, SHORT, 15),
     "TINYINT_LITERAL": (1, BYTE, 7),
 }
+
+
+def is_position(node: q.Node) -> TypeGuard[q.Literal]:
+    """Whether it is an int, which in GROUP BY and ORDER BY says the place of an item: 2147483648 is a bigint."""
+    return isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE" and int(node.text) < 2**31
 
 
 def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal:
