@@ -7,6 +7,7 @@ are for people and for output names only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
@@ -364,3 +365,12 @@ def column_of(expr: Expr) -> Column:
         doubt = doubt_of(expr.child) if known is None else None
         return Column(expr.id, expr.name, expr.type, True, (), known, doubt)
     raise TypeError(f"{type(expr).__name__} is no output expression")
+
+
+def conjuncts(condition: Expr | None) -> Iterator[Expr]:
+    """The conditions that AND joins: `a AND b AND c` gives three."""
+    if isinstance(condition, Call) and condition.function.name == "and":
+        for side in condition.args:
+            yield from conjuncts(side)
+    elif condition is not None:
+        yield condition

@@ -16,12 +16,12 @@ from planproof.expr.nodes import (
     GetFieldOfElements,
     Span,
     Variable,
+    conjuncts,
 )
 from planproof.expr.traits import Elements
 from planproof.functions.families.casts import CASTS
 from planproof.hazards.needed import filled, in_branches, needed, plans, sure
 from planproof.plan.nodes import Aggregate, Filter, Generate, Join, Named, Plan, Project, Recursion, Scan, SetOperation
-from planproof.plan.rows import conjuncts
 
 
 def _places(found: Iterable[Expr]) -> frozenset[Span]:

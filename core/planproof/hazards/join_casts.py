@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Call, Cast, Column, Expr, InSubquery, Literal, Outer
+from planproof.expr.nodes import Call, Cast, Column, Expr, InSubquery, Literal, Outer, conjuncts
 from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import loss
@@ -40,12 +40,9 @@ def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
 
 def equalities(condition: Expr) -> Iterator[Call]:
     """The equalities that must all hold for a condition to."""
-    if isinstance(condition, Call):
-        if condition.function.name == "and":
-            yield from equalities(condition.args[0])
-            yield from equalities(condition.args[1])
-        elif condition.function.name in ("=", "<=>"):
-            yield condition
+    for one in conjuncts(condition):
+        if isinstance(one, Call) and one.function.name in ("=", "<=>"):
+            yield one
 
 
 def _varies(expr: Expr, definitions: Definitions) -> bool:

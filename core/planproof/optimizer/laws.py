@@ -124,12 +124,12 @@ def _at_hand(expr: Expr) -> bool:
     """Whether it is a column, a constant or a path. A window's value counts as a column: it was computed before."""
     if isinstance(expr, (Column, Outer, Window)):
         return True
-    if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or _is_item(expr):
+    if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or is_item(expr):
         return all(map(_at_hand, expr.children))
     return deterministic(expr) and not expr.holds(*_VARYING)
 
 
-def _is_item(expr: Expr) -> bool:
+def is_item(expr: Expr) -> bool:
     """`array[index]` or `map[key]`."""
     return isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
 

@@ -27,6 +27,7 @@ from planproof.expr import (
 from planproof.expr.function import Category
 from planproof.expr.nodes import Span
 from planproof.expr.tree import span_of
+from planproof.optimizer.laws import is_item
 from planproof.plan.nodes import Aggregate, Plan
 from planproof.plan.rewrite import changed
 from planproof.quoting import backticked
@@ -251,7 +252,7 @@ def _is_unit(expr: Expr, text: str) -> bool:
         return True
     if isinstance(expr, Cast):
         return expr.written
-    if isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue"):
+    if is_item(expr):
         return True
     if not isinstance(expr, Call) or expr.function.in_words or expr.function.operator:
         return False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planproof.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window
+from planproof.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts
 from planproof.plan import nodes as p
 
 Key = frozenset[int]
@@ -193,15 +193,6 @@ def _numbered_by(expr: Expr) -> Key | None:
         return None
     groups = [c.id for c in expr.partition if isinstance(c, Column)]
     return Key(groups) if len(groups) == len(expr.partition) else None
-
-
-def conjuncts(condition: Expr | None) -> Iterable[Expr]:
-    """The conditions that AND joins: `a AND b AND c` gives three."""
-    if isinstance(condition, Call) and condition.function.name == "and":
-        for side in condition.args:
-            yield from conjuncts(side)
-    elif condition is not None:
-        yield condition
 
 
 def _first_of(condition: Expr, numbered: Mapping[int, Key]) -> Key | None:

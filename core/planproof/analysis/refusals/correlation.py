@@ -6,12 +6,13 @@ what is refused here, and check at run time that a scalar subquery gives one row
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from planproof.analysis.context import Environment
 from planproof.analysis.refusals.checks import WINDOW, contents
 from planproof.expr import Call, Cast, Column, Expr, Literal, Outer
 from planproof.expr.function import Category
+from planproof.expr.nodes import conjuncts
 from planproof.expr.pretty import outer_references, pretty
 from planproof.plan.nodes import (
     Aggregate,
@@ -61,7 +62,7 @@ def _refuse_unequal(plan: Plan, node: q.Node, env: Environment) -> None:
     """Refuses any use below an aggregate but an equality of a column with a value of the query around."""
     for aggregate in plan.walk():
         for part in aggregate.walk() if isinstance(aggregate, Aggregate) else ():
-            conditions = _conjuncts((part.condition,)) if isinstance(part, Filter) else ()
+            conditions = conjuncts(part.condition) if isinstance(part, Filter) else ()
             for condition in conditions:
                 if condition.holds(Outer) and not _is_equality(condition):
                     raise env.rejected(
@@ -149,14 +150,6 @@ def _correlated_columns(plan: Plan) -> Iterator[int]:
     """The subquery's own columns in the conditions that use the query around it."""
     for part in plan.walk():
         if isinstance(part, Filter):
-            for condition in _conjuncts((part.condition,)):
+            for condition in conjuncts(part.condition):
                 if condition.holds(Outer):
                     yield from (e.id for e in condition.walk() if isinstance(e, Column))
-
-
-def _conjuncts(conditions: Iterable[Expr]) -> Iterator[Expr]:
-    for condition in conditions:
-        if isinstance(condition, Call) and condition.function.name == "and":
-            yield from _conjuncts(condition.args)
-        else:
-            yield condition
