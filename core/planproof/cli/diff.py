@@ -59,7 +59,8 @@ def diff(
     named = click.get_current_context().get_parameter_source
     wrong = [name for name in (*given, "keys") if named(name) is not ParameterSource.DEFAULT]
     if wrong or old is None:
-        raise click.UsageError(f"{wrong[0]!r} goes with --staged" if wrong else "give OLD, or --staged MODEL")
+        without = "give OLD, the manifest or project to compare with, or --staged MODEL"
+        raise click.UsageError(f"{wrong[0]!r} goes with --staged" if wrong else without)
     started, after = datetime.now(timezone.utc), read_project(new)
     found = compare_projects(read_project(old), after, frozen=sources)
     # `--json` is older than the report's one schema, and keeps its own form.

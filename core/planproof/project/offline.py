@@ -252,6 +252,7 @@ class OfflineCheck:
         missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
         if not missing:
             return None
+        it = "them" if len(missing) > 1 else "it"
         what = (
             f"schemas of {len(missing)} sources and seeds are" if len(missing) > 1 else "schema of 1 source or seed is"
         )
@@ -262,8 +263,8 @@ class OfflineCheck:
                 "seed` loads a seed), run `planproof freeze` again"
             )
         return (
-            f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes them down once, and what "
-            "reads them can be judged"
+            f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
+            f"reads {it} can be judged"
         )
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
