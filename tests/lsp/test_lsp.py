@@ -177,13 +177,13 @@ def test_what_is_typed_is_judged_and_what_only_dbt_can_compile_waits(project) ->
             broken = MART.replace("order_id, amount", "order_id, amuont")
             editor.write("models/mart.sql", broken)
             found = await editor.told("models/mart.sql")
-            assert [(d.code, d.severity) for d in found] == [("PP111", lsp.DiagnosticSeverity.Warning)]
+            assert [(d.code, d.severity) for d in found] == [("PP110", lsp.DiagnosticSeverity.Error)]
             assert broken.split("\n")[found[0].range.start.line][found[0].range.start.character :].startswith("amuont")
             # A new tag: the last text that could be judged stands, at the line where it is now.
             tagged = "-- one\n-- two\n" + MART.replace("from priced", "from {{ somewhere }}")
             editor.write("models/mart.sql", tagged)
             (found,) = await editor.told("models/mart.sql")
-            assert found.code == "PP111"
+            assert found.code == "PP110"
             assert "order_id, amount" in tagged.split("\n")[found.range.start.line]
 
     asyncio.run(session())

@@ -71,4 +71,4 @@ def test_a_model_is_written_in_neovim(project) -> None:
         (last, ": decimal(14,2)"),
     ]
     assert seen["edited"][last] == "select order_id, coalesce(twice, 0) as twice"
-    assert [(found["code"], found["text"]) for found in seen["mistyped"]] == [("PP111", "amuont")]
+    assert [(found["code"], found["text"]) for found in seen["mistyped"]] == [("PP110", "amuont")]

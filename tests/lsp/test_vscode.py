@@ -90,7 +90,7 @@ def test_a_model_is_written_in_vs_code(project: Path, tmp_path_factory: pytest.T
         [last, ": decimal(14,2)"],
     ]
     assert seen["edited"][last] == "select order_id, coalesce(twice, 0) as twice"
-    assert [(found["code"], found["text"]) for found in seen["mistyped"]] == [("PP111", "amuont")]
+    assert [(found["code"], found["text"]) for found in seen["mistyped"]] == [("PP110", "amuont")]
     assert seen["saved"] is False
 
 

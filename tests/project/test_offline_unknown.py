@@ -101,6 +101,29 @@ def test_no_source_has_more_columns_than_a_list_names(check, sql, verdict):
     assert set(missing) == {verdict}
 
 
+@pytest.mark.parametrize(
+    ("stg", "code", "verdict"),
+    [
+        ("with o as (select * from raw.orders) select id, amount from o", "PP110", Verdict.VIOLATED),
+        ("select * from raw.orders", "PP111", Verdict.UNPROVED),
+        ("select o.* except (tags) from raw.orders o", "PP111", Verdict.UNPROVED),
+    ],
+)
+@pytest.mark.parametrize("between", [VIEW, {"materialized": "ephemeral"}])
+def test_a_model_that_lists_its_columns_has_no_more_of_them(check, stg, code, verdict, between):
+    models = {
+        "stg": {"sql": stg, "parents": ["raw.orders"], "config": VIEW},
+        "mid": {"sql": "select * from shop.stg", "parents": ["stg"], "config": between},
+        "mart": {
+            "sql": "with __dbt__cte__mid as (select * from shop.stg) select note from __dbt__cte__mid"
+            if between is not VIEW
+            else "select note from shop.mid",
+            "parents": ["mid"],
+        },
+    }
+    assert found(check(models)["mart"], verdict) == [(code, None)]
+
+
 @pytest.mark.parametrize("name", ["raw.nowhere", "lake.raw.nowhere", "parquet.`/data/orders`"])
 def test_a_relation_that_nobody_declared_is_no_violation(check, name):
     report = check({"mart": {"sql": f"select id from {name}"}})["mart"]

@@ -361,6 +361,9 @@ class OfflineCheck:
 
         doubts = Doubts(lambda error: self._doubt(node, error), lambda: self._may_hold_more(node))
         judged = examine(draft, lambda: self.plan(node), doubts=doubts)
+        if judged.plan is not None and self._may_hold_more(node) is None:
+            # Who reads the model can name its columns alone, whatever more the source has.
+            self.incomplete.pop(node.unique_id, None)
         if judged.plan is None:
             self._stand_in(node, contract)
         elif node.materialized != "ephemeral":
