@@ -30,6 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 SHIPPED = ("core", "dbt_plugin", "operators")
 CORE = ROOT / "core"
 FLOORS: tuple[tuple[str, ...], ...] = (
+    ("zone",),
     ("codes", "conf", "depth", "limits", "origin", "quarantine", "quoting", "records"),
     ("report", "settings", "types"),
     ("schema",),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
+from planproof.zone import system_zone
+
 _TRUE = {"true": True, "false": False}
 
 SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
@@ -72,7 +74,8 @@ def _is_zone(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """Settings of one Spark session, with Spark 4.3's defaults. `ansi=False` is how dbt-spark runs.
+    """Settings of one Spark session, with Spark 4.3's defaults, and the machine's time zone as Spark takes it.
+    `ansi=False` is how dbt-spark runs.
 
     `spark` is the version that runs, whose patch number is dropped (`3.5.9` is `3.5`). It says what a query means, and
     how a Spark behaves that lacks some of the settings. The defaults of an older version are `Conf.of("3.5")`. Raises
@@ -80,7 +83,7 @@ class Conf:
     """
 
     ansi: bool = True
-    time_zone: str = "America/Los_Angeles"
+    time_zone: str = field(default_factory=system_zone)
     timestamp_type: str = "TIMESTAMP_LTZ"
     case_sensitive: bool = False
     size_of_null: bool = True

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 CASES = Path(__file__).parents[1] / "cases" / "queries"
+TIME_ZONE = "America/Los_Angeles"
+"""Of the session that is asked."""
 RELATIONS = ("customers", "orders", "numbers", "sure", "maybe", "t", "u", "w")
 
 
@@ -46,7 +48,7 @@ def main() -> None:
         spark = (
             SparkSession.builder.master("local[1]")
             .config("spark.ui.enabled", "false")
-            .config("spark.sql.session.timeZone", "America/Los_Angeles")
+            .config("spark.sql.session.timeZone", TIME_ZONE)
             .config("spark.sql.warehouse.dir", place)
             .getOrCreate()
         )

@@ -21,7 +21,9 @@ assert _SPEC.loader is not None
 golden = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(golden)
 RELATIONS = json.loads((golden.CASES / "relations.json").read_text())
-ENVIRONMENTS = {ansi: apply(golden.tables(), RELATIONS, Conf(ansi=ansi)) for ansi in (True, False)}
+ENVIRONMENTS = {
+    ansi: apply(golden.tables(), RELATIONS, Conf(ansi=ansi, time_zone=golden.TIME_ZONE)) for ansi in (True, False)
+}
 
 
 def without_metadata(form: Any) -> Any:

@@ -30,7 +30,9 @@ KNOWN = json.loads((golden.CASES / "known_differences.json").read_text())
 @cache
 def environment(version: str, ansi: bool) -> Environment:
     relations = json.loads((golden.CASES / "relations.json").read_text())
-    return apply(golden.statements("tables"), relations, replace(Conf.of(version), ansi=ansi))
+    return apply(
+        golden.statements("tables"), relations, replace(Conf.of(version), ansi=ansi, time_zone=golden.TIME_ZONE)
+    )
 
 
 def answer(query: str, version: str, ansi: bool) -> str:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+TIME_ZONE = "America/Los_Angeles"
+"""Of the sessions that are asked."""
 CASES = Path(__file__).parents[1] / "cases" / "versions"
 RELATIONS = ("t", "u", "v")
 
@@ -54,7 +56,7 @@ def main() -> None:
         spark = (
             SparkSession.builder.master("local[1]")
             .config("spark.ui.enabled", "false")
-            .config("spark.sql.session.timeZone", "America/Los_Angeles")
+            .config("spark.sql.session.timeZone", TIME_ZONE)
             .config("spark.sql.warehouse.dir", place)
             .getOrCreate()
         )

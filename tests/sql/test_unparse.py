@@ -24,7 +24,9 @@ assert SPEC.loader is not None
 golden = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(golden)
 RELATIONS = json.loads((QUERIES / "relations.json").read_text())
-ENVIRONMENTS = {ansi: apply(golden.tables(), RELATIONS, Conf(ansi=ansi)) for ansi in (True, False)}
+ENVIRONMENTS = {
+    ansi: apply(golden.tables(), RELATIONS, Conf(ansi=ansi, time_zone=golden.TIME_ZONE)) for ansi in (True, False)
+}
 
 
 def planned(query: str, ansi: bool = True) -> Any:

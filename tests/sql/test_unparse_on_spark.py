@@ -32,7 +32,11 @@ def fields(answer: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("ansi", [True, False], ids=["ansi", "legacy"])
 def test_spark_analyzes_the_texts_to_the_queries_own_schemas(spark: Any, database: str, ansi: bool) -> None:
-    env = apply(golden.tables(), json.loads((QUERIES / "relations.json").read_text()), Conf(ansi=ansi))
+    env = apply(
+        golden.tables(),
+        json.loads((QUERIES / "relations.json").read_text()),
+        Conf(ansi=ansi, time_zone=golden.TIME_ZONE),
+    )
     texts = {}
     for case in golden.cases():
         if "schema" in case and case["ansi"] == ansi:

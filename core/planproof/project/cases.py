@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from planproof.api import LogicalPlan
 
 
+TIME_ZONE = "America/Los_Angeles"
+"""Where a case does not set one: that of Spark's own tests (SharedSparkSession), so that answers are the same on each
+machine."""
+
+
 def derived(case: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
     answer: dict[str, Any] = {"id": case.get("id")}
@@ -72,7 +77,7 @@ def _planned(query: str, env: Environment) -> LogicalPlan:
 
 def _conf(case: Mapping[str, Any]) -> Conf:
     """The settings before `setup`: the defaults of the Spark that the case names, and its ANSI mode."""
-    conf = Conf.of(str(case.get("spark") or SPARKS[-1]))
+    conf = replace(Conf.of(str(case.get("spark") or SPARKS[-1])), time_zone=TIME_ZONE)
     return conf if case.get("ansi") is None else replace(conf, ansi=bool(case["ansi"]))
 
 

@@ -1,0 +1,42 @@
+"""The time zone of this machine, which Spark takes where no setting names one (`TimeZone.getDefault` of the JVM)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from functools import cache
+from pathlib import Path
+
+LOCALTIME = Path("/etc/localtime")
+"""A link to the zone's rules, on Linux and macOS: `/usr/share/zoneinfo/Europe/Berlin`."""
+
+
+def system_zone() -> str:
+    """The machine's zone by its name (`Europe/Berlin`), or by its offset (`+01:00`) where nothing names it."""
+    return _zone(os.environ.get("TZ", "").lstrip(":"))
+
+
+@cache
+def _zone(given: str) -> str:
+    name = given if _is_known(given) else _linked()
+    return name or _offset(dt.datetime.now().astimezone().utcoffset() or dt.timedelta())
+
+
+def _linked() -> str | None:
+    _, folder, name = LOCALTIME.resolve().as_posix().rpartition("/zoneinfo/")
+    return name if folder and _is_known(name) else None
+
+
+def _is_known(name: str) -> bool:
+    from zoneinfo import available_timezones
+
+    return name in available_timezones()
+
+
+def _offset(offset: dt.timedelta) -> str:
+    """
+    >>> _offset(dt.timedelta(hours=-3, minutes=-30)), _offset(dt.timedelta())
+    ('-03:30', 'UTC')
+    """
+    minutes = int(offset.total_seconds() // 60)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
