@@ -107,6 +107,7 @@ def test_no_source_has_more_columns_than_a_list_names(check, sql, verdict):
         ("with o as (select * from raw.orders) select id, amount from o", "PP110", Verdict.VIOLATED),
         ("select * from raw.orders", "PP111", Verdict.UNPROVED),
         ("select o.* except (tags) from raw.orders o", "PP111", Verdict.UNPROVED),
+        ("select id, array(struct(*)) as rows from raw.orders", "PP111", Verdict.UNPROVED),
     ],
 )
 @pytest.mark.parametrize("between", [VIEW, {"materialized": "ephemeral"}])

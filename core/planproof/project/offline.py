@@ -393,7 +393,8 @@ class OfflineCheck:
             found = plan(node.sql or "", Catalog(source=self._with_one_more), conf=self._conf(node))
         except (AnalysisError, Unknown):
             return source
-        return source if any(f.name == _ONE_MORE for f in found.schema) else None
+        # A struct of all columns has one more field.
+        return source if any(_ONE_MORE in f.name or _ONE_MORE in f.type.simple for f in found.schema) else None
 
     def _with_one_more(self, parts: tuple[str, ...]) -> Relation | None:
         found = self.catalog.find(parts)
