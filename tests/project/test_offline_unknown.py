@@ -125,6 +125,50 @@ def test_a_model_that_lists_its_columns_has_no_more_of_them(check, stg, code, ve
     assert found(check(models)["mart"], verdict) == [(code, None)]
 
 
+@pytest.mark.parametrize("dropped", ["id", "customer", "amount", "tags"])
+def test_a_healthy_project_has_no_violation_whichever_column_a_source_does_not_declare(check, dropped):
+    """The relation of one source is a seed's, too, as in the tests of many packages."""
+    every = {"id": "bigint", "customer": "bigint", "amount": "decimal(12,2)", "tags": "array<string>"}
+    declared = {name: kind for name, kind in every.items() if name != dropped}
+    models = {
+        "tmp": {"sql": "select * from shop.orders", "parents": ["shop.orders"], "config": VIEW},
+        "stg": {
+            "sql": "with b as (select * from shop.tmp) select id, customer, amount, tags from b",
+            "parents": ["tmp"],
+        },
+        "named": {"sql": "select id, customer c, amount, tags from raw.orders", "parents": ["raw.orders"]},
+        "nested": {"sql": "select struct(*) as s from raw.orders", "parents": ["raw.orders"], "config": VIEW},
+        "inner": {"sql": "select s.id, s.customer, s.amount, s.tags from shop.nested", "parents": ["nested"]},
+        "grown": {
+            "sql": "select 1L as id from raw.orders",
+            "parents": ["raw.orders"],
+            "config": {"materialized": "incremental", "on_schema_change": "append_new_columns"},
+        },
+        "old": {"sql": "select id, amount from shop.grown", "parents": ["grown"]},
+        "joined": {
+            "sql": "select 1 from shop.tmp a join raw.orders b using (id, amount)",
+            "parents": ["tmp", "raw.orders"],
+        },
+        "mart": {
+            "sql": "select s.customer, sum(n.amount) total, max(s.tags) tags from shop.stg s join shop.named n "
+            "using (id) group by s.customer",
+            "parents": ["stg", "named"],
+            "contract": True,
+            "columns": {"customer": "bigint", "total": "decimal(22,2)", "tags": "array<string>"},
+        },
+        "whole": {
+            "sql": "select * from shop.tmp union all select 1L, 2L, cast(3 as decimal(12,2)), array('a')",
+            "parents": ["tmp"],
+            "contract": True,
+            "columns": every,
+        },
+    }
+    seed = {"orders": {"config": {"column_types": {}}}}
+    reports = check(models, {"shop.orders": declared, "raw.orders": declared}, seeds=seed)
+    broken = {name: report.findings for name, report in reports.items() if report.of(Verdict.VIOLATED)}
+    assert broken == {}
+
+
 @pytest.mark.parametrize("name", ["raw.nowhere", "lake.raw.nowhere", "parquet.`/data/orders`"])
 def test_a_relation_that_nobody_declared_is_no_violation(check, name):
     report = check({"mart": {"sql": f"select id from {name}"}})["mart"]

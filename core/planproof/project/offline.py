@@ -40,6 +40,11 @@ _ONE_MORE = "__planproof_one_more"
 # Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
 _NO_RELATION = ("TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 _MISSING = (*_NO_RELATION, "UNRESOLVED_ROUTINE", "UNRESOLVED_TABLE_VALUED_FUNCTION", "UNRESOLVED_VARIABLE")
+# What another column of a source may mend: it is missing, or those of a star are too few or at another position.
+_OF_COLUMNS = (
+    *("UNRESOLVED_COLUMN", "UNRESOLVED_USING_COLUMN_FOR_JOIN", "UNRESOLVED_MAP_KEY", "FIELD_NOT_FOUND"),
+    *("NUM_COLUMNS_MISMATCH", "INCOMPATIBLE_COLUMN_TYPE"),
+)
 _SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.I | re.S)
 # The `*` that dbt_utils.star and union_relations print where there is no column, or no relation yet; a run prints none.
 _SAID = r"only output during\s+dbt compile\b[^*]*\*/"
@@ -361,8 +366,9 @@ class OfflineCheck:
 
         doubts = Doubts(lambda error: self._doubt(node, error), lambda: self._may_hold_more(node))
         judged = examine(draft, lambda: self.plan(node), doubts=doubts)
-        if judged.plan is not None and self._may_hold_more(node) is None:
-            # Who reads the model can name its columns alone, whatever more the source has.
+        if judged.plan is not None and node.materialized != "incremental" and self._may_hold_more(node) is None:
+            # Who reads the model can name its columns alone, whatever more the source has. An incremental table may
+            # hold those of an older text, too.
             self.incomplete.pop(node.unique_id, None)
         if judged.plan is None:
             self._stand_in(node, contract)
@@ -377,7 +383,7 @@ class OfflineCheck:
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"
-        if error.condition.startswith("UNRESOLVED_COLUMN") and node.unique_id in self.incomplete:
+        if error.condition.split(".")[0] in _OF_COLUMNS and node.unique_id in self.incomplete:
             return f"{self.incomplete[node.unique_id]} may have more columns than the manifest declares"
         return None
 
@@ -398,8 +404,12 @@ class OfflineCheck:
 
     def _with_one_more(self, parts: tuple[str, ...]) -> Relation | None:
         found = self.catalog.find(parts)
-        owner = None if found is None else self.stored.get(parts_of(found.parts))
-        if found is None or owner is None or owner.unique_id not in self.incomplete:
+        if found is None:
+            return None
+        name = parts_of(found.parts)
+        owner = self.stored.get(name)
+        # Of a relation that is no single node's (a seed that a source names, too) nobody says that it is complete.
+        if name in self.frozen.relations if owner is None else owner.unique_id not in self.incomplete:
             return found
         more = LogicalField(found.name, _ONE_MORE, STRING, nullable=True)
         return replace(found, schema=LogicalSchema((*found.schema, more)))
