@@ -18,7 +18,7 @@ _plain: list[tuple[Any, Any]] = []
 _hooked: list[Callable[[], None]] = []
 
 
-def settle() -> None:
+def choose_adapter() -> None:
     """Decides for this invocation: the guarded adapter, or dbt's own, and why that is said.
 
     Raises `absence.Unguarded` where dbt would write on Spark without the guard that was asked for.

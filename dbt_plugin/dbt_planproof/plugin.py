@@ -17,4 +17,4 @@ class PlanproofPlugin(dbtPlugin):
             if not absence.switched_off():
                 absence.stand_aside([f"planproof's own modules cannot be loaded: {type(error).__name__}: {error}"])
             return
-        install.settle()
+        install.choose_adapter()

@@ -114,6 +114,6 @@ def bring_home(fail_on: str | None = None) -> Callable[..., None]:
             return
         form = xcom.report_form(report, ti)
         xcom.push(ti, form)
-        outcome.settle_dbt(report, fail_on, form["url"])
+        outcome.end_dbt_task(report, fail_on, form["url"])
 
     return after

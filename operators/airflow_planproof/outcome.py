@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from planproof.report.run import RunReport
 
 
-def settle(report: RunReport, fail_on: str | None, url: str | None) -> None:
+def end_task(report: RunReport, fail_on: str | None, url: str | None) -> None:
     """Raises `PlanproofViolation` for a broken contract, else `PlanproofCannotRun` or `PlanproofRunFailed` for a model
     that could not run; returns where nothing failed."""
     reports = report.reports
@@ -25,11 +25,11 @@ def settle(report: RunReport, fail_on: str | None, url: str | None) -> None:
         raise kind(message.failure(failed, reports, url), reports)
 
 
-def settle_dbt(report: RunReport, fail_on: str | None, url: str | None) -> None:
-    """As `settle`. A model that dbt stopped, by its own `fail_on`, breaks its contract however weak `fail_on` is."""
-    settle(report, fail_on, url)
+def end_dbt_task(report: RunReport, fail_on: str | None, url: str | None) -> None:
+    """As `end_task`. A model that dbt stopped, by its own `fail_on`, breaks its contract however weak `fail_on` is."""
+    end_task(report, fail_on, url)
     if any(r.outcome == "rejected" for r in report.reports):
-        settle(report, None, url)
+        end_task(report, None, url)
 
 
 def _is_refusal(report: Report) -> bool:

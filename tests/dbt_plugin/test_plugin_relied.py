@@ -228,11 +228,11 @@ def test_an_adapter_made_of_dbt_sparks_is_named(project: Any, monkeypatch: pytes
     monkeypatch.setitem(FACTORY.plugins, "databricks", SimpleNamespace(dependencies=["spark"]))
     said: list[str] = []
     monkeypatch.setattr(absence, "warn", said.append)
-    install.settle()
+    install.choose_adapter()
     assert said == ["planproof does not guard this run: it guards dbt's adapter spark, and the profile's is databricks"]
     said.clear()
     monkeypatch.setitem(FACTORY.plugins, "databricks", SimpleNamespace(dependencies=[]))
-    install.settle()
+    install.choose_adapter()
     assert said == []
 
 

@@ -8,7 +8,7 @@ from planproof.claim import Facts
 from planproof.claims import files
 from planproof.claims.spark import evidence
 from planproof.contract import Contract
-from planproof.invariants.contract import check, settle
+from planproof.invariants.contract import check, conclude
 from planproof.judge.allowed import allowed
 from planproof.origin import Origin
 from planproof.report.model import Verdict
@@ -224,11 +224,11 @@ def test_findings_are_placed_by_their_column():
     assert (finding.field, finding.origin, finding.plane, asked) == ("`x.y`.a", Origin(3, 5), "logical", ["x.y"])
 
 
-def test_settle_turns_open_terms_into_violations_unless_allowed():
+def test_conclude_turns_open_terms_into_violations_unless_allowed():
     open_ = judge(Contract([("a", "int", False), ("b", "varchar(3)", True)]), schema(("a", "int"), ("b", "string")))
     assert {f.verdict for f in open_} == {U}
-    assert {f.verdict for f in settle(open_, Settings())} == {V}
-    assert settle(open_, Settings(unproved="allow")) == open_
+    assert {f.verdict for f in conclude(open_, Settings())} == {V}
+    assert conclude(open_, Settings(unproved="allow")) == open_
 
 
 # --- on real Spark ---------------------------------------------------------------------------------------------------

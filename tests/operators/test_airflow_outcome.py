@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
-from airflow_planproof.outcome import settle, settle_dbt
+from airflow_planproof.outcome import end_dbt_task, end_task
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Verdict
 from planproof.report.run import RunReport
@@ -38,20 +38,20 @@ REPORTS = {
 )
 def test_how_a_task_ends(name: str, kind: type[Exception]) -> None:
     with pytest.raises(kind) as raised:
-        settle(RunReport((Report("n", "published"), REPORTS[name])), None, "http://page")
+        end_task(RunReport((Report("n", "published"), REPORTS[name])), None, "http://page")
     assert issubclass(kind, AirflowFailException) is (kind is not PlanproofRunFailed)
     assert str(raised.value).endswith("report: http://page")
 
 
 def test_a_broken_contract_goes_before_trouble() -> None:
     with pytest.raises(PlanproofViolation):
-        settle(RunReport((REPORTS["Spark is away"], REPORTS["rejected"])), None, None)
+        end_task(RunReport((REPORTS["Spark is away"], REPORTS["rejected"])), None, None)
 
 
 def test_never_is_never_but_for_what_dbt_stopped() -> None:
     for name in ("rejected", "rejected by the model's own setting"):
         stopped = RunReport((REPORTS[name],))
-        settle(stopped, "never", None)
+        end_task(stopped, "never", None)
         with pytest.raises(PlanproofViolation):
-            settle_dbt(stopped, "never", None)
-    settle_dbt(RunReport((Report("m", "published", (BROKEN,)),)), "never", None)
+            end_dbt_task(stopped, "never", None)
+    end_dbt_task(RunReport((Report("m", "published", (BROKEN,)),)), "never", None)

@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Cast
 from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
-from planproof.hazards.suspicion import Suspicion, told, warning
+from planproof.hazards.suspicion import Suspicion, subject, warning
 
 
 def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -17,6 +17,6 @@ def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]
         if isinstance(expr, Cast) and expr.ignored is not None:
             name, wanted = pretty(expr.child), expr.ignored.simple
             message = (
-                f"{told(column, name)} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
+                f"{subject(column, name)} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
             )
             yield Suspicion(warning("PP130", column or name, wanted, "string", message), expr.span)

@@ -8,7 +8,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr
 from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
-from planproof.hazards.suspicion import Suspicion, told, warning
+from planproof.hazards.suspicion import Suspicion, subject, warning
 from planproof.types import is_integral
 
 
@@ -20,7 +20,7 @@ def integer_division(definitions: Definitions, conf: Conf) -> Iterator[Suspicion
             if isinstance(quotient, Call) and quotient.function.name == "/" and _of_integers(quotient):
                 name = pretty(quotient)
                 message = (
-                    f"{told(column, name)} is a division of integers, and its cast to {expr.type.simple} cuts it off"
+                    f"{subject(column, name)} is a division of integers, and its cast to {expr.type.simple} cuts it off"
                 )
                 finding = warning("PP127", column or name, quotient.type.simple, expr.type.simple, message)
                 yield Suspicion(finding, expr.span)

@@ -17,7 +17,7 @@ from planproof.expr.traits import Magnitude
 from planproof.hazards.bounds import Between, Fits, StoredRange
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import changed
-from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
 from planproof.paths import nested
 from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, Map, is_integral
 
@@ -39,7 +39,7 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         if expr.mode == "legacy" and _wraps(expr, definitions) and definitions.computes(expr.child):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
-            message = f"{told(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
+            message = f"{subject(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
             yield Suspicion(warning(CODE, column or name, given, used, message), expr.span, _count(expr, definitions))
 
 

@@ -59,10 +59,10 @@ def certain(finding: Finding, fits: Fits | None) -> Finding | None:
     return replace(finding, verdict=Verdict.VIOLATED, message=f"{finding.message}; the constant lies outside of it")
 
 
-def told(column: str | None, text: str) -> str:
+def subject(column: str | None, text: str) -> str:
     """An expression as a message begins with it: the output column first, where that is not named by itself.
 
-    >>> told("n", "(a * 1000)"), told("a", "a"), told(None, "a")
+    >>> subject("n", "(a * 1000)"), subject("a", "a"), subject(None, "a")
     ('n: (a * 1000)', 'a', 'a')
     """
     return text if column is None or column == text else f"{column}: {text}"

@@ -13,7 +13,7 @@ from planproof.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
 from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import changed
-from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
 from planproof.types import is_numeric, is_string
 
 
@@ -26,8 +26,8 @@ def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                     assert isinstance(value, Cast)
                     name, given, used = pretty(value.child), value.child.type.simple, value.type.simple
                     message = (
-                        f"{told(column, name)} is {given} and is made a {used} beside the other values: leading zeros "
-                        "and the text's spelling are dropped, and other texts fail"
+                        f"{subject(column, name)} is {given} and is made a {used} beside the other values: leading "
+                        "zeros and the text's spelling are dropped, and other texts fail"
                     )
                     yield Suspicion(
                         warning("PP132", column or name, given, used, message), expr.span, _count(value, definitions)

@@ -15,7 +15,7 @@ from planproof.hazards.bounds import Between, Bounds, Computed, Fits, OneOf, Sto
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
 from planproof.hazards.needed import in_branches
-from planproof.hazards.suspicion import Count, Suspicion, in_rows, told, warning
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
 from planproof.plan.nodes import Aggregate, Project
 from planproof.types import is_integral
 
@@ -65,7 +65,7 @@ def _suspected(
         return  # Whether any row takes the branch is not known.
     fits = replace(fits, surely=call.span in definitions.sure)
     name, kind = pretty(call), call.type.simple
-    message = f"{told(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
+    message = f"{subject(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
     span = in_rows(call) if apart else None
     count = None if span is None else Count(span, "", "values wrap", fits=fits, wide=(-limit, limit - 1))
     finding = warning(CODE, column or name, name, kind, message)

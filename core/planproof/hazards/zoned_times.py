@@ -11,7 +11,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
-from planproof.hazards.suspicion import Suspicion, told, warning
+from planproof.hazards.suspicion import Suspicion, subject, warning
 from planproof.types import TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
@@ -27,7 +27,7 @@ def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                 continue
             said.add(name)
             given = taken.type.simple
-            message = f"{told(column, name)} is {given} and is taken as {used.simple} in {_zone(conf)}"
+            message = f"{subject(column, name)} is {given} and is taken as {used.simple} in {_zone(conf)}"
             yield Suspicion(warning("PP128", column or name, given, used.simple, message), getattr(expr, "span", None))
 
 

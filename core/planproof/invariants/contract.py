@@ -57,7 +57,7 @@ def check(
     return [_placed(f, plane, locate) for f in found]
 
 
-def settle(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
+def conclude(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
     """After the audit: a declared term that is still unproved counts as violated, as it could have been counted;
     with `unproved: allow` it stays unproved."""
     if settings.unproved == "allow":

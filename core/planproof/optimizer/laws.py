@@ -6,7 +6,7 @@ first. Each law answers one question about that, from the functions' traits, the
 - Does it depend on the element? `free_variables`, `columns`.
 - Is it another value the second time? `deterministic`.
 - Can it fail? `may_raise`. And where would it fail: `raises_below`, `operands_below`.
-- Is it always evaluated, and what comes before it? `nulls_before`, `branches`.
+- Is it always evaluated, and what comes before it? `nulls_before`, `lazy_operands`.
 
 A rule's "Only when ..." names the laws that it needs.
 
@@ -86,7 +86,7 @@ def computed_before(call: Expr) -> Expr | None:
     """The operand of `nullif` or `between` that Spark computes in a projection below; None where it stays in its place.
 
     It stays where it is a column, a constant or a path, and where it uses a lambda's variable. A lambda around the call
-    does not keep it there; a branch of an `if` does (`branches`), which the caller has to look at. Source:
+    does not keep it there; a branch of an `if` does (`lazy_operands`), which the caller has to look at. Source:
     `RewriteWithExpression`, `CollapseProject.isCheap`.
     """
     if not isinstance(call, Call) or not needed_twice(call):
@@ -96,7 +96,7 @@ def computed_before(call: Expr) -> Expr | None:
     return None if stays or any(_of_many_rows(e) for e in operand.walk()) else operand
 
 
-def branches(expr: Expr) -> tuple[Expr, ...]:
+def lazy_operands(expr: Expr) -> tuple[Expr, ...]:
     """The operands that Spark does not always evaluate: in `if(c, a, b)` these are `a` and `b`. Source:
     `ConditionalExpression.alwaysEvaluatedInputs`."""
     return expr.args[1:] if isinstance(expr, Call) and expr.function.traits.conditional else ()
@@ -112,7 +112,7 @@ def computed_beforehand(expr: Expr) -> Iterator[Call]:
             continue
         if needed_twice(found) and computed_before(found) is not None:
             yield found
-        left_out = branches(found)
+        left_out = lazy_operands(found)
         pending += [c for c in found.children if not any(c is e for e in left_out)] if left_out else found.children
 
 

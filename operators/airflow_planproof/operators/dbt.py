@@ -99,7 +99,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         remarks = [] if reports or not guarded_run(self.arguments()) else ["no model went through planproof"]
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
-        outcome.settle_dbt(self.report, self.least, form["url"])
+        outcome.end_dbt_task(self.report, self.least, form["url"])
         if not ended.success:
             kind = PlanproofCannotRun if ended.lasting else PlanproofRunFailed
             raise kind(message.dbt_failed(self.arguments()[0], ended.message, form["url"]), reports)

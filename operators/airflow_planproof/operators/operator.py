@@ -134,7 +134,7 @@ class PlanproofOperator(BaseOperator):
         """Pushes the report, then returns it, or raises what the verdict asks for."""
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
-        outcome.settle(self.report, self.least, form["url"])
+        outcome.end_task(self.report, self.least, form["url"])
         return form
 
     def publish_report(

@@ -189,7 +189,7 @@ def _pays(expr: Expr, surely: bool) -> bool:
 def _below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
     """The children that Spark does not compute once per row by itself, each with whether it is always evaluated."""
     beforehand = laws.computed_before(expr) if surely else None
-    branches = laws.branches(expr)
+    branches = laws.lazy_operands(expr)
     return [(c, surely and not any(c is e for e in branches)) for c in expr.children if c is not beforehand]
 
 

@@ -51,7 +51,7 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     if by_rows_alone(draft):
         failing = count(draft, session, relation)
         draft.add(broken(session, draft.model, relation, relation, failing))
-        draft.findings = contract_terms.settle(draft.findings, draft.settings)
+        draft.findings = contract_terms.conclude(draft.findings, draft.settings)
     stored_rows(draft, session, relation)
     return draft.report("audited")
 

@@ -48,7 +48,7 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
         draft.add(broken(session, draft.model, snapshot.relation, snapshot.relation, failing))
     countable = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = [
-        *(contract_terms.settle(countable, draft.settings) if counts else countable),
+        *(contract_terms.conclude(countable, draft.settings) if counts else countable),
         *(_undecidable(f) for f in draft.findings if f.field in draft.uncountable),
     ]
     stored_rows(draft, session, snapshot.relation)

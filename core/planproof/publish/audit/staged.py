@@ -9,7 +9,7 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.claim import SAMPLE, Claim, Facts, dotted
 from planproof.claims import batches, files
 from planproof.invariants import count_queries, drift, file_schemas, physical, registered
-from planproof.invariants.contract import COUNTABLE, settle
+from planproof.invariants.contract import COUNTABLE, conclude
 from planproof.invariants.row_terms import is_of_rows
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined, judge, judge_loosened
@@ -104,7 +104,7 @@ def decide(
         decide_hazards(draft, job.session, job.examined)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]
-        draft.findings = settle(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
+        draft.findings = conclude(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
 
 
 def by_rows_alone(draft: Draft) -> bool:
@@ -153,7 +153,7 @@ def audit_query(job: Job) -> None:
         draft.tell(uncounted=None)
         draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
-        draft.findings = settle(draft.findings, draft.settings)
+        draft.findings = conclude(draft.findings, draft.settings)
 
 
 def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:
