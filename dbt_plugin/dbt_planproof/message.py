@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planproof.report.folding import STYLE, later
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, line_of, next_steps, one_line, said, samples_of, short_query, where
+from planproof.report.parts import Parts, next_steps, one_line, promised_at, said, samples_of, short_query, where
 
 LINES = 8
 WIDTH = 44
@@ -86,7 +86,7 @@ def _table(findings: Sequence[Finding]) -> list[str]:
 
 
 def _promised(finding: Finding) -> str:
-    return f" (promised at {line_of(finding.promise)})" if finding.promise is not None else ""
+    return f" ({promised_at(finding)})" if finding.promise is not None else ""
 
 
 def shown_path(path: Path) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 
-from dbt_planproof.message import remarks
+from dbt_planproof.message import failure, remarks
 from planproof.origin import Origin
 from planproof.report.details import Details
 from planproof.report.folding import consequences, groups, listed
@@ -117,7 +119,8 @@ def test_what_nobody_promised_is_not_said_to_be_promised_somewhere() -> None:
     missing = Finding(Verdict.VIOLATED, "PP501", "logical", "y", "y int", "nothing", "y is missing", promise=place)
     run = run_report("check", [checked("m", extra, missing)], datetime.now(timezone.utc))
     page = render(run, "html", Form()).replace("</span>", "").replace("<code>", "")
-    for words in (plain(run.reports), page, render(run, "markdown", Form()).replace("\\", "")):
+    in_dbt = failure(replace(run.reports[0], outcome="rejected"), "m", Path("report.json"))
+    for words in (plain(run.reports), page, render(run, "markdown", Form()).replace("\\", ""), in_dbt):
         words = " ".join(words.split())
         assert words.count("the contract is at models/schema.yml:4") == 1
         assert words.count("promised at models/schema.yml:4") == 1
