@@ -240,7 +240,15 @@ def ports() -> Ports:
 
 
 @pytest.fixture(scope="session")
-def thrift(tmp_path_factory: pytest.TempPathFactory, ports: Ports) -> Iterator[str]:
+def thrift_settings() -> Callable[[Path], dict[str, str]]:
+    """What a folder's tests set for the Thrift server besides, by the folder in which it works."""
+    return lambda home: {}
+
+
+@pytest.fixture(scope="session")
+def thrift(
+    tmp_path_factory: pytest.TempPathFactory, ports: Ports, thrift_settings: Callable[[Path], dict[str, str]]
+) -> Iterator[str]:
     """The address of a Thrift server in a process of its own, with a metastore in its memory and files on this disk."""
     pyspark, _ = pytest.importorskip("pyspark"), pytest.importorskip("pyhive.hive")
     home, port = tmp_path_factory.mktemp("thrift"), ports.free()
@@ -255,6 +263,7 @@ def thrift(tmp_path_factory: pytest.TempPathFactory, ports: Ports) -> Iterator[s
         "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:thrift;create=true",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
+        **thrift_settings(home),
     }
     hive = {
         "hive.server2.thrift.port": str(port),

@@ -107,6 +107,12 @@ def spark_settings(spark_dir: Path) -> dict[str, str]:
     return _settings(catalogs, spark_dir)
 
 
+@pytest.fixture(scope="session")
+def thrift_settings() -> Callable[[Path], dict[str, str]]:
+    catalogs = {"spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog", "spark_catalog.type": "hive"}
+    return lambda home: _settings(catalogs, home)
+
+
 @pytest.fixture
 def lake_settings() -> Callable[[Path], dict[str, str]]:
     """The settings of a Spark of its own, whose catalogs lie in the folder that is given."""

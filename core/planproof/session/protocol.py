@@ -126,6 +126,10 @@ class Transaction(Protocol):
         """The quoted name under which SQL writes to the change and reads the table as it will be."""
 
     @property
+    def alters(self) -> bool:
+        """Whether columns and properties can change with the rows."""
+
+    @property
     def is_new(self) -> bool:
         """Whether the table is not there yet."""
 
@@ -187,18 +191,31 @@ class Transaction(Protocol):
         """Forgets the staged name."""
 
 
-class Transactional(Protocol):
-    """What a session can do with tables of a format that commits all of a change at once. Names are dotted, and may
-    hold backticks."""
+class Changing(Protocol):
+    """How rows of tables change, of a format that commits all of a change at once. Names are dotted, and may hold
+    backticks."""
 
     def complete(self, name: str) -> tuple[str, ...]:
         """Catalog, namespace and table of a name, as the session resolves it."""
 
-    def holds(self, name: str) -> bool:
-        """Whether the name lies in a catalog that makes tables of the format."""
-
     def table(self, name: str) -> StoredTable | None:
         """The format's table of that name as it is now, found by loading it; None for anything else."""
+
+    def namespace_location(self, database: Sequence[str]) -> str | None:
+        """The location of a namespace, whose name begins with its catalog; None where the catalog gives it none."""
+
+    def refusal(self) -> str | None:
+        """Why no transaction may be opened under the session's settings; None where one may."""
+
+    def change(self, name: str) -> Transaction:
+        """Opens a change of a table as it is now."""
+
+
+class Transactional(Changing, Protocol):
+    """What a session can do with tables of a format that commits all of a change at once."""
+
+    def holds(self, name: str) -> bool:
+        """Whether the name lies in a catalog that makes tables of the format."""
 
     def of_view(self, name: str) -> tuple[str, ...] | None:
         """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
@@ -213,14 +230,8 @@ class Transactional(Protocol):
         """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
         there is no such table. Raises `SparkFailure`."""
 
-    def namespace_location(self, database: Sequence[str]) -> str | None:
-        """The location of a namespace, whose name begins with its catalog; None where the catalog gives it none."""
-
     def namespace_locations(self) -> list[str]:
         """The locations of all namespaces of the session's other catalogs that make such tables."""
-
-    def refusal(self) -> str | None:
-        """Why no transaction may be opened under the session's settings; None where one may."""
 
     def replace(
         self,
@@ -231,9 +242,6 @@ class Transactional(Protocol):
     ) -> Transaction:
         """Opens the replacement of a table, or a new table, with the columns of an analyzed query; it has no row
         yet."""
-
-    def change(self, name: str) -> Transaction:
-        """Opens a change of a table as it is now."""
 
 
 class Session(Protocol):

@@ -161,6 +161,11 @@ class ThriftSession(SqlOnlySession):
                     raise
                 self._says_json = False
         lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
+        if any((str(line[0]), str(line[1]).lower()) == ("Provider", "iceberg") for line in lines):
+            # Spark shows no table of that kind in another way; a view over it has its flags.
+            schema = self._viewed(f"SELECT * FROM {dotted}")
+            told = {str(key): str(value) for key, value, *_ in self._run(f"SHOW TBLPROPERTIES {dotted}")}
+            return of_lines(name, lines, schema, told)
         *within, own = split_name(name)
         place = f" IN {quoted(within)}" if within else ""
         # This LIKE has patterns of its own, in which a star and a bar mean something. No table's name holds them.

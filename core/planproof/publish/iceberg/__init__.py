@@ -10,34 +10,54 @@ from planproof.contract import Model
 from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.iceberg.exchange import OverView
+from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import Names, Refused
 from planproof.quoting import quoted
-from planproof.session.protocol import Session, StoredTable, Transactional
+from planproof.report.model import Finding, Verdict
+from planproof.session.branches import Branches
+from planproof.session.protocol import Changing, Session, StoredTable, Transactional
 
 SESSION_CATALOG = "spark_catalog"
 
 
-class Iceberg:
-    """Iceberg tables of any catalog that the session knows; see `planproof.publish.formats.Format`."""
+class _Committed:
+    """What is the same for all Iceberg tables; `planproof.publish.formats.Format` but for its `way`."""
 
     is_journaled = False
 
-    def __init__(self, session: Session, tables: Transactional) -> None:
+    def __init__(self, session: Session, tables: Changing) -> None:
         self._session, self._tables = session, tables
 
+    def names(self, model: Model, run: str, attempt: int) -> Names:
+        return Names.complete(self._tables.complete(model.name), run, attempt)
+
+    def target(self, names: Names) -> StoredTable | None:
+        name = quoted(names.target)
+        return self._tables.table(name) or self._session.registered(name)
+
+    def commit(self, publication: Commit) -> None:
+        publication.commit()
+
+    def settle(self, publication: Commit) -> Ending:
+        return publication.settle()
+
+
+class Iceberg(_Committed):
+    """Iceberg tables of any catalog that the session knows; see `planproof.publish.formats.Format`."""
+
+    def __init__(self, session: Session, tables: Transactional) -> None:
+        super().__init__(session, tables)
+        self._transactions = tables
+
     @classmethod
-    def over(cls, session: Session, model: Model) -> Iceberg:
+    def over(cls, session: Session, model: Model) -> Iceberg | OnBranches:
         """Raises `Refused` where this session opens no transaction."""
         tables = session.transactions()
         if tables is None:
-            kind = session.capabilities.kind
-            raise Refused(
-                f"{model.name} is stored as iceberg, and this session is of kind {kind}: Iceberg's transactions are "
-                "held open in the JVM of a classic session. Run it there (in dbt: method: session)"
-            )
+            return OnBranches.over(session, model)
         reason = tables.refusal()
         if reason is not None:
             raise Refused(f"{model.name}: {reason}")
@@ -49,28 +69,62 @@ class Iceberg:
             )
         return cls(session, tables)
 
-    def names(self, model: Model, run: str, attempt: int) -> Names:
-        return Names.complete(self._tables.complete(model.name), run, attempt)
-
-    def target(self, names: Names) -> StoredTable | None:
-        name = quoted(names.target)
-        return self._tables.table(name) or self._session.registered(name)
-
     def way(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
         if is_delta(job, full_refresh):
-            return Change(self._tables)
-        return OverView(self._tables) if self._takes_a_views_place(job) else Replacement(self._tables)
+            return Change(self._transactions)
+        return OverView(self._transactions) if self._takes_a_views_place(job) else Replacement(self._transactions)
 
     def _takes_a_views_place(self, job: Job) -> bool:
         """Spark renames views of its own catalog, where this is the current one."""
         is_view = job.target is not None and job.target.kind == "view"
         return is_view and job.names.target[0] == self._session.namespace[0] == SESSION_CATALOG
 
-    def commit(self, publication: Commit) -> None:
-        publication.commit()
 
-    def settle(self, publication: Commit) -> Ending:
-        return publication.settle()
+class OnBranches(_Committed):
+    """Iceberg tables over a session that hands over SQL and nothing else: rows change by way of a branch."""
+
+    def __init__(self, session: Session, tables: Branches) -> None:
+        super().__init__(session, tables)
+        self._branches = tables
+
+    @classmethod
+    def over(cls, session: Session, model: Model) -> OnBranches:
+        """Raises `Refused` for a table that is not there, and for rows that are to be set aside."""
+        tables = Branches(session)
+        reason, kind = tables.refusal(), session.capabilities.kind
+        if reason is not None:
+            raise Refused(f"{model.name}: {reason}")
+        if tables.table(model.name) is None:
+            raise Refused(
+                f"{model.name} is stored as iceberg, there is no such Iceberg table yet, and this session is of kind "
+                f"{kind}: the transactions that make one are held open in the JVM of a classic session. Run it there "
+                "once (in dbt: method: session)"
+            )
+        return cls(session, tables)
+
+    def way(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
+        if job.draft.settings.on_violation == "quarantine":
+            kind = self._session.capabilities.kind
+            raise Refused(
+                f"{job.model.name}: rows of an Iceberg table are set aside by two transactions, and this session is of "
+                f"kind {kind}. Say on_violation: stop, or run it in a classic session (in dbt: method: session)"
+            )
+        job.draft.add(self._left(job))
+        return Change(self._tables) if is_delta(job, full_refresh) else RowsReplaced(self._tables)
+
+    def _left(self, job: Job) -> list[Finding]:
+        """What earlier publishes have left, or others write now."""
+        name = quoted(job.names.target)
+        return [
+            Finding(
+                Verdict.WARNING,
+                "PP604",
+                "catalog",
+                message=f"{job.model.name} has the branch {branch}: another publish is under way, or has died. In the "
+                f"latter case nobody needs it: ALTER TABLE {name} DROP BRANCH {quoted((branch,))}",
+            )
+            for branch in self._branches.left(name)
+        ]
 
 
-__all__ = ["Iceberg"]
+__all__ = ["Iceberg", "OnBranches"]

@@ -21,7 +21,7 @@ from planproof.publish.materialize.table import plain
 from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
-from planproof.session.protocol import Transactional
+from planproof.session.protocol import Changing
 from planproof.sql.ending import unterminated
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -30,7 +30,7 @@ _MODE = "spark.sql.sources.partitionOverwriteMode"
 class Change:
     """`planproof.publish.materialize.materialization.Materialization` of a later run of an incremental model."""
 
-    def __init__(self, tables: Transactional) -> None:
+    def __init__(self, tables: Changing) -> None:
         self._tables = tables
         self._evolution: Evolution | None = None
 
@@ -46,8 +46,15 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
-        name = quoted(job.names.target)
-        return begun(job, self._tables, self._tables.change(name), "change")
+        transaction = self._tables.change(quoted(job.names.target))
+        if change.columns and not transaction.alters:
+            transaction.discard()
+            kind = job.session.capabilities.kind
+            raise Refused(
+                f"{model.name} gets the column {change.columns[0][0]}, which a session of kind {kind} cannot add "
+                "together with the rows. Run it once where Spark's driver is at hand (in dbt: method: session)"
+            )
+        return begun(job, self._tables, transaction, "change")
 
     def stage(self, job: Job, publication: Commit) -> str:
         change, produced = self._evolution, job.examined.planes.analyzed.names

@@ -13,7 +13,7 @@ from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.owner import Owner
 from planproof.quoting import quoted
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes, Transaction, Transactional
+from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
 from planproof.session.store import decoded, store_of
 
 LISTED = 500
@@ -151,7 +151,7 @@ class Commit:
         return ending
 
 
-def begun(job: Job, tables: Transactional, transaction: Transaction, strategy: str) -> Commit:
+def begun(job: Job, tables: Changing, transaction: Transaction, strategy: str) -> Commit:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, quoted(job.names.target)

@@ -27,7 +27,7 @@ def require(job: Job, publication: Commit, facts: Facts | None) -> None:
     """Of a table whose rows are all new: the columns that hold no null, by the footers of all its files."""
     transaction = publication.transaction
     noted = transaction.told(OWN)
-    if job.draft.fails or noted == "off":
+    if job.draft.fails or noted == "off" or not transaction.alters:
         return
     proved, nulls = _proved(job), {} if facts is None else facts.nulls
     columns = [f for f in transaction.schema() if f.nullable and not isinstance(f.type, (Struct, Array, Map))]
@@ -42,7 +42,7 @@ def require(job: Job, publication: Commit, facts: Facts | None) -> None:
 def relax(job: Job, publication: Commit) -> None:
     """Before a change is written."""
     names = _relaxed(job)
-    if names:
+    if names and publication.transaction.alters:
         publication.transaction.require(names, False)
 
 
@@ -51,7 +51,7 @@ def restore(job: Job, publication: Commit, written: Facts | None) -> None:
     that were added. Raises `Refused` for a null that others forbid, or that a merge's clauses have written against the
     contract."""
     names = _relaxed(job)
-    if not names or job.draft.fails:
+    if not names or job.draft.fails or not publication.transaction.alters:
         return
     own, proved, kept = _own(job), _proved(job), []
     wanted = set(publication.transaction.counted([name for name in names if name in own and _is_promised(job, name)]))

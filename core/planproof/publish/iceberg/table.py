@@ -18,7 +18,24 @@ from planproof.session.protocol import Transactional
 from planproof.sql.ending import unterminated
 
 
-class Replacement:
+class Whole:
+    """What is said of a table whose rows are all new."""
+
+    def audit(self, job: Job, publication: Commit) -> None:
+        examined = job.examined
+        if not job.is_rest:  # The plan of the rest is planproof's own.
+            examined = examine_plans(job.draft, job.session, examined, job.session.planned(examined.runs))
+        seen = replace(job, examined=without_declared_lengths(examined))
+        facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
+        staging = publication.entry.staging
+        decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
+        require(job, publication, facts)
+
+    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+        return publication.transaction.schema()
+
+
+class Replacement(Whole):
     """A `materialization.Materialization` of a whole table. Schema, partitions and rows change in one
     commit; what people gave to the old table stays: properties, comments, branches, tags and older snapshots."""
 
@@ -36,19 +53,6 @@ class Replacement:
         statement = f"INSERT INTO {publication.entry.staging}\n{unterminated(job.examined.sql)}"
         job.session.write(statement)
         return statement
-
-    def audit(self, job: Job, publication: Commit) -> None:
-        examined = job.examined
-        if not job.is_rest:  # The plan of the rest is planproof's own.
-            examined = examine_plans(job.draft, job.session, examined, job.session.planned(examined.runs))
-        seen = replace(job, examined=without_declared_lengths(examined))
-        facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
-        staging = publication.entry.staging
-        decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
-        require(job, publication, facts)
-
-    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
-        return publication.transaction.schema()
 
 
 def refuse_others(job: Job) -> None:

@@ -60,6 +60,8 @@ class Java(NamedTuple):
 class IcebergTransaction:
     """An open change of one table; `planproof.session.protocol.Transaction`."""
 
+    alters = True
+
     def __init__(
         self,
         staged: str,

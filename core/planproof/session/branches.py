@@ -1,0 +1,216 @@
+"""Iceberg tables where SQL is all that reaches them: a change is written to a branch, which main is moved to.
+
+`fast_forward` is refused where main is no ancestor of the branch, so that no other writer's rows are lost. A branch has
+rows of its own and no schema: a new table, other columns, partitions or properties cannot come with the rows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from planproof.catalog import split_name
+from planproof.origin import AnalysisError
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.described import of_lines
+from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
+
+PREFIX = "planproof_"
+"""What the names of branches begin with."""
+_NO_SCHEMA = "a branch of an Iceberg table has no columns and properties of its own"
+
+
+def _text(text: str) -> str:
+    """A string of SQL, whatever the session makes of backslashes: names of tables and branches have none."""
+    if any(c in text for c in "'\\\n"):
+        raise SparkFailure(f"{text!r} cannot be named in a call of a procedure")
+    return f"'{text}'"
+
+
+def iceberg_table(session: Session, name: str) -> StoredTable | None:
+    """The Iceberg table of that name by Spark's own descriptions; None for anything else."""
+    relation = quoted(split_name(name))
+    try:
+        lines = session.rows(f"DESCRIBE TABLE EXTENDED {relation}")
+        if not any((str(line[0]), str(line[1]).lower()) == ("Provider", "iceberg") for line in lines):
+            return None
+        properties = {str(key): str(value) for key, value, *_ in session.rows(f"SHOW TBLPROPERTIES {relation}")}
+    except AnalysisError:
+        return None
+    schema = session.analyzed(f"SELECT * FROM {relation}").analyzed
+    found = of_lines(name, lines, schema, properties)
+    return replace(found, partition_by=tuple(_partitions(lines)) or found.partition_by)
+
+
+def _partitions(lines: Sequence[Sequence[Any]]) -> list[str]:
+    """Transforms of columns, which Spark lists under a heading of their own.
+
+    >>> _partitions([("a", "int", ""), ("# Partitioning", "", ""), ("Part 0", "days(at)", ""), ("", "", "")])
+    ['days(at)']
+    """
+    heads = [str(line[0]) for line in lines]
+    if "# Partitioning" not in heads:
+        return []
+    start = heads.index("# Partitioning") + 1
+    return [str(line[1]) for line in lines[start:] if str(line[0]).startswith("Part ")]
+
+
+class Branches:
+    """What a session without its JVM can do with Iceberg's tables; see `planproof.session.protocol.Transactional`, of
+    which this is the part that changes rows."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def complete(self, name: str) -> tuple[str, ...]:
+        parts, namespace = split_name(name), self._session.namespace
+        if len(parts) > 2:
+            return tuple(parts)
+        return (namespace[0], *parts) if len(parts) > 1 else (*namespace, *parts)
+
+    def table(self, name: str) -> StoredTable | None:
+        return iceberg_table(self._session, name)
+
+    def namespace_location(self, database: Sequence[str]) -> None:
+        """No note is kept: a branch is found by its name."""
+
+    def refusal(self) -> str | None:
+        for key in ("spark.wap.id", "spark.wap.branch"):
+            if self._session.setting(key) is not None:
+                return f"the session sets {key}, which leads every write to another branch or stage; unset it"
+        return None
+
+    def left(self, name: str) -> list[str]:
+        """The branches that publishes have made and not removed."""
+        found = self._session.rows(f"SELECT name FROM {_of(self.complete(name), 'refs')} WHERE type = 'BRANCH'")
+        return sorted(str(branch) for (branch,) in found if str(branch).startswith(PREFIX))
+
+    def change(self, name: str) -> BranchChange:
+        """Opens a change of the rows of a table as it is now. Raises `SparkFailure`."""
+        parts = self.complete(name)
+        table = self.table(quoted(parts))
+        if table is None:
+            raise SparkFailure(f"{name} is no Iceberg table any more", transient=True)
+        return BranchChange(self._session, parts, table)
+
+
+class BranchChange:
+    """A branch that is to become main; `planproof.session.protocol.Transaction`."""
+
+    alters = False
+    is_new = False
+
+    def __init__(self, session: Session, parts: tuple[str, ...], table: StoredTable) -> None:
+        self._session, self._parts, self._stored = session, parts, table
+        self._branch = f"{PREFIX}{uuid.uuid4().hex}"
+        self._table = quoted(parts)
+        self._base = self._head("main")
+        session.rows(f"ALTER TABLE {self._table} CREATE BRANCH {quoted((self._branch,))}")
+        if self._base is None:  # Of a table without rows Iceberg makes the branch a snapshot.
+            self._start = self._head(self._branch)
+        else:
+            self._start = self._base
+        self.staged = quoted((*parts, f"branch_{self._branch}"))
+
+    def _head(self, ref: str) -> int | None:
+        sql = f"SELECT snapshot_id FROM {_of(self._parts, 'refs')} WHERE name = {_text(ref)}"
+        rows = self._session.rows(sql)
+        return int(rows[0][0]) if rows else None
+
+    @property
+    def base(self) -> str | None:
+        return None if self._base is None else str(self._base)
+
+    @property
+    def location(self) -> str:
+        return self._stored.location or ""
+
+    def schema(self) -> PhysicalSchema:
+        return self._stored.schema
+
+    def set_apart(self, name: str) -> None:
+        """Files lie among the table's others."""
+
+    def manifests(self) -> Sequence[str]:
+        return ()
+
+    def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
+        raise SparkFailure(_NO_SCHEMA)
+
+    def require(self, names: Sequence[str], required: bool = True) -> None:
+        raise SparkFailure(_NO_SCHEMA)
+
+    def counted(self, names: Sequence[str]) -> Sequence[str]:
+        return ()
+
+    def told(self, key: str) -> str | None:
+        return self._stored.properties.get(key)
+
+    def set_property(self, key: str, value: str | None) -> None:
+        raise SparkFailure(_NO_SCHEMA)
+
+    @cached_property
+    def _added(self) -> list[tuple[str, int, int]]:
+        """The files that the one statement has added: path, what it holds (0 for rows), and how many."""
+        head = self._head(self._branch)
+        if head is None or head == self._start:
+            return []
+        # Of a table with partitions Iceberg 1.10 does not read the `entries` of another snapshot than the current one.
+        sql = (
+            "SELECT DISTINCT data_file.file_path, data_file.content, data_file.record_count "
+            f"FROM {_of(self._parts, 'all_entries')} WHERE status = 1 AND snapshot_id = {head}"
+        )
+        return sorted((str(path), int(content), int(rows)) for path, content, rows in self._session.rows(sql))
+
+    def files(self) -> list[str]:
+        return [path for path, content, _ in self._added if content == 0]
+
+    def rows(self) -> int:
+        return sum(rows for _, content, rows in self._added if content == 0)
+
+    def deletes(self) -> bool:
+        return any(content for _, content, _ in self._added)
+
+    def commit(self) -> None:
+        if self._head("main") != self._base:
+            raise Moved(f"{self._table} has another snapshot than the one that was read")
+        catalog, table = quoted(self._parts[:1]), _text(quoted(self._parts[1:]))
+        try:
+            self._session.rows(
+                f"CALL {catalog}.system.fast_forward(table => {table}, branch => 'main', to => {_text(self._branch)})"
+            )
+        except (SparkFailure, AnalysisError) as error:
+            if "fast-forward" in str(error).lower():
+                raise Moved(str(error)) from error
+            raise
+        with suppress(SparkFailure, AnalysisError):  # It is named by the next publish.
+            self._drop()
+        with suppress(SparkFailure, AnalysisError):
+            self._session.rows(f"REFRESH TABLE {self._table}")
+
+    def is_committed(self) -> bool:
+        head = self._head(self._branch)
+        if head is None or head == self._start:
+            return False
+        found = self._session.rows(f"SELECT 1 FROM {_of(self._parts, 'history')} WHERE snapshot_id = {head} LIMIT 1")
+        return bool(found)
+
+    def discard(self) -> None:
+        """The files go with the snapshot, when Iceberg expires it."""
+        self._drop()
+
+    def _drop(self) -> None:
+        self._session.rows(f"ALTER TABLE {self._table} DROP BRANCH IF EXISTS {quoted((self._branch,))}")
+
+    def close(self) -> None:
+        """The name went with the branch."""
+
+
+def _of(parts: Sequence[str], what: str) -> str:
+    """One of the tables of a table's metadata."""
+    return quoted((*parts, what))

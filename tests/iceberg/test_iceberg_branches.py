@@ -1,0 +1,168 @@
+"""Iceberg's tables over a Thrift server, which takes SQL and nothing else: rows change by way of a branch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from planproof import Contract, Guard, Model
+from planproof.report.model import Report, Verdict
+from planproof.session.branches import BranchChange
+from planproof.session.protocol import SparkFailure
+from planproof.session.thrift import ThriftSession
+from planproof.settings import Settings
+
+COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]
+FIRST = "select id, concat('d', id % 2) as day, cast(id as int) as amount from range(4)"
+NEW = "select 9L as id, 'd1' as day, 9 as amount"
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def connect(thrift: str) -> Callable[[], ThriftSession]:
+    hive = pytest.importorskip("pyhive.hive")
+    host, _, port = thrift.partition(":")
+    return lambda: ThriftSession(hive.connect(host, int(port)))
+
+
+@pytest.fixture(scope="module")
+def session(connect: Callable[[], ThriftSession]) -> Iterator[ThriftSession]:
+    made = connect()
+    made.rows("create database if not exists lake_hadoop.shop")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def name(session: ThriftSession) -> str:
+    found = f"lake_hadoop.shop.t{next(_numbers)}"
+    session.rows(f"create table {found} (id bigint, day string, amount int) using iceberg partitioned by (day)")
+    session.rows(f"insert into {found} {FIRST}")
+    return found
+
+
+def model(name: str, sql: str, strategy: str | None = "append", columns: Any = COLUMNS, **more: Any) -> Model:
+    kind = {"materialized": "incremental", "incremental_strategy": strategy} if strategy else {}
+    return Model(name, sql, contract=Contract(columns), file_format="iceberg", partition_by=["day"], **kind, **more)
+
+
+def held(session: ThriftSession, name: str) -> list[int]:
+    session.rows(f"refresh table {name}")
+    return sorted(int(row[0]) for row in session.rows(f"select id from {name}"))
+
+
+def state(session: ThriftSession, name: str) -> Any:
+    """Its rows, its snapshot, and the names that point to others."""
+    refs = session.rows(f"select name, snapshot_id from {name}.refs")
+    return held(session, name), sorted(map(tuple, refs))
+
+
+def violated(report: Report) -> set[str]:
+    return {f.code for f in report.of(Verdict.VIOLATED)}
+
+
+def test_rows_change_in_one_step(session: ThriftSession, name: str) -> None:
+    guard, kept = Guard(session), {"options": {"unique_key": "id"}}
+    for sql, strategy, expected in (
+        (NEW, "append", [0, 1, 2, 3, 9]),
+        ("select 7L as id, 'd1' as day, 7 as amount", "insert_overwrite", [0, 2, 7]),
+        ("select id, 'd0' as day, 1 as amount from range(2, 4)", "merge", [0, 2, 3, 7]),
+        (FIRST, None, [0, 1, 2, 3]),
+    ):
+        report = guard.publish(model(name, sql, strategy, **kept))
+        assert report.outcome == "published", (strategy, report.error, report.findings)
+        assert report.strategy == ("change" if strategy else "replace")
+        assert report.rows is not None or strategy == "merge"
+        assert state(session, name)[0] == expected
+        assert [ref for ref, _ in state(session, name)[1]] == ["main"], "no branch is left"
+    assert len(session.rows(f"select snapshot_id from {name}.history")) == 5
+
+
+def test_what_is_refused_leaves_the_table_as_it_was(session: ThriftSession, name: str) -> None:
+    guard, before = Guard(session), state(session, name)
+    null = "select if(id = 6, id, null) as id, 'd' as day, cast(id as int) as amount from range(6, 8)"
+    for strategy in ("append", "insert_overwrite", "merge", None):
+        report = guard.publish(model(name, null, strategy, options={"unique_key": "amount"}))
+        assert (report.outcome, violated(report)) == ("rejected", {"PP505"}), (report.error, report.findings)
+    failing = guard.publish(model(name, "select cast(raise_error('no') as bigint) as id, 'd' as day, 1 as amount"))
+    assert failing.outcome == "failed"
+    wide, columns = "select 1L as id, 'd' as day, 1 as amount, 2 as more", [*COLUMNS, ("more", "int", True)]
+    for asked, said in (
+        (
+            model(name, wide, columns=columns, options={"on_schema_change": "append_new_columns"}),
+            "gets the column more",
+        ),
+        (model(name, wide, None, columns=columns), "its columns are others"),
+        (model(name, NEW, settings=Settings(on_violation="quarantine")), "on_violation: stop"),
+        (model(f"{name}_absent", NEW), "there is no such Iceberg table yet"),
+    ):
+        report = guard.publish(asked)
+        assert report.outcome == "failed", report.findings
+        assert said in str(report.error)
+    assert state(session, name) == before
+
+
+def test_another_writer(session: ThriftSession, connect: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both writers' rows are there: what was staged is staged anew."""
+    other, write, staged = connect(), session.write, []
+
+    def interrupted(sql: str) -> Any:
+        done = write(sql)
+        staged.append(sql)
+        if len(staged) == 1:
+            other.rows(f"insert into {name} values (100, 'd1', 1)")
+        return done
+
+    monkeypatch.setattr(session, "write", interrupted)
+    report = Guard(session).publish(model(name, NEW))
+    assert (report.outcome, len(staged)) == ("published", 2), report.error
+    assert state(session, name)[0] == [0, 1, 2, 3, 9, 100]
+    assert [ref for ref, _ in state(session, name)[1]] == ["main"]
+    other.stop()
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_commit_of_which_nobody_knows(
+    session: ThriftSession, name: str, landed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BranchChange, "_drop", lambda change: None)
+    commit = BranchChange.commit
+
+    def cut(change: BranchChange) -> None:
+        if landed:
+            commit(change)
+        raise SparkFailure("the connection was lost", transient=True)
+
+    monkeypatch.setattr(BranchChange, "commit", cut)
+    report = Guard(session).publish(model(name, NEW))
+    assert report.outcome == ("published" if landed else "failed"), report.error
+    assert held(session, name) == [0, 1, 2, 3, *([9] if landed else [])]
+
+
+class Killed(BaseException):
+    """No `except Exception` catches it."""
+
+
+def test_a_publish_that_dies_leaves_a_branch_which_the_next_one_names(
+    session: ThriftSession, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(change: BranchChange) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BranchChange, "commit", dies)
+        with pytest.raises(Killed):
+            Guard(session).publish(model(name, NEW))
+    rows, refs = state(session, name)
+    assert rows == [0, 1, 2, 3]
+    (branch,) = [ref for ref, _ in refs if ref != "main"]
+    report = Guard(session).publish(model(name, NEW))
+    assert (report.outcome, held(session, name)) == ("published", [0, 1, 2, 3, 9])
+    (said,) = [f.message for f in report.findings if f.code == "PP604"]
+    assert said is not None
+    session.rows(said.partition("nobody needs it: ")[2])
+    assert [ref for ref, _ in state(session, name)[1]] == ["main"]
+    assert branch.startswith("planproof_")
