@@ -62,7 +62,7 @@ def test_what_nobody_set_is_as_this_spark_says(session, spark):
     # SET answers by another way than the one that a session asks.
     said = {key: spark.sql(f"SET {key}").collect()[0][1] for key in SETTINGS}
     assert session.conf == Conf.of(spark.version, {k: v for k, v in said.items() if v != "<undefined>"})
-    assert session.conf == Conf.of(spark.version)
+    assert session.conf == Conf.of(spark.version, {"spark.sql.session.timeZone": "America/Los_Angeles"})
     assert session.conf.ansi == (not spark.version.startswith("3."))
 
 
