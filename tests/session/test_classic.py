@@ -49,9 +49,10 @@ def test_a_setting_of_conf_stands_in_the_spelling_of_the_sparks_that_have_it(spa
 
 
 def test_conf_follows_the_session(session, spark, ansi):
-    assert session.conf == replace(Conf.of(spark.version), ansi=True)
+    zone = {"spark.sql.session.timeZone": "America/Los_Angeles"}
+    assert session.conf == replace(Conf.of(spark.version, zone), ansi=True)
     ansi(False)
-    assert session.conf == replace(Conf.of(spark.version), ansi=False)
+    assert session.conf == replace(Conf.of(spark.version, zone), ansi=False)
 
 
 @pytest.mark.spark35_smoke
