@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from planproof import Model
+from planproof.origin import AnalysisError
 from planproof.publish.formats import Parquet, format_of
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.facts import as_filed, as_kept, filed
@@ -17,7 +18,11 @@ from planproof.types import parse_type
 
 
 def session(tables: Any = None, kind: str = "classic") -> Any:
-    return SimpleNamespace(transactions=lambda: tables, capabilities=SimpleNamespace(kind=kind))
+    def rows(sql: str) -> Any:
+        raise AnalysisError("TABLE_OR_VIEW_NOT_FOUND", "there is no such table")
+
+    capabilities, unset = SimpleNamespace(kind=kind), lambda key: None
+    return SimpleNamespace(transactions=lambda: tables, capabilities=capabilities, setting=unset, rows=rows)
 
 
 def tables(holds: bool = True, refusal: str | None = None) -> Any:
