@@ -377,7 +377,7 @@ def _state(session: Session, relations: Sequence[str], seen: dict[str, str | Non
     try:
         for relation in relations:
             if relation not in seen:
-                seen[relation] = fingerprint(session, relation)
+                seen[relation] = fingerprint(session, relation, shown=False)
     except (AnalysisError, SparkFailure):
         return None
     found = [seen[relation] for relation in relations]

@@ -14,13 +14,17 @@ MOST_PARTITIONS = 256
 """With more partitions than these, a look at all files costs more than a count of a column's nulls."""
 
 
-def fingerprint(session: Session, relation: str, stored: StoredTable | None = None) -> str | None:
+def fingerprint(session: Session, relation: str, stored: StoredTable | None = None, shown: bool = True) -> str | None:
     """A digest of a quoted relation's definition and, for a table, of each file's place, size and time of writing.
 
-    `stored` is the table as it stands there, where that is known; what a view shows is always asked for. None where
-    that cannot be read, or not cheaply: nothing that was proved of the relation then counts.
+    `stored` is the table as it stands there, where that is known; what a view shows is always asked for. Without
+    `shown` a view is its text and settings alone: for who looks at the relations below it, too, as Spark analyzes all
+    of a view to say what it shows. None where that cannot be read, or not cheaply: nothing that was proved of the
+    relation then counts.
     """
-    if stored is None or stored.kind != "table":
+    if not shown:
+        stored = session.registered(relation)
+    elif stored is None or stored.kind != "table":
         stored = session.table(relation)
     if stored is None or stored.kind == "temporary view":
         return None
