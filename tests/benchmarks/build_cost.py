@@ -100,14 +100,14 @@ def build(root: Path, way: str, changed: bool) -> tuple[float, float, Found]:
     os.environ["PLANPROOF"] = way
     where = ["--project-dir", str(root), "--profiles-dir", str(root), "--target", way]
     given = ["--vars", json.dumps({"changed": changed}), "--quiet"]
-    began, worked = time.perf_counter(), _worked()
+    began, work = time.perf_counter(), worked()
     result = dbtRunner().invoke(["build", *where, *given])
-    wall, work = time.perf_counter() - began, _worked() - worked
+    wall, work = time.perf_counter() - began, worked() - work
     assert result.success, [r.message for r in result.result.results if r.status != "success"][:3]
     return wall, work, {r.node.unique_id: (str(r.status), r.failures) for r in result.result.results}
 
 
-def _worked() -> float:
+def worked() -> float:
     """Processor seconds of this process and of its JVM."""
     own = [os.getpid(), *map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())]
     ticks = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13] for process in own]
