@@ -7,8 +7,8 @@ from dataclasses import FrozenInstanceError, dataclass, fields, replace
 import pytest
 
 from planproof.expr import Alias, Column, Expr, Outer
-from planproof.plan.builder import scan
-from planproof.plan.nodes import Filter, Plan, Project
+from planproof.logical.builder import scan
+from planproof.logical.nodes import Filter, Plan, Project
 from planproof.records import evolve, record
 from planproof.types import INT
 

@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("schema",),
     ("catalog", "claim", "contract", "expr"),
     ("functions", "paths"),
-    ("arrow", "plan"),
+    ("arrow", "logical"),
     ("hazards", "sql"),
     ("analysis", "optimizer", "session"),
     ("api", "invariants"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -75,13 +73,3 @@ if not TYPE_CHECKING:  # A type checker is to find a name that is not there.
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Public(types.ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        # The import system binds the package planproof.plan here, which would hide the function of that name.
-        if name != "plan" or not isinstance(value, types.ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Public

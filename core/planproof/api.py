@@ -21,10 +21,10 @@ from planproof.depth import deeply
 from planproof.functions.registry import Registry, builtin
 from planproof.hazards import UNDECIDED, Suspicion, hazards
 from planproof.hazards.bounds import Fits
+from planproof.logical.nodes import Named, field_of
+from planproof.logical.nodes import Plan as Node
+from planproof.logical.repeated import bare, repeated
 from planproof.origin import AnalysisError, Origin, Unknown, place
-from planproof.plan.nodes import Named, field_of
-from planproof.plan.nodes import Plan as Node
-from planproof.plan.repeated import bare, repeated
 from planproof.records import evolve
 from planproof.report.model import Finding, Rewrite, Verdict
 from planproof.schema import DuplicateField, LogicalSchema, PhysicalSchema
@@ -106,7 +106,7 @@ class LogicalPlan:
         return self.schema.same_fields(other.schema)
 
     def __str__(self) -> str:
-        from planproof.plan.text import show
+        from planproof.logical.text import show
 
         return deeply(lambda: show(self.root))
 

@@ -18,9 +18,9 @@ from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, captur
 from planproof.expr.pretty import outer_references, pretty
 from planproof.expr.rewrite import transform_down, transform_up
 from planproof.expr.scopes import SCHEMAS, ExprScope, index_mapping
+from planproof.logical import nodes as p
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
-from planproof.plan import nodes as p
-from planproof.plan.rewrite import map_expressions
 from planproof.types import INT
 
 GOLDEN = Path(__file__).parent / "golden"

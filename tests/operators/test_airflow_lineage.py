@@ -14,7 +14,7 @@ pytest.importorskip("airflow.providers.openlineage")
 import planproof
 from airflow_planproof.openlineage import lineage_of
 from planproof import Catalog
-from planproof.plan.outline import plan_details
+from planproof.logical.outline import plan_details
 from planproof.report.details import Details
 from planproof.report.model import Finding, PlaneReading, Report, Verdict
 from planproof.report.run import RunReport

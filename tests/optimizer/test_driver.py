@@ -17,12 +17,12 @@ from planproof.catalog import Catalog
 from planproof.conf import Conf
 from planproof.expr import Alias, fresh_id
 from planproof.functions.registry import Registry, builtin
+from planproof.logical.builder import scan
+from planproof.logical.nodes import Join, Plan, Project
 from planproof.optimizer import driver, laws
 from planproof.optimizer.rules import AT_ONCE, OVER
 from planproof.optimizer.rules.hoist_invariants import hoist_invariants
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.builder import scan
-from planproof.plan.nodes import Join, Plan, Project
 from planproof.types import INT, LONG, Array
 
 CONF = Conf()

@@ -11,9 +11,9 @@ from planproof.expr import Call, Expr
 from planproof.expr.rewrite import transform_up
 from planproof.functions.bind import apply, cast
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer.equivalence import alike, equivalent
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.types import LONG
 
 CATALOG = Catalog({"t": [("a", "int", True), ("b", "int", True), ("xs", "array<int>", True)]})

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import planproof
 from planproof import Catalog
-from planproof.plan.outline import MOST_NODES, outline, plan_details
+from planproof.logical.outline import MOST_NODES, outline, plan_details
 from planproof.report.details import Details
 from planproof.report.html import render
 from planproof.report.model import Finding, Report, Verdict

@@ -13,8 +13,8 @@ import pytest
 from planproof.analysis.script.setup import apply
 from planproof.api import plan
 from planproof.conf import Conf
+from planproof.logical.nodes import Plan
 from planproof.origin import Unknown
-from planproof.plan.nodes import Plan
 from planproof.sql.unparse import unparse
 
 QUERIES = Path(__file__).parents[1] / "cases" / "queries"

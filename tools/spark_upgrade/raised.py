@@ -10,7 +10,7 @@ from functools import cache
 from spark_upgrade.facts import known
 from spark_upgrade.sparks import ROOT
 
-ROOMS = ("sql", "analysis", "functions", "types", "plan")
+ROOMS = ("sql", "analysis", "functions", "types", "logical")
 """The rooms that refuse what Spark refuses."""
 
 _FORM = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+(\.[A-Z][A-Z0-9_]*)?")

@@ -15,8 +15,8 @@ from planproof.expr import Alias, Column, Expr
 from planproof.expr.function import Mismatch
 from planproof.expr.nodes import Span
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
 from planproof.origin import AnalysisError, Origin, Unknown, place
-from planproof.plan.nodes import Plan
 from planproof.records import evolve, record
 from planproof.sql import nodes as q
 

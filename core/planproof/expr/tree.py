@@ -1,6 +1,6 @@
 """The two kinds of node that hold each other: a plan holds expressions, and a subquery's expression holds a plan.
 
-Here stands what all of them share. What there is of each kind is in `expr/nodes.py` and `plan/nodes.py`.
+Here stands what all of them share. What there is of each kind is in `expr/nodes.py` and `logical/nodes.py`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from planproof.hazards.value_casts import value_casts
 from planproof.hazards.wrapping import CODE as WRAPPED
 from planproof.hazards.wrapping import wrapping
 from planproof.hazards.zoned_times import zoned_times
-from planproof.plan.nodes import Plan
+from planproof.logical.nodes import Plan
 from planproof.report.model import Finding
 
 Hazard = Callable[[Definitions, Conf], Iterator[Suspicion]]

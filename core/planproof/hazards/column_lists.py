@@ -13,7 +13,7 @@ from planproof.expr.nodes import Call, Literal
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.positions import swapped
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.plan.nodes import Generate, Named
+from planproof.logical.nodes import Generate, Named
 
 
 def column_lists(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:

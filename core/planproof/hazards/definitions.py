@@ -21,7 +21,18 @@ from planproof.expr.nodes import (
 from planproof.expr.traits import Elements
 from planproof.functions.families.casts import CASTS
 from planproof.hazards.needed import filled, in_branches, needed, plans, sure
-from planproof.plan.nodes import Aggregate, Filter, Generate, Join, Named, Plan, Project, Recursion, Scan, SetOperation
+from planproof.logical.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    Named,
+    Plan,
+    Project,
+    Recursion,
+    Scan,
+    SetOperation,
+)
 
 
 def _places(found: Iterable[Expr]) -> frozenset[Span]:

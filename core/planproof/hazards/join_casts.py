@@ -14,7 +14,7 @@ from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import loss
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.plan.nodes import Filter, Join
+from planproof.logical.nodes import Filter, Join
 from planproof.types import DataType
 from planproof.types.coercion import wider
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from planproof.conf import Conf
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.plan.nodes import Join, Named, PassThrough, Plan, Project, Scan
+from planproof.logical.nodes import Join, Named, PassThrough, Plan, Project, Scan
 
 
 def natural_keys(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:

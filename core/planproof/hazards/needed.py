@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from planproof.expr.function import Category
 from planproof.expr.nodes import Alias, Call, Column, Exists, Expr, Lambda, Literal, Outer, Subquery, Window
-from planproof.plan.nodes import (
+from planproof.logical.nodes import (
     CROSS,
     INNER,
     Aggregate,

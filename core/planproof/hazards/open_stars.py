@@ -12,7 +12,7 @@ from planproof.conf import Conf
 from planproof.expr.nodes import Column
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, warning
-from planproof.plan.nodes import Filter, Join, Named, PassThrough, Plan, Project, Scan, SetOperation
+from planproof.logical.nodes import Filter, Join, Named, PassThrough, Plan, Project, Scan, SetOperation
 
 
 def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:

@@ -14,7 +14,7 @@ from planproof.expr.pretty import pretty
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.join_casts import equalities
 from planproof.hazards.suspicion import Count, Suspicion, warning
-from planproof.plan.nodes import Filter, Join, Scan
+from planproof.logical.nodes import Filter, Join, Scan
 from planproof.quoting import backticked, quoted
 from planproof.types import is_string
 

@@ -12,7 +12,7 @@ from planproof.expr.nodes import Alias, Cast, Column, Literal
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import changed, loss
 from planproof.hazards.suspicion import Count, Suspicion, warning
-from planproof.plan.nodes import Plan, Project, SetOperation
+from planproof.logical.nodes import Plan, Project, SetOperation
 from planproof.report.model import Finding
 
 

@@ -14,7 +14,7 @@ from planproof.expr.nodes import Column, InSubquery, Span
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.positions import differ, fields_differ, swapped, swapped_fields
 from planproof.hazards.suspicion import Count, Suspicion, warning
-from planproof.plan.nodes import Plan, SetOperation
+from planproof.logical.nodes import Plan, SetOperation
 
 _WHAT = "rows hold a value under another column's name"
 

@@ -16,7 +16,7 @@ from planproof.hazards.definitions import Definitions
 from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
 from planproof.hazards.needed import in_branches
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
-from planproof.plan.nodes import Aggregate, Project
+from planproof.logical.nodes import Aggregate, Project
 from planproof.types import is_integral
 
 CODE = "PP136"

@@ -21,9 +21,9 @@ from planproof.invariants import physical, planning, sink
 from planproof.judge.draft import Draft, Judged
 from planproof.judge.reproducer import maker, reproducer
 from planproof.judge.rewritten import rewritten
+from planproof.logical.outline import plan_details
 from planproof.optimizer.lowering import CannotLower
 from planproof.origin import AnalysisError, Origin, Unknown, place
-from planproof.plan.outline import plan_details
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planproof.conf import SETTINGS, Conf
 from planproof.expr.nodes import Alias, Call, Expr
-from planproof.plan.nodes import Plan, Scan
+from planproof.logical.nodes import Plan, Scan
 from planproof.types import DataType, parse_type
 
 if TYPE_CHECKING:

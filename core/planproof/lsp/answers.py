@@ -9,9 +9,9 @@ from pathlib import Path
 
 from planproof.catalog import split_name
 from planproof.expr.nodes import Column, Expr, Outer
+from planproof.logical.lineage import Source
 from planproof.lsp.texts import Lines
 from planproof.lsp.workspace import Workspace
-from planproof.plan.lineage import Source
 from planproof.project.errors import ProjectError
 from planproof.project.infer import by_file, infer_node
 from planproof.project.manifest import ProjectNode

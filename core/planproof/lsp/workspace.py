@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.depth import deeply
+from planproof.logical.references import References
 from planproof.lsp.texts import Lines, moved, respliced
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.references import References
 from planproof.project.cache import Cache
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation

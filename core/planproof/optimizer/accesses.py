@@ -35,10 +35,10 @@ from planproof.expr import (
 )
 from planproof.expr.function import Category
 from planproof.expr.traits import Elements
+from planproof.logical import nodes as p
 from planproof.optimizer import laws
 from planproof.optimizer.costs import costly
 from planproof.optimizer.element_paths import Ordinals, element_paths, without_longer
-from planproof.plan import nodes as p
 from planproof.records import evolve
 from planproof.types import Array, Map, Struct
 

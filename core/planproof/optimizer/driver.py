@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from planproof.conf import Conf
 from planproof.expr import Call, Lambda
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.repeated import Key, names_repeated
 from planproof.optimizer import laws
 from planproof.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
-from planproof.plan.nodes import Plan
-from planproof.plan.repeated import Key, names_repeated
 from planproof.schema import LogicalSchema
 
 _PASSES = 50

@@ -13,7 +13,7 @@ from typing import Any
 
 from planproof.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
 from planproof.expr.function import Signature
-from planproof.plan.nodes import Aggregate
+from planproof.logical.nodes import Aggregate
 from planproof.types import DataType
 
 _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",)}

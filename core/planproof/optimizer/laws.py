@@ -39,8 +39,8 @@ from planproof.expr import (
 from planproof.expr.function import Category
 from planproof.expr.traits import Elements, Evaluates, Loop
 from planproof.functions.families.casts import CASTS
+from planproof.logical.nodes import Plan
 from planproof.optimizer.equivalence import alike
-from planproof.plan.nodes import Plan
 from planproof.types import (
     BOOLEAN,
     BYTE,

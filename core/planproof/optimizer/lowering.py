@@ -21,9 +21,9 @@ from planproof.expr.tree import span_of
 from planproof.functions.declared import calls_declared, is_declared
 from planproof.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
 from planproof.functions.registry import named
+from planproof.logical.nodes import Plan
 from planproof.optimizer import laws
 from planproof.optimizer.render import AFTER_ITEM, Edit
-from planproof.plan.nodes import Plan
 from planproof.quoting import backticked
 from planproof.sql.splice import splice
 from planproof.types import BOOLEAN, INT, STRING

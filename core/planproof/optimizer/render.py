@@ -27,9 +27,9 @@ from planproof.expr import (
 from planproof.expr.function import Category
 from planproof.expr.nodes import Span
 from planproof.expr.tree import span_of
+from planproof.logical.nodes import Aggregate, Plan
+from planproof.logical.rewrite import changed
 from planproof.optimizer.laws import is_item
-from planproof.plan.nodes import Aggregate, Plan
-from planproof.plan.rewrite import changed
 from planproof.quoting import backticked
 from planproof.types import BOOLEAN, INT
 

@@ -20,8 +20,8 @@ from planproof.expr import Alias, Call, Column, Expr, Lambda, Variable, column_o
 from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
 from planproof.expr.rewrite import transform_down, transform_up
-from planproof.plan.nodes import OneRow
-from planproof.plan.text import show
+from planproof.logical.nodes import OneRow
+from planproof.logical.text import show
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts

@@ -13,7 +13,7 @@ from planproof.expr import Call, Column, Expr, InSubquery, Nulled, Window
 from planproof.expr.function import Category
 from planproof.expr.rewrite import transform_down, transform_up
 from planproof.functions.bind import inherited
-from planproof.plan.nodes import not_null_columns, strict_columns
+from planproof.logical.nodes import not_null_columns, strict_columns
 from planproof.records import evolve
 from planproof.types.nodes import Decimal
 

@@ -30,7 +30,7 @@ from planproof.analysis.refusals.checks import (
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Literal, Outer, ScalarSubquery, Window, column_of
 from planproof.expr.function import Category
 from planproof.expr.pretty import pretty
-from planproof.plan.nodes import Aggregate, Filter, Plan
+from planproof.logical.nodes import Aggregate, Filter, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 

@@ -16,7 +16,7 @@ from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of,
 from planproof.expr.function import Mismatch
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply, cast, refused_cast
-from planproof.plan.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
+from planproof.logical.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN

@@ -7,7 +7,7 @@ from planproof.analysis.expressions.binding import bind
 from planproof.analysis.expressions.modifiers import is_random
 from planproof.analysis.names.scope import Scope
 from planproof.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
-from planproof.plan.nodes import Limit, Plan
+from planproof.logical.nodes import Limit, Plan
 from planproof.sql import nodes as q
 from planproof.types import is_integral
 

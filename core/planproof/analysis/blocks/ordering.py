@@ -34,8 +34,8 @@ from planproof.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof.expr.nodes import Exists
 from planproof.expr.pretty import pretty
 from planproof.expr.rewrite import transform_up
+from planproof.logical.nodes import Ordered, Plan
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.nodes import Ordered, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts

@@ -28,8 +28,8 @@ from planproof.analysis.refusals.checks import AGGREGATE, holds_aggregate, refus
 from planproof.analysis.refusals.orderable import refuse_rows
 from planproof.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof.expr.pretty import pretty
+from planproof.logical.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
 from planproof.origin import AnalysisError
-from planproof.plan.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts

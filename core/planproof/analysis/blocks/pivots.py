@@ -10,7 +10,7 @@ from planproof.analysis.refusals.checks import holds_aggregate
 from planproof.analysis.refusals.orderable import refuse_group
 from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof.expr.pretty import output_name, pretty
-from planproof.plan.nodes import Pivot, Plan, Project, SetOperation
+from planproof.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
 from planproof.types.casts import can_cast, force_nullable

@@ -21,8 +21,8 @@ from planproof.analysis.names.scope import Scope
 from planproof.analysis.script.routines import opened
 from planproof.expr import Column, fresh_id
 from planproof.expr.nodes import Span
+from planproof.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof.origin import AnalysisError
-from planproof.plan.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts

@@ -9,7 +9,7 @@ from planproof.analysis.context import Cte, Environment
 from planproof.analysis.names.scope import Scope
 from planproof.analysis.refusals.checks import WINDOW, Subquery, contents
 from planproof.expr import Column, fresh_id
-from planproof.plan.nodes import (
+from planproof.logical.nodes import (
     FULL,
     LEFT,
     LEFT_ANTI,

@@ -26,7 +26,7 @@ from planproof.catalog import split_name
 from planproof.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast_unless_same
-from planproof.plan.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts

@@ -55,7 +55,7 @@ from planproof.expr.pretty import output_name, pretty
 from planproof.expr.rewrite import transform_up
 from planproof.functions.families.casts import CASTS
 from planproof.functions.families.rules import is_foldable
-from planproof.plan.nodes import Distinct, Filter, Plan, Project
+from planproof.logical.nodes import Distinct, Filter, Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import bare, name_parts

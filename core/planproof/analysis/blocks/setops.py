@@ -11,7 +11,7 @@ from planproof.analysis.context import Environment
 from planproof.analysis.refusals.orderable import refuse_rows
 from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.functions.bind import cast
-from planproof.plan.nodes import Distinct, Plan, Project, SetOperation
+from planproof.logical.nodes import Distinct, Plan, Project, SetOperation
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.types import DataType, same_type

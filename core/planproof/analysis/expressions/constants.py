@@ -9,7 +9,7 @@ from planproof.analysis.expressions.binding import bind
 from planproof.expr import Alias, Call, Cast, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.constants import COMPUTED
-from planproof.plan.nodes import OneRow, Plan, Project
+from planproof.logical.nodes import OneRow, Plan, Project
 from planproof.sql import nodes as q
 from planproof.types import (
     BOOLEAN,

@@ -14,7 +14,7 @@ from planproof.analysis.expressions.constants import function_name
 from planproof.analysis.refusals.checks import refuse_nested_generator
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
 from planproof.expr.function import Category
-from planproof.plan.nodes import Generate, Plan
+from planproof.logical.nodes import Generate, Plan
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.types import DataType

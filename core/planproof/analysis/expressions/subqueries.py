@@ -6,7 +6,7 @@ from planproof.analysis.context import Context
 from planproof.analysis.refusals.checks import refuse_outer_below_joins
 from planproof.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
 from planproof.expr import Exists, Expr, InSubquery, ScalarSubquery
-from planproof.plan.nodes import Plan
+from planproof.logical.nodes import Plan
 from planproof.sql import nodes as q
 from planproof.types import same_structure
 from planproof.types.coercion import wider

@@ -11,7 +11,7 @@ from functools import lru_cache
 from planproof.analysis.context import Context
 from planproof.analysis.expressions.calls import plain_call
 from planproof.expr import Alias, Call, Column, fresh_id
-from planproof.plan.nodes import Plan, Project
+from planproof.logical.nodes import Plan, Project
 from planproof.records import evolve
 from planproof.sql import nodes as q
 

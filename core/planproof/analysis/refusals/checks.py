@@ -11,7 +11,7 @@ from planproof.analysis.context import Environment
 from planproof.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Sort, Window
 from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references, pretty
-from planproof.plan.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
+from planproof.logical.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
 from planproof.sql import nodes as q
 
 AGGREGATE, WINDOW, GENERATOR, OUTER, SUBQUERY = 1, 2, 4, 8, 16

@@ -14,7 +14,7 @@ from planproof.expr import Call, Cast, Column, Expr, Literal, Outer
 from planproof.expr.function import Category
 from planproof.expr.nodes import conjuncts
 from planproof.expr.pretty import outer_references, pretty
-from planproof.plan.nodes import (
+from planproof.logical.nodes import (
     Aggregate,
     Distinct,
     Filter,

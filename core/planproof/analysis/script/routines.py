@@ -19,8 +19,8 @@ from planproof.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
 from planproof.expr.function import Category, Coerce, Many, Signature
 from planproof.expr.traits import UNSTATED
 from planproof.functions.bind import cast_unless_equal, refused_cast
+from planproof.logical.nodes import Named, Plan, Values
 from planproof.origin import AnalysisError
-from planproof.plan.nodes import Named, Plan, Values
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.commands import CreateFunction

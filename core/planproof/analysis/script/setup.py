@@ -21,8 +21,8 @@ from planproof.catalog import Catalog, Relation, joined, split_name
 from planproof.conf import Conf
 from planproof.expr import Expr, Literal
 from planproof.functions.registry import Registry, builtin
+from planproof.logical.nodes import Plan
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.nodes import Plan
 from planproof.records import evolve
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.sql import commands as c

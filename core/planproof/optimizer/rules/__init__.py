@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from planproof.conf import Conf
 from planproof.expr.traits import Elements
 from planproof.functions.registry import Registry, named
+from planproof.logical.nodes import Plan
 from planproof.optimizer.rules.count_to_exists import count_to_exists
 from planproof.optimizer.rules.entries_to_sides import entries_to_sides
 from planproof.optimizer.rules.exists_to_contains import exists_to_contains
@@ -18,7 +19,6 @@ from planproof.optimizer.rules.prune_fields import prune_fields
 from planproof.optimizer.rules.share_loops import share_loops
 from planproof.optimizer.rules.spell_out import spell_out
 from planproof.optimizer.rules.transform_fewer import transform_fewer
-from planproof.plan.nodes import Plan
 
 Rule = Callable[[Plan, Conf, Registry], Plan]
 

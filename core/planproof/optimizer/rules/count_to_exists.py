@@ -7,12 +7,12 @@ from planproof.expr import Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_down
 from planproof.functions.families.operators import MIRRORED
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.construct import FALSE, applied
 from planproof.optimizer.retype import fits
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
 """What a comparison of a count with a constant asks: for some, or for none. All are false of Spark's old size of NULL,

@@ -7,13 +7,13 @@ from planproof.expr import Call, Expr, GetField, Lambda, Variable
 from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer.accesses import keeps_elements
 from planproof.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof.optimizer.construct import applied
 from planproof.optimizer.element_paths import uses_itself
 from planproof.optimizer.retype import derived, fits, substituted, with_variables
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.records import evolve
 from planproof.types import Array
 

@@ -7,10 +7,10 @@ from planproof.expr import Call, Expr, Lambda, Variable
 from planproof.expr.rewrite import transform_up
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.types import BYTE, DATE, INT, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, Array
 
 CONDITIONS = (

@@ -6,11 +6,11 @@ from planproof.conf import Conf
 from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.construct import FALSE, applied, number
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.types import Array
 
 CONDITIONS = (

@@ -7,12 +7,12 @@ from planproof.expr import Call, Expr, Lambda, Variable, fresh_id
 from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import NAMES_KEPT, Condition
 from planproof.optimizer.construct import applied
 from planproof.optimizer.retype import with_variables
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.types import Array, Struct
 
 CONDITIONS = (

@@ -31,14 +31,14 @@ from planproof.expr import (
 from planproof.expr.rewrite import transform_down
 from planproof.expr.traits import Cost
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
 from planproof.optimizer.construct import applied, bound_once, number
 from planproof.optimizer.costs import costly, heavy
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits, with_variables
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.types import VOID, String, Struct, walk
 from planproof.types.casts import can_up_cast
 

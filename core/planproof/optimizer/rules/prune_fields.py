@@ -10,13 +10,13 @@ from planproof.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lam
 from planproof.expr.function import Mismatch
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof.optimizer.costs import weight
 from planproof.optimizer.element_paths import Ordinals, path_over, uses_itself, without_longer
 from planproof.optimizer.retype import derived, fits, substituted
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.records import evolve
 from planproof.types import Array, DataType, Struct
 

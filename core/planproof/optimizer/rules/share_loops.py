@@ -9,13 +9,13 @@ from planproof.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambd
 from planproof.expr.function import Mismatch
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
 from planproof.optimizer.construct import applied, number
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import derived, fits, substituted
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.records import evolve
 
 CONDITIONS = (

@@ -6,6 +6,8 @@ from planproof.conf import Conf
 from planproof.expr import Alias, Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_down
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.construct import applied, bound_once
@@ -13,8 +15,6 @@ from planproof.optimizer.costs import costly, heavy
 from planproof.optimizer.equivalence import alike
 from planproof.optimizer.retype import fits
 from planproof.optimizer.rules.prune_fields import accesses_of, prune_fields, worth_pruning
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.types import VOID
 
 CONDITIONS = (

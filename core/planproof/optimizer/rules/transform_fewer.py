@@ -6,12 +6,12 @@ from planproof.conf import Conf
 from planproof.expr import Call, Expr, Lambda, Literal
 from planproof.expr.rewrite import transform_up
 from planproof.functions.registry import Registry
+from planproof.logical.nodes import Plan
+from planproof.logical.rewrite import map_expressions
 from planproof.optimizer import laws
 from planproof.optimizer.condition import Condition
 from planproof.optimizer.construct import applied, number
 from planproof.optimizer.retype import derived
-from planproof.plan.nodes import Plan
-from planproof.plan.rewrite import map_expressions
 from planproof.records import evolve
 
 _ENDS = {

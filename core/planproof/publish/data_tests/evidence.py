@@ -12,8 +12,8 @@ from planproof.arrow.column_counts import compares
 from planproof.catalog import split_name
 from planproof.claim import dotted
 from planproof.depth import deeply
+from planproof.logical.rows import StoredColumn, rows_of
 from planproof.origin import AnalysisError
-from planproof.plan.rows import StoredColumn, rows_of
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.quoting import quoted

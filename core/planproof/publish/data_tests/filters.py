@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planproof.api import plan
 from planproof.expr.nodes import Subquery
+from planproof.logical.nodes import Filter, Named, Project, Scan
 from planproof.optimizer.laws import may_raise
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan.nodes import Filter, Named, Project, Scan
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.sources import live_catalog
 

@@ -8,8 +8,8 @@ has no text.
 from __future__ import annotations
 
 from planproof.depth import deeply
+from planproof.logical.nodes import Plan
 from planproof.origin import Unknown
-from planproof.plan.nodes import Plan
 from planproof.quoting import backticked
 from planproof.sql.unparse import expressions, plans
 from planproof.sql.unparse.texts import by_name, called, column_id, text, writers

@@ -8,7 +8,7 @@ from planproof.catalog import split_name
 from planproof.expr import nodes as x
 from planproof.expr.function import Category
 from planproof.expr.pretty import outer_references
-from planproof.plan import nodes as p
+from planproof.logical import nodes as p
 from planproof.quoting import backticked
 from planproof.sql.unparse.expressions import sort
 from planproof.sql.unparse.texts import Writer, above_groups, called, column_id, named, string, text, unwritable

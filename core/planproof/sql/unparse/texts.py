@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from planproof.expr.nodes import Column, Expr
+from planproof.logical.nodes import Plan
 from planproof.origin import Unknown
-from planproof.plan.nodes import Plan
 from planproof.quoting import backticked
 from planproof.sql.keywords import KEYWORDS
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from planproof.expr.nodes import Alias, Column, Expr, Outer, Span
 from planproof.expr.tree import span_of
-from planproof.plan import nodes as p
-from planproof.plan.lineage import Source, traced
+from planproof.logical import nodes as p
+from planproof.logical.lineage import Source, traced
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.depth import deeply
-from planproof.plan import nodes as p
-from planproof.plan.lineage import Trace, feeds, lineage
-from planproof.plan.text import detail
+from planproof.logical import nodes as p
+from planproof.logical.lineage import Trace, feeds, lineage
+from planproof.logical.text import detail
 
 MOST_NODES, MOST_COLUMNS, MOST_TEXT, MOST_SOURCES = 120, 60, 120, 10_000
 

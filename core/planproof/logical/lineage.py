@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from planproof.expr.function import Category
 from planproof.expr.nodes import Alias, Call, Column, Expr, InSubquery, Nulled, Outer, ScalarSubquery, Subquery, Window
-from planproof.plan import nodes as p
+from planproof.logical import nodes as p
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "identity", "transformation", "aggregation"
 FILTER, JOIN, GROUP_BY, SORT, WINDOW = "filter", "join", "group by", "sort", "window"

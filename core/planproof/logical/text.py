@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof.expr.pretty import as_written
-from planproof.plan import nodes as p
+from planproof.logical import nodes as p
 
 
 def show(node: p.Plan, depth: int = 0) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planproof.expr.nodes import Column
-from planproof.plan.nodes import PassThrough, Plan
+from planproof.logical.nodes import PassThrough, Plan
 
 Key = tuple[str | None, str]
 

@@ -8,7 +8,7 @@ import pytest
 
 import planproof
 from planproof import Catalog
-from planproof.plan.lineage import feeds, lineage
+from planproof.logical.lineage import feeds, lineage
 
 CATALOG = Catalog(
     {

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from planproof import AnalysisError, Conf, Unknown
 from planproof.api import plan
-from planproof.plan.nodes import Plan
+from planproof.logical.nodes import Plan
 from planproof.sql.unparse import unparse
 from planproof.sql.unparse.texts import text
 

@@ -27,8 +27,8 @@ from planproof.expr.function import Category, LambdaOf, Mismatch, Signature, kin
 from planproof.expr.nodes import column_of, fresh_id
 from planproof.functions.bind import apply, cast, coerced, refused_cast
 from planproof.functions.registry import builtin
+from planproof.logical import nodes as p
 from planproof.origin import AnalysisError, Unknown
-from planproof.plan import nodes as p
 from planproof.sql import nodes as q
 from planproof.types import BOOLEAN, INT, STRING, Array, DataType, Struct, is_numeric, parse_type
 from planproof.types.kinds import accepts, is_orderable

@@ -16,7 +16,7 @@ from planproof.expr import Alias, Column, Expr, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import apply
 from planproof.functions.registry import Registry, builtin
-from planproof.plan import nodes as p
+from planproof.logical import nodes as p
 from planproof.records import evolve
 from planproof.schema import DuplicateField, LogicalColumn
 from planproof.types import DataType, parse_type

@@ -10,7 +10,7 @@ from planproof.conf import Conf
 from planproof.expr import Column, fresh_id
 from planproof.functions.bind import apply
 from planproof.functions.registry import RegistrationError, Registry, builtin
-from planproof.plan.builder import scan
+from planproof.logical.builder import scan
 from planproof.schema import (
     DuplicateField,
     LogicalColumn,

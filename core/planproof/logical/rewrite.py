@@ -7,7 +7,7 @@ from operator import is_not
 
 from planproof.expr import Alias, Column, Expr, Sort, Subquery
 from planproof.expr.rewrite import transform_up
-from planproof.plan import nodes as p
+from planproof.logical import nodes as p
 from planproof.records import evolve
 
 Change = Callable[[Expr], Expr]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planproof.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts
-from planproof.plan import nodes as p
+from planproof.logical import nodes as p
 
 Key = frozenset[int]
 MOST_KEYS = 16
