@@ -109,8 +109,30 @@ def test_relations_that_cannot_be_compared_for_one_reason_share_a_line(project: 
         f"not compared: shop.stg: not compiled (run `dbt compile`), {why}",
     ]
     said = CliRunner().invoke(cli, [*both, "--format", "markdown"]).output
-    assert said.startswith("**planproof:** nothing changed; 3 relations not compared\n")
+    assert said.startswith("**planproof:** no change seen; 3 relations not compared\n")
     assert "- shop.report, shop.totals: not read offline" in said
+
+
+def test_what_was_not_compared_is_not_said_to_hold(project: Any, tmp_path: Any) -> None:
+    """One relation is left out: no form says that nothing breaks, or that nothing changed; where none was compared,
+    that is said."""
+    for name, models in (("some", {"report": None}), ("none", {"sources": {"raw.orders": {}}, "report": None, "totals": None})):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(project(**models, stg={**STAGING, "sql": None})))
+        forms = {
+            form: CliRunner().invoke(cli, ["diff", str(path), str(path), "--format", form]).output
+            for form in ("text", "markdown", "github", "html")
+        }
+        many = "2 relations"
+        last = "nothing was compared" if name == "none" else "0 breaking, 0 safe"
+        assert forms["text"].splitlines()[-1] == f"{last}; {many} not compared"
+        assert f"planproof: no change seen; {many} not compared" in forms["github"]
+        assert f"Nothing is seen to break.</strong> {many} not compared" in " ".join(forms["html"].split())
+        assert ("nothing was compared" in forms["html"]) is (name == "none")
+        for said in forms.values():
+            assert "nothing changed" not in said.lower()
+            assert "nothing breaks" not in said.lower()
+            assert "readers of the old relations can read" not in said
 
 
 def test_the_command_ends_with_0_1_or_2(project: Any, tmp_path: Any) -> None:

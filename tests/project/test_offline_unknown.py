@@ -297,6 +297,14 @@ def test_what_freeze_would_make_known_is_said_once(check):
     assert len(remarks) == 3
 
 
+def test_several_schemas_that_a_freeze_file_lacks_are_them(check, tmp_path):
+    file, remarks = tmp_path / "planproof_sources.json", []
+    file.write_text('{"sources": {"raw.t0": {"columns": [{"name": "id", "type": "int"}]}}}')
+    models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(3)}
+    check(models, {f"raw.t{i}": {} for i in range(3)}, frozen=file, noted=remarks.append)
+    assert "planproof_sources.json does not hold them; once Spark knows them (`dbt seed`" in remarks[-1]
+
+
 def test_what_a_freeze_file_does_not_hold_has_another_next_step_than_the_first_freeze(check, tmp_path):
     file, remarks = tmp_path / "planproof_sources.json", []
     file.write_text('{"sources": {"raw.t0": {"columns": [{"name": "id", "type": "int"}]}}}')

@@ -136,6 +136,20 @@ def test_a_query_that_spark_would_reject_is_not_called_a_construct() -> None:
     assert "report the construct" in Finding(Verdict.UNPROVED, "PP111", "logical", message="odd").next_step
 
 
+def test_what_to_do_for_a_relation_that_nobody_declares_is_said() -> None:
+    def step(condition: str, doubt: str = "a macro may provide it") -> str:
+        return Finding(
+            Verdict.UNPROVED, "PP111", "logical", found=condition, message=f"[{condition}] {doubt}"
+        ).next_step
+
+    missing = step("TABLE_OR_VIEW_NOT_FOUND")
+    assert all(word in missing for word in ("`ref` or `source`", "builds it first", "depends_on", "planproof freeze"))
+    assert "Correct the model" not in missing
+    own = step("TABLE_OR_VIEW_NOT_FOUND", "it reads itself; give it a contract")
+    assert own == "Give the model a contract, which tells its columns, or compile with --full-refresh."
+    assert step("UNRESOLVED_COLUMN").startswith("Correct the model")
+
+
 def test_a_step_is_told_by_the_first_finding_that_is_shown() -> None:
     missing = Finding(Verdict.VIOLATED, "PP501", "logical", "a", message="a is missing")
     hidden = Finding(Verdict.UNPROVED, "PP506", "logical", "a", "NOT NULL", message="a may hold nulls")
@@ -155,6 +169,15 @@ def test_consequences_of_what_is_stopped_stand_with_it_in_every_form() -> None:
         assert text.count("Correct the query at the place named.") == 1
     assert "So 2 models" in render(run, "markdown", Form())
     assert render(run, "github", Form()).count("\n::") == 0
+
+
+def test_readers_of_several_stopped_models_are_said_to_read_one_of_them() -> None:
+    roots = [broken(f"shop.root_{name}", "no such column") for name in "abc"]
+    reports = [*roots, *(unread(f"shop.mart{i}", f"shop.root_{'abc'[i]}") for i in range(3))]
+    run = run_report("check", reports, datetime.now(timezone.utc))
+    for form in ("text", "markdown"):
+        text = " ".join(render(run, form, Form()).replace("\\", "").replace("│", " ").split())
+        assert "o 3 models that read one of them cannot be judged: shop.mart0, shop.mart1, shop.mart2" in text, form
 
 
 def test_one_next_step_is_said_once_of_a_model_on_the_page_and_to_github() -> None:

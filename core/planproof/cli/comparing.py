@@ -12,6 +12,7 @@ from rich.table import Table
 from planproof.cli import output
 from planproof.project.changes import BREAKING, Change, Comparison
 from planproof.report.folding import listed
+from planproof.report.parts import counted
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")
@@ -73,7 +74,10 @@ def _show(found: Comparison) -> None:
     for remark in found.remarks:
         out.print(f"note: {remark}", markup=False, soft_wrap=True)
     breaking = sum(change.effect == BREAKING for change in found.changes)
-    out.print(f"{breaking} breaking, {len(found.changes) - breaking} safe", markup=False)
+    said = f"{breaking} breaking, {len(found.changes) - breaking} safe"
+    if found.unread:
+        said += f"; {counted(len(found.unread), 'relation')} not compared"
+    out.print(said if found.compared else f"nothing was compared{said[said.find(';') :]}", markup=False)
 
 
 def _cells(change: Change, between: str) -> list[str]:

@@ -64,7 +64,8 @@ def diff(
     started, after = datetime.now(timezone.utc), read_project(new)
     found = compare_projects(read_project(old), after, frozen=sources)
     # `--json` is older than the report's one schema, and keeps its own form.
-    report = run_report("diff", reports_of(found), started, project=after.name)
+    remarks = [*found.remarks, *([] if found.compared else ["nothing was compared"])]
+    report = run_report("diff", reports_of(found), started, project=after.name, remarks=remarks)
     plain = replace(wanted, stdout="text") if click.get_current_context().params.get("as_json") else wanted
     output.write_forms(report, plain, project_dir=new if new.is_dir() else new.parent)
     comparing.finish(found, fail_on, as_json=wanted.stdout != plain.stdout, quiet=not plain.is_text)

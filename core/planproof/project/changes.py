@@ -82,11 +82,12 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
-    `remarks` what is true of the two as a whole."""
+    `remarks` what is true of the two as a whole; `compared` how many relations were."""
 
     changes: tuple[Change, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    compared: int = 0
 
     @property
     def breaking(self) -> bool:

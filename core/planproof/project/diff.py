@@ -30,9 +30,9 @@ def compare_projects(
     new = _Shapes.of(_placed(after, before), conf, new_sources)
     changes: list[Change] = []
     targets = _two_targets(before, after)
-    for key in dict.fromkeys([*old.shapes, *new.shapes]):
-        if key in old.unread or key in new.unread:
-            continue
+    unread = {**old.unread, **new.unread}
+    both = [key for key in dict.fromkeys([*old.shapes, *new.shapes]) if key not in unread]
+    for key in both:
         other_place = targets is not None and key in after.nodes and _is_built(after.nodes[key])
         for change in compared(old.shapes.get(key), new.shapes.get(key), other_place):
             if change.what == "moved" and after.nodes[key].kind == "source":
@@ -41,9 +41,8 @@ def compare_projects(
             readers = old if change.after is None else new
             file = after.nodes[key].file if key in after.nodes else None
             changes.append(replace(readers.followed(change, key), file=file))
-    unread = {**old.unread, **new.unread}
     said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
-    return Comparison(tuple(changes), said, (targets,) if targets else ())
+    return Comparison(tuple(changes), said, (targets,) if targets else (), len(both))
 
 
 def _is_built(node: ProjectNode) -> bool:

@@ -66,7 +66,8 @@ def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comp
         raise ProjectError("there is no freeze file to compare with; run `planproof freeze` first")
     changes: list[Change] = []
     unread: dict[str, str] = {}
-    for node in given(project):
+    wanted = given(project)
+    for node in wanted:
         known, table = frozen.find(node.relation), session.table(node.relation)
         if known is None:
             unread[node.relation] = f"{frozen.file} does not hold it; run `planproof freeze` again"
@@ -75,7 +76,7 @@ def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comp
         changes += compared(before, None if table is None else _live(node.relation, table))
         if known.ids and table is not None:
             changes += _made_anew(node.relation, known.ids, _ids(session, node, table))
-    return Comparison(tuple(changes), unread)
+    return Comparison(tuple(changes), unread, compared=len(wanted) - len(unread))
 
 
 def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str, int]:

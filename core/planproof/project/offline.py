@@ -27,7 +27,7 @@ from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import OF_ITSELF, Finding, Report, Verdict
 from planproof.schema import LogicalField, LogicalSchema
 from planproof.types import STRING, without_lengths
 
@@ -264,8 +264,8 @@ class OfflineCheck:
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         if self.frozen.file is not None:
             return (
-                f"the {what} not known ({shown}), and {self.frozen.file} does not hold it; once Spark knows it (`dbt "
-                "seed` loads a seed), run `planproof freeze` again"
+                f"the {what} not known ({shown}), and {self.frozen.file} does not hold {it}; once Spark knows {it} "
+                "(`dbt seed` loads a seed), run `planproof freeze` again"
             )
         return (
             f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
@@ -379,7 +379,7 @@ class OfflineCheck:
         """Why Spark may accept the query although it is rejected here."""
         if error.condition.split(".")[0] in _MISSING:
             if node.materialized == "incremental" and node.name.lower() in error.message.lower():
-                return "it reads itself; give it a contract, or compile with --full-refresh"
+                return f"{OF_ITSELF}; give it a contract, or compile with --full-refresh"
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planproof.report.folding import listed
 from planproof.report.model import Finding, Report, Verdict
+from planproof.report.parts import counted as number_of
 from planproof.report.parts import said, skipped
 
 NOTHING = "nothing changed"
@@ -21,9 +22,17 @@ def is_of_two(reports: Sequence[Report], command: str = "") -> bool:
 def counted(reports: Sequence[Report]) -> str:
     """`1 breaking change, 12 safe; 2 relations not compared`."""
     breaking, safe = (sum(len(r.of(verdict)) for r in reports) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
+    left = f"; {left_out(reports)}" if left_out(reports) else ""
+    nothing = f"no change seen{left}" if left else NOTHING
+    return (
+        f"{breaking} breaking change{'' if breaking == 1 else 's'}, {safe} safe{left}" if breaking or safe else nothing
+    )
+
+
+def left_out(reports: Sequence[Report]) -> str:
+    """`2 relations not compared`; empty where each was."""
     unread = sum(report.outcome == "skipped" for report in reports)
-    changes = f"{breaking} breaking change{'' if breaking == 1 else 's'}, {safe} safe" if breaking or safe else NOTHING
-    return changes + (f"; {unread} relation{'' if unread == 1 else 's'} not compared" if unread else "")
+    return f"{number_of(unread, 'relation')} not compared" if unread else ""
 
 
 def markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterator[str]:

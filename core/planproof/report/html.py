@@ -109,10 +109,14 @@ def state_of(report: Report) -> str:
 
 
 def _of_two(reports: Sequence[Report]) -> Banner:
-    """The page's verdict on two compiles."""
+    """The page's verdict on two compiles. Where some relations were not compared, it speaks of what was seen."""
+    left = compared.left_out(reports)
     breaking = sum(report.verdict is Verdict.VIOLATED for report in reports)
     if breaking:
-        return Banner("violated", "Breaking.", f"{counted(breaking, 'relation')} changed under their readers")
+        changed = f"{counted(breaking, 'relation')} changed under their readers"
+        return Banner("violated", "Breaking.", f"{changed}; {left}" if left else changed)
+    if left:
+        return Banner("none", "Nothing is seen to break.", left)
     return Banner("none", "Nothing breaks.", "readers of the old relations can read the new ones")
 
 

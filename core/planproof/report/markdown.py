@@ -105,7 +105,7 @@ def _stopped(report: Report, others: Sequence[str], following: Sequence[str]) ->
         yield f"The same in {counted(len(others), 'other model')}: {escaped(listed(others))}"
         yield ""
     if following:
-        yield f"S{escaped(unjudged(following))[1:]}"
+        yield f"S{escaped(unjudged(following, 1 + len(others)))[1:]}"
         yield ""
     yield f"**{escaped(parts.fate)}**"
 

@@ -41,6 +41,9 @@ PLANES = (
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 
 
+OF_ITSELF = "it reads itself"
+"""How a finding says that the relation which is not there is the model's own."""
+
 UNREAD = "planproof does not know the schema of "
 """How a finding begins that is about a relation which the model reads, and about nothing that the model says."""
 
@@ -76,6 +79,14 @@ class Finding:
             return (
                 "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "
                 "a contract tells a model's."
+            )
+        if self.code == "PP111" and self.found == "TABLE_OR_VIEW_NOT_FOUND":
+            if OF_ITSELF in self.message:
+                return "Give the model a contract, which tells its columns, or compile with --full-refresh."
+            return (
+                "Read it by `ref` or `source`, so that dbt builds it first and its columns are known here; where only "
+                "a macro names it, add `-- depends_on: {{ ref('its_name') }}`; `planproof freeze` tells a source's "
+                "columns."
             )
         if self.code == "PP111" and self.found is not None:
             # Spark would reject the query as it is known here.

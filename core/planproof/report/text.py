@@ -290,7 +290,8 @@ def _style(reports: Sequence[Report]) -> Text | None:
 def summary(reports: Sequence[Report], seconds: float | None = None, command: str = "") -> Text:
     """How many models ended in which way; of two compiles (`command` is `diff`), how many changes."""
     if compared.is_of_two(reports, command):
-        return Text(compared.counted(reports), "bold red" if any(map(stopped, reports)) else "bold green")
+        healthy = "bold yellow" if compared.left_out(reports) else "bold green"
+        return Text(compared.counted(reports), "bold red" if any(map(stopped, reports)) else healthy)
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
