@@ -24,6 +24,7 @@ from planproof.publish.audit.comparison import compare, refuse_keys
 from planproof.publish.audit.hazards import swapped_views
 from planproof.publish.audit.limits import refuse_unknown
 from planproof.publish.audit.python_claims import breaks_its_claims, watching
+from planproof.publish.audit.refusals import met_null
 from planproof.publish.audit.relation import audit_stored
 from planproof.publish.audit.samples import broken_rows
 from planproof.publish.audit.staged import look
@@ -292,7 +293,8 @@ class Guard:
         except SparkFailure as failure:
             found = mismatch(failure)
             draft.add([found] if found else [])
-            if not found and not overflowed(job, failure) and not breaks_its_claims(job, failure):
+            is_told = found or overflowed(job, failure) or met_null(job, failure) or breaks_its_claims(job, failure)
+            if not is_told:
                 raise
             self._reject(draft, publication, keep=False)
             return False

@@ -105,6 +105,67 @@ def test_what_is_refused_leaves_the_table_as_it_was(session: ThriftSession, name
     assert state(session, name) == before
 
 
+def test_rows_of_many_files_that_lie_far_away(
+    session: ThriftSession, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files that only Spark reads, the rows that are new are counted, and no older ones."""
+    monkeypatch.setattr("planproof.publish.iceberg.commit.LISTED", 2)
+    monkeypatch.setattr(ThriftSession, "local_path", lambda session, path: None)
+    session.rows(f"insert into {name} values (null, 'd0', 1)")
+    many = "select nullif(id, -1) as id, concat('n', id % 5) as day, 2 as amount from range(20)"
+    for strategy in ("append", "insert_overwrite"):
+        report = Guard(session).publish(model(name, many, strategy))
+        assert report.outcome == "published", (strategy, report.findings)
+    report = Guard(session).publish(model(name, many.replace("-1", "19")))
+    assert [f.found for f in report.of(Verdict.VIOLATED)] == ["1 null"], report.findings
+
+
+def test_a_null_that_the_table_itself_forbids(session: ThriftSession, name: str) -> None:
+    """It fails the write; the contract's promise is what is broken."""
+    own = f"{name}_own"
+    session.rows(f"create table {own} (id bigint not null, day string, amount int) using iceberg partitioned by (day)")
+    session.rows(f"alter table {own} set identifier fields id")
+    assert Guard(session).publish(model(own, NEW)).outcome == "published"
+    before, null = state(session, own), NEW.replace("9L", "if(length(uuid()) > 1, null, 9L)")
+    for strategy in ("append", "insert_overwrite", None):
+        report = Guard(session).publish(model(own, null, strategy))
+        assert (report.outcome, violated(report)) == ("rejected", {"PP505"}), (strategy, report.error, report.findings)
+    bare = model(own, null, columns=[("id", "bigint", True), *COLUMNS[1:]])
+    assert "says NOT NULL of id in its own schema" in str(Guard(session).publish(bare).error)
+    assert state(session, own) == before
+
+
+def test_what_a_table_replaced_by_a_branch_keeps(session: ThriftSession, name: str) -> None:
+    """Partitions are the same however they are spelled; what differs is said."""
+    own, columns = f"{name}_own", [("id", "bigint", True), ("At", "timestamp", True), ("odd col", "string", True)]
+    columns.append(("day", "string", True))
+    session.rows(
+        f"create table {own} (id bigint, At timestamp, `odd col` string, day string) using iceberg "
+        "partitioned by (day(At), bucket(4, id), truncate(2, `odd col`), day)"
+    )
+    sql = "select 1L as id, timestamp'2024-01-01 00:00:00' as At, 'a' as `odd col`, 'd' as day"
+    spelled = ["Days( at )", "bucket(4,`id`)", "truncate(`odd col`, 2)", "DAY"]
+
+    def publish(sql: str = sql, columns: Any = columns, partitions: Any = spelled, **more: Any) -> Report:
+        given = Model(own, sql, contract=Contract(columns), file_format="iceberg", partition_by=partitions, **more)
+        return Guard(session).publish(given)
+
+    assert publish().outcome == "published"
+    for report, said in (
+        (publish(partitions=["day(at)", "bucket(8, id)"]), "(day(at), bucket(8, id); the table has days(At), bucket(4"),
+        (publish(partitions=[]), "(none; the table has days(At)"),
+        (publish(options={"tblproperties": {"x": 1}}), "(x is 1, the table's not set)"),
+        (publish(sql.replace("1L", "1"), [("id", "int", True), *columns[1:]]), "(id is int, the table's bigint)"),
+        (publish(f"{sql}, 1 as more", [*columns, ("more", "int", True)]), "(more is new)"),
+        (
+            publish(f"select id, `odd col`, At, day from ({sql})", [columns[0], columns[2], columns[1], columns[3]]),
+            "(in the order id, odd col, At, day; the table has id, At, odd col, day)",
+        ),
+    ):
+        assert report.outcome == "failed", report.findings
+        assert said in str(report.error)
+
+
 def test_another_writer(session: ThriftSession, connect: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both writers' rows are there: what was staged is staged anew."""
     other, write, staged = connect(), session.write, []

@@ -268,6 +268,72 @@ def test_not_null_that_others_have_set_stays(lake: str, guard: Guard, rows: Any,
     assert "DROP NOT NULL" in str(report.error)
 
 
+def test_identifier_fields_stay_not_null(lake: str, guard: Guard, rows: Any, iceberg: Any) -> None:
+    """Iceberg makes none of them nullable, so that a null in one fails the write itself."""
+    name, columns = f"{lake}.t", [("id", "int", False), ("s", "struct<a:int not null>", False), ("n", "int", False)]
+    iceberg.sql(f"create table {name} (id int not null, s struct<a:int not null> not null, n int) using iceberg")
+    iceberg.sql(f"alter table {name} set identifier fields id, s.a")
+    sql = "select {id} as id, named_struct('a', {a}) as s, {n} as n"
+    for number, strategy in enumerate(("append", "merge", "insert_overwrite")):
+        healthy = sql.format(id=number, a=1, n=2)
+        report = guard.publish(model(name, healthy, strategy, columns, options={"unique_key": "id"}))
+        assert report.outcome == "published", (strategy, report.error, report.findings)
+        assert flags(iceberg, name) == [False, False, True]
+    before, null = snapshot(guard, name), "if(length(uuid()) > 1, null, 1)"
+    for id, a, field in ((null, 1, "id"), (1, null, "s.a")):
+        for strategy in ("append", "insert_overwrite"):
+            report = guard.publish(model(name, sql.format(id=id, a=a, n=2), strategy, columns))
+            (found,) = report.of(Verdict.VIOLATED)
+            assert (report.outcome, found.code, found.field) == ("rejected", "PP505", field), report
+    source = "select cast(nullif(id, 7) as int) as id, named_struct('a', 1) as s, 2 as n from range(6, 8)"
+    report = guard.publish(model(name, source, "merge", columns, options={"unique_key": "id"}))
+    assert (report.outcome, violated(report)) == ("rejected", {"PP505"}), report
+    # Of other columns nulls are counted, as ever; and what the contract does not promise is the table's own to refuse.
+    report = guard.publish(model(name, sql.format(id=5, a=1, n=null), "append", columns))
+    assert (report.outcome, violated(report)) == ("rejected", {"PP505"}), report
+    report = guard.publish(model(name, sql.format(id=null, a=1, n=2), columns=[("id", "int", True), *columns[1:]]))
+    assert report.outcome == "failed", report
+    assert "first DROP IDENTIFIER FIELDS, then ALTER TABLE" in str(report.error)
+    assert snapshot(guard, name) == before
+    assert guard.session.registered(name).properties["identifier-fields"] in ("[id,s.a]", "[s.a,id]")
+    assert rows(name) == [(2, (1,), 2)]
+
+
+def test_rows_of_many_files_are_told_from_older_ones(
+    lake: str, guard: Guard, iceberg: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the table places its files by hashes."""
+    monkeypatch.setattr("planproof.publish.iceberg.commit.LISTED", 2)
+    for placed in ("true", "false"):
+        name = f"{lake}.t_{placed}"
+        iceberg.sql(
+            f"create table {name} (id bigint, day string, amount int) using iceberg "
+            f"tblproperties ('write.object-storage.enabled'='{placed}', 'write.format.default'='avro')"
+        )
+        iceberg.sql(f"insert into {name} values (null, 'old', 1)")
+        many = "select /*+ repartition(5) */ nullif(id, -1) as id, 'd' as day, 2 as amount from range(20)"
+        report = guard.publish(model(name, many))
+        assert report.outcome == "published", (placed, report.findings)
+        assert iceberg.sql(f"select 1 from {name}.files").count() == 6
+        report = guard.publish(model(name, many.replace("-1", "19")))
+        assert [f.found for f in report.of(Verdict.VIOLATED)] == ["1 null"], (placed, report.findings)
+
+
+def test_the_files_of_a_publish_are_found_under_its_folder(place: str, guard: Guard, iceberg: Any) -> None:
+    """A recovery deletes what no snapshot names: were these files not found, it would delete rows of the table. The
+    catalogs say file:///, and Iceberg names files by file:/."""
+    name, tables = f"{place}.t", guard.session.transactions()
+    iceberg.sql(f"create table {name} (id bigint) using iceberg")
+    change = tables.change(name)
+    folder = change.set_apart("planproof_one")
+    guard.session.write(f"insert into {change.staged} values (1)")
+    assert tables.names_any(name, folder, ()) is False
+    change.commit()
+    change.close()
+    assert tables.names_any(name, folder, ()) is True
+    assert tables.names_any(name, f"{folder}_2", ()) is False
+
+
 @pytest.mark.parametrize(
     "properties",
     [

@@ -73,6 +73,8 @@ def test_what_loses_nothing_is_left_alone(stored: str, produced: str) -> None:
         ("map<string,int>", "map<string,boolean>", "PP402", "violated", "c.value", False),
         ("array<int>", "struct<a:int>", "PP402", "violated", "c", False),
         ("struct<a:int,b:int>", "struct<b:int,a:int>", "PP131", "warning", "c.a", False),
+        ("struct<a:int,b:int,c:int>", "struct<b:int,c:int>", "PP402", "violated", "c.a", False),
+        ("struct<b:int,c:int>", "struct<a:int,b:int,c:int>", "PP402", "violated", "c.a", False),
         ("struct<a:date>", "struct<a:timestamp>", "PP133", "warning", "c.a", True),
         ("array<date>", "array<timestamp>", "PP133", "warning", "c.element", False),
         ("map<string,timestamp>", "map<string,timestamp_ntz>", "PP128", "warning", "c.value", False),

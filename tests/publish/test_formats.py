@@ -12,6 +12,7 @@ from planproof.origin import AnalysisError
 from planproof.publish.formats import Parquet, format_of
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.facts import as_filed, as_kept, filed
+from planproof.publish.iceberg.partitioning import same
 from planproof.publish.transaction.names import Refused
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import parse_type
@@ -65,3 +66,22 @@ def test_names_and_types_as_iceberg_has_them() -> None:
     assert as_filed(columns).names == ("a_x20b",)
     assert as_filed(columns)[0].type == parse_type("map<string,array<struct<c_x20d:tinyint,e:smallint>>>")
     assert as_kept(columns)[0].type == parse_type("map<string,array<struct<`c d`:int,e:int>>>")
+
+
+@pytest.mark.parametrize(
+    ("given", "held", "expected"),
+    [
+        (["day(at)", "D"], ["days(at)", "d"], True),
+        (["bucket(4,`id`)"], ["bucket(4, id)"], True),
+        (["Truncate(`odd, col`, 2)"], ["truncate(2, `odd, col`)"], True),
+        (["identity(d)", "`day`", "date_hour(`s`.`at`)"], ["d", "day", "hours(s.at)"], True),
+        (["bucket(4, id)"], ["bucket(8, id)"], False),
+        (["days(at)"], ["hours(at)"], False),
+        (["days(at)"], ["days(on)"], False),
+        (["a", "b"], ["b", "a"], False),
+        ([], ["a"], False),
+        (["`a.b`"], ["a.b"], False),
+    ],
+)
+def test_partitions_are_the_same_however_they_are_spelled(given: list[str], held: list[str], expected: bool) -> None:
+    assert same(given, held) is expected

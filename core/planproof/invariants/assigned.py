@@ -128,10 +128,11 @@ def _struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[A
         if name not in held and at.ansi_policy:
             path, message = at.below(field.name).name, f"{said}, which has no field {field.name}: Spark refuses it"
             yield Assignment(_finding("PP402", path, "nothing", field.type.simple, message, Verdict.VIOLATED))
-    for place, _ in list(swapped(wanted.names, given.names))[:1]:
+    mine = [name for name in wanted.names if name.lower() in made]
+    theirs = [name for name in given.names if name.lower() in held]
+    for place, _ in list(swapped(mine, theirs))[:1]:
         message = f"{said}: fields go by name, and an INSERT by position would swap them"
-        path = at.below(wanted.names[place]).name
-        yield Assignment(_finding("PP131", path, wanted.names[place], given.names[place], message))
+        yield Assignment(_finding("PP131", at.below(mine[place]).name, mine[place], theirs[place], message))
 
 
 def _leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:

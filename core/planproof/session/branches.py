@@ -148,6 +148,10 @@ class BranchChange:
     def counted(self, names: Sequence[str]) -> Sequence[str]:
         return ()
 
+    def identifying(self) -> Sequence[str]:
+        """No column is made nullable here."""
+        return ()
+
     def told(self, key: str) -> str | None:
         return self._stored.properties.get(key)
 

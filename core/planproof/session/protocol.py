@@ -162,6 +162,9 @@ class Transaction(Protocol):
     def counted(self, names: Sequence[str]) -> Sequence[str]:
         """Those of the columns, none of them nested, whose nulls the table's metadata will count in each new file."""
 
+    def identifying(self) -> Sequence[str]:
+        """The columns that hold an identifier field, itself or inside of a struct: they cannot be made nullable."""
+
     def told(self, key: str) -> str | None:
         """A property of the table as it will be; None where it has none."""
 

@@ -54,10 +54,7 @@ class IcebergAside:
             raise Impossible(
                 "no note of them can be kept: the catalog tells no location of the namespace, or it cannot be written"
             )
-        rows = raw.new_rows()
-        if rows is None:
-            raise Impossible("the rows of so many files cannot be told from older ones in this table")
-        return Staged(raw.transaction.schema(), rows, raw.entry.staging)
+        return Staged(raw.transaction.schema(), raw.new_rows(), raw.entry.staging)
 
     def open(self, name: str, schema: PhysicalSchema) -> None:
         self._open(name, schema)

@@ -149,8 +149,7 @@ def _statement(job: Job, staging: str, text: str) -> str:
 
 
 def _new_rows(job: Job, publication: Commit) -> str:
-    """The rows that are new, for a FROM clause: those of the added files, of a merge its source's; where they cannot be
-    told from older ones, all."""
+    """The rows that are new, for a FROM clause: those of the added files, of a merge its source's."""
     if job.model.incremental_strategy == "merge":
         return f"(\n{unterminated(job.examined.sql)}\n)"
-    return publication.new_rows() or publication.entry.staging
+    return publication.new_rows()

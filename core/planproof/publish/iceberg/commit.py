@@ -17,7 +17,7 @@ from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlane
 from planproof.session.store import decoded, store_of
 
 LISTED = 500
-"""Of so many added files the rows are picked out by name; of more, by their folder."""
+"""So many of the added files one list names, which picks out their rows; more stand in several lists."""
 
 
 @dataclass
@@ -61,17 +61,16 @@ class Commit:
         self.aside: SetAside | None = None
         self._is_discarded = False
 
-    def new_rows(self) -> str | None:
-        """The rows of the files that were added, for a FROM clause; None where they cannot be told from older ones."""
-        staging, folder = self.entry.staging, self.notebook.note.folder
+    def new_rows(self) -> str:
+        """The rows of the files that were added, and no others, for a FROM clause."""
+        staging = self.entry.staging
         if self.entry.strategy != "change":
             return staging
         files = self.transaction.files()
         if not files:
             return f"(SELECT * FROM {staging} LIMIT 0)"
-        if len(files) <= LISTED:
-            return f"(SELECT * FROM {staging} WHERE _file IN ({', '.join(map(literal, files))}))"
-        return f"(SELECT * FROM {staging} WHERE startswith(_file, {literal(f'{folder}/')}))" if folder else None
+        lists = (", ".join(map(literal, files[at : at + LISTED])) for at in range(0, len(files), LISTED))
+        return f"(SELECT * FROM {staging} WHERE {' OR '.join(f'_file IN ({names})' for names in lists)})"
 
     def set_apart(self) -> None:
         """What is written next can be told from other writers' files, and a note says where it lies."""

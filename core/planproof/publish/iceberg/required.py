@@ -1,7 +1,8 @@
 """NOT NULL in an Iceberg table's own schema: written with the rows that the audit has proved, and never before.
 
 Iceberg's writers fail at a null in such a column, and do not say where it is. So a change of the table has its promised
-columns nullable until the audit has told where nulls are; rows with some can then be shown, or set aside.
+columns nullable until the audit has told where nulls are; rows with some can then be shown, or set aside. Identifier
+fields stay NOT NULL throughout, as Iceberg demands: a null in one fails the write (`planproof.publish.audit.refusals`).
 
 A property of the table names the columns that planproof has made NOT NULL. They are made nullable again where the model
 promises no more; what others have made NOT NULL stays so.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 
 from planproof.claim import Facts, dotted
+from planproof.publish.audit.refusals import forbidden
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
@@ -41,8 +43,8 @@ def require(job: Job, publication: Commit, facts: Facts | None) -> None:
 
 def relax(job: Job, publication: Commit) -> None:
     """Before a change is written."""
-    names = _relaxed(job)
-    if names and publication.transaction.alters:
+    names = _relaxed(job, publication)
+    if names:
         publication.transaction.require(names, False)
 
 
@@ -50,8 +52,8 @@ def restore(job: Job, publication: Commit, written: Facts | None) -> None:
     """After its audit: the older rows hold no null there, for the table said so. `written` are the facts of all files
     that were added. Raises `Refused` for a null that others forbid, or that a merge's clauses have written against the
     contract."""
-    names = _relaxed(job)
-    if not names or job.draft.fails or not publication.transaction.alters:
+    names = [] if job.draft.fails else _relaxed(job, publication)
+    if not names:
         return
     own, proved, kept = _own(job), _proved(job), []
     wanted = set(publication.transaction.counted([name for name in names if name in own and _is_promised(job, name)]))
@@ -59,15 +61,12 @@ def restore(job: Job, publication: Commit, written: Facts | None) -> None:
         if not _holds_null(job, publication, name, written):
             kept.append(name)
         elif name not in own or name.lower() in proved:
-            raise Refused(
-                f"{job.model.name} says NOT NULL of {name} in its own schema, and what would be written holds a null "
-                f"there; nothing was published. Or make it nullable: ALTER TABLE {quoted(job.names.target)} ALTER "
-                f"COLUMN {quoted((name,))} DROP NOT NULL"
-            )
+            raise Refused(forbidden(job, (name,)))
     if kept:
         publication.transaction.require(kept)
     if own:
-        _note(publication, publication.transaction.told(OWN), [name for name in kept if name in own])
+        still = [f.name for f in job.target.schema if f.name in own and f.name not in names] if job.target else []
+        _note(publication, publication.transaction.told(OWN), [*still, *(name for name in kept if name in own)])
 
 
 def _note(publication: Commit, noted: str | None, names: list[str]) -> None:
@@ -83,11 +82,15 @@ def _holds_null(job: Job, publication: Commit, name: str, written: Facts | None)
     return bool(job.session.rows(f"SELECT 1 FROM {publication.entry.staging} WHERE {quoted((name,))} IS NULL LIMIT 1"))
 
 
-def _relaxed(job: Job) -> list[str]:
+def _relaxed(job: Job, publication: Commit) -> list[str]:
     """Of the table's NOT NULL columns, as it names them, those that planproof made so, and those that the contract
-    promises."""
+    promises; none that holds an identifier field."""
     own, fields = _own(job), job.target.schema if job.target else ()
-    return [f.name for f in fields if not f.nullable and (f.name in own or _is_promised(job, f.name))]
+    names = [f.name for f in fields if not f.nullable and (f.name in own or _is_promised(job, f.name))]
+    if not names or not publication.transaction.alters:
+        return []
+    identifying = publication.transaction.identifying()
+    return [name for name in names if name not in identifying]
 
 
 def _own(job: Job) -> set[str]:

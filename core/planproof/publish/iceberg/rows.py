@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept
+from planproof.publish.iceberg.partitioning import same
 from planproof.publish.iceberg.table import Whole, partitions, properties, refuse_others
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Changing
 from planproof.sql.ending import unterminated
 from planproof.types import same_type, without_lengths
@@ -45,16 +49,35 @@ def _changes(job: Job) -> str | None:
     target = job.target
     if target is None:
         return "there is no such table yet"
-    wanted, stored = as_kept(job.examined.promised), target.schema
-    same = len(wanted) == len(stored) and all(
-        new.name.lower() == old.name.lower() and same_type(without_lengths(new.type), without_lengths(old.type))
-        for new, old in zip(wanted.as_nullable(), stored.as_nullable())
-    )
-    if not same:
-        return "its columns are others than the table's"
-    if [p.lower() for p in partitions(job)] != [p.lower() for p in target.partition_by]:
-        return "its partitions are others than the table's"
+    columns = _other_columns(as_kept(job.examined.promised).as_nullable(), target.schema.as_nullable())
+    if columns:
+        return f"its columns are others than the table's ({columns})"
+    given, held = partitions(job), target.partition_by
+    if not same(given, held):
+        return f"its partitions are others than the table's ({_listed(given)}; the table has {_listed(held)})"
     asked = {key: value for key, value in properties(job).items() if key not in ("location", "comment")}
-    if any(target.properties.get(key) != value for key, value in asked.items()):
-        return "its properties are others than the table's"
-    return None
+    others = [
+        f"{key} is {value}, the table's {found}"
+        for key, value in asked.items()
+        if (found := target.properties.get(key, "not set")) != value
+    ]
+    return f"its properties are others than the table's ({'; '.join(others)})" if others else None
+
+
+def _other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
+    """How the columns differ: which are more, which are missing, which have another type, or else their order."""
+    new, old = ({f.name.lower(): f for f in schema} for schema in (wanted, stored))
+    said = [f"{field.name} is new" for name, field in new.items() if name not in old]
+    said += [f"{field.name} is missing" for name, field in old.items() if name not in new]
+    said += [
+        f"{field.name} is {field.type.simple}, the table's {old[name].type.simple}"
+        for name, field in new.items()
+        if name in old and not same_type(without_lengths(field.type), without_lengths(old[name].type))
+    ]
+    if not said and list(new) != list(old):
+        said = [f"in the order {', '.join(wanted.names)}; the table has {', '.join(stored.names)}"]
+    return "; ".join(said)
+
+
+def _listed(partitions: Sequence[str]) -> str:
+    return ", ".join(partitions) or "none"

@@ -105,8 +105,9 @@ class Iceberg:
             tables = {what: self._spark.table(quoted((*parts, what))) for what in ("all_files", *is_ours)}
             found = [tables[what].where(tables[what][column].isin(list(others))) for what, column in is_ours.items()]
             if folder is not None:
-                files = tables["all_files"]
-                found.append(files.where(files["file_path"].startswith(f"{folder.rstrip('/')}/")))
+                # The folder's own name is one publish's alone; above it, files may be spelled otherwise: file:/, file:///.
+                files, own = tables["all_files"], folder.rstrip("/").rpartition("/")[2]
+                found.append(files.where(files["file_path"].contains(f"/{own}/")))
             return any(frame.limit(1).count() for frame in found)
 
     def namespace_location(self, database: Sequence[str]) -> str | None:

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import quiet, translated
+from planproof.session.iceberg.reading import fields
 from planproof.session.java import each
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
@@ -113,6 +114,12 @@ class IcebergTransaction:
         with translated():
             modes = self._java.named("org.apache.iceberg.MetricsConfig").forTable(self._table)
             return [name for name in names if str(modes.columnMode(name)) != "none"]
+
+    def identifying(self) -> list[str]:
+        with translated():
+            form = json.loads(str(self._java.parser.toJson(self._table.schema())))
+        numbers = form.get("identifier-field-ids", ())
+        return sorted({path[0] for path, number, _ in fields(form) if number in numbers})
 
     def told(self, key: str) -> str | None:
         with translated():

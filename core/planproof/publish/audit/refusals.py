@@ -1,0 +1,55 @@
+"""What a failed write tells of the contract, where the table itself keeps a promise: NOT NULL in its own schema.
+
+Spark puts a check around each value for such a column (`AssertNotNull`), which fails the write at the first null.
+"""
+
+from __future__ import annotations
+
+import re
+
+from planproof.claim import Path, dotted
+from planproof.paths import nested_fields
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.names import Refused
+from planproof.quoting import quoted
+from planproof.report.model import Finding, Verdict
+from planproof.session.protocol import SparkFailure
+
+_NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the schema is inferred", re.S | re.I)
+"""Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
+
+
+def met_null(job: Job, failure: SparkFailure) -> bool:
+    """After a write that failed: whether it met a null where the table and the contract say NOT NULL, which is then
+    violated. Raises `Refused` where the table alone says so."""
+    found = _NULL.search(str(failure))
+    if found is None:
+        return False
+    path = tuple(part.strip() for part in found[1].splitlines())
+    if _is_promised(job, path):
+        field = dotted(path)
+        message = (
+            f"{field}: promised NOT NULL, and the write met a null: {job.model.name} has NOT NULL in its own schema "
+            "there, and takes no such row. How many there are was not counted"
+        )
+        origin = job.examined.locate(path[0])
+        job.draft.add([Finding(Verdict.VIOLATED, "PP505", "executed", field, "NOT NULL", "a null", message, origin)])
+        if job.draft.fails:
+            return True
+    raise Refused(forbidden(job, path)) from failure
+
+
+def forbidden(job: Job, path: Path) -> str:
+    """What is said of a null that a table's own schema forbids, and what to do."""
+    first = "first DROP IDENTIFIER FIELDS, then " if job.target and "identifier-fields" in job.target.properties else ""
+    return (
+        f"{job.model.name} says NOT NULL of {dotted(path)} in its own schema, and what would be written holds a null "
+        f"there; nothing was published. Filter the null, or make the column nullable: {first}ALTER TABLE "
+        f"{quoted(job.names.target)} ALTER COLUMN {quoted(path)} DROP NOT NULL"
+    )
+
+
+def _is_promised(job: Job, path: Path) -> bool:
+    contract, wanted = job.model.contract, [part.lower() for part in path]
+    fields = nested_fields(contract.schema) if contract else ()
+    return any(f.promises and [part.lower() for part in f.path] == wanted for f in fields)

@@ -1,0 +1,51 @@
+"""Partitions of an Iceberg table in one spelling: a model may write them in several, Spark describes them in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from planproof.catalog import split_name
+
+_CALL = re.compile(r"(\w+)\s*\((.*)\)", re.S)
+_ARGUMENT = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
+_IDENTITY = "identity"
+_SAME = {"year": "years", "month": "months", "day": "days", "date": "days", "hour": "hours", "date_hour": "hours"}
+"""Iceberg's other names of its transforms (`Spark3Util.toIcebergTerm`)."""
+
+
+class Partition(NamedTuple):
+    """A transform of a column. `widths` are its numbers, `columns` the parts of each column's name in lower case."""
+
+    transform: str
+    widths: tuple[int, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+
+def partition(text: str) -> Partition:
+    """What a model, or Spark's description of a table, says of one partition.
+
+    >>> partition("day(`At`)") == partition("days( at )")
+    True
+    >>> partition("truncate(`odd col`, 2)") == partition("TRUNCATE(2, odd col)")
+    True
+    >>> partition("bucket(4, id)") == partition("bucket(8, id)")
+    False
+    """
+    call = _CALL.fullmatch(text.strip())
+    if call is None:
+        return Partition(_IDENTITY, (), (_column(text),))
+    name, arguments = call[1].lower(), [found.strip() for found in _ARGUMENT.findall(call[2])]
+    widths = tuple(int(argument) for argument in arguments if argument.isdecimal())
+    columns = tuple(_column(argument) for argument in arguments if not argument.isdecimal())
+    return Partition(_SAME.get(name, name), widths, columns)
+
+
+def same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of partitions are the same, in the same order."""
+    return [partition(text) for text in one] == [partition(text) for text in other]
+
+
+def _column(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().lower() for part in split_name(text.strip()))
