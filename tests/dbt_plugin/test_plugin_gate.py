@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from projects import NUMBER, publish_once
 
@@ -279,10 +281,13 @@ def test_a_materialization_that_drops_and_makes_nothing_drops(dbt: Any) -> None:
 
 def test_another_catalog_is_left_to_dbt(dbt: Any, spark: Any) -> None:
     """Where a catalog of a connector's own is the current one, a name of two parts is a relation of it."""
+    jars = Path(pyspark.__file__).parent / "jars"
+    # Derby 10.16, which comes with Spark since 4.0, has it in a jar and a package of their own.
+    package = "iapi.jdbc" if list(jars.glob("derbyshared-*.jar")) else "jdbc"
     jdbc = {
         "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
         ".url": "jdbc:derby:memory:elsewhere;create=true",
-        ".driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+        ".driver": f"org.apache.derby.{package}.AutoloadedDriver",
     }
     for key, value in jdbc.items():
         spark.conf.set(f"spark.sql.catalog.elsewhere{key}", value)

@@ -186,6 +186,7 @@ def test_a_null_that_comes_once_is_told_as_it_was_seen(spark: Any, database: str
     assert (report.outcome, finding.code, finding.field, finding.found) == ("rejected", "PP301", "`n``d`", "a null")
 
 
+@pytest.mark.needs_spark("4.0", "data sources in Python")
 def test_what_nobody_can_count_stays_unproved(spark: Any, database: str) -> None:
     from pyspark.sql.datasource import DataSource, DataSourceReader
 

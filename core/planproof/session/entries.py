@@ -24,7 +24,8 @@ from planproof.session.protocol import Entries, PythonEntry
 from planproof.session.schemas import physical_schema
 
 _ROWS = "LogicalRDD"
-_FUNCTIONS = ("MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn")
+_FUNCTIONS = ("MapInArrow", "PythonMapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn")
+"""How the classes of nodes with a Python function begin; before Spark 4.0 mapInArrow's is `PythonMapInArrow`."""
 _TABLE = ".datasources.v2.python."
 
 

@@ -22,8 +22,8 @@ CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSo
 """Nodes that may claim NOT NULL for rows that Spark did not look at, in the text of a plan."""
 
 
-BY_PLACE = re.compile(r"\b(?:MapInArrow|FlatMap(?:Co)?GroupsInArrow)\b")
-"""Nodes that give batches whose columns Spark takes by position, in the text of a plan."""
+BY_PLACE = re.compile(r"\b(?:(?:Python)?MapInArrow|FlatMap(?:Co)?GroupsInArrow)\b")
+"""Nodes that give batches whose columns Spark takes by position, in the text of a plan; with `Python` before Spark 4.0."""
 
 
 def conf_of(version: str, found: Mapping[str, str | None], provider: str | None) -> Conf:
