@@ -16,8 +16,9 @@
 {% endmacro %}
 
 
+{#- A name that begins with `_` would not do: Hadoop hides such a folder from those who read a table in Hive's formats. -#}
 {% macro planproof_name(what) %}
-  {%- set name = '__planproof_' ~ model.alias | lower ~ '_' ~ invocation_id.replace('-', '')[:10] ~ '_' ~ what -%}
+  {%- set name = model.alias | lower ~ '__planproof_' ~ invocation_id.replace('-', '')[:10] ~ '_' ~ what -%}
   {{ return(api.Relation.create(database=none, schema=model.schema, identifier=name, type='table')) }}
 {% endmacro %}
 

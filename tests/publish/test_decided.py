@@ -33,12 +33,14 @@ MODELS = {
     "repeated": Model("repeated", f"({ROWS}) union all ({ROWS})"),
     "nothing": Model("nothing", f"{ROWS} where id > 9"),
     "grouped": Model(
-        "grouped", "select n, s, count(*) as id, max(day) as day, null as amount from {db}.plain group by n, s"
+        "grouped",
+        "select n, s, count(*) as id, max(day) as day, cast(null as int) as amount from {db}.plain group by n, s",
     ),
     "some": Model("some", "select id, n, s, day, amount from {db}.plain where n is not null", materialized="view"),
     "first": Model(
         "first",
-        "select id, n, s, day, amount from {db}.repeated qualify row_number() over (partition by id order by n) = 1",
+        "select id, n, s, day, amount from (select *, row_number() over (partition by id order by n) as nth"
+        " from {db}.repeated) where nth = 1",
         materialized="view",
     ),
     "renamed": Model("renamed", "select n as id, id as n, s, day, amount from {db}.some", materialized="view"),
