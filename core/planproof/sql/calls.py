@@ -153,8 +153,12 @@ def _enter(c: Cursor) -> tuple[int, str]:
 
 def _cast(c: Cursor) -> q.Node | None:
     kind = q.TryCast if c.kind == "TRY_CAST" else q.Cast
+    if c.peek(2) in ENDS:
+        return None
     start, _ = _enter(c)
     operand = c.rules.expression(c)
+    if c.kind in ENDS:
+        return None  # An ordinary call of a function of this name.
     c.take("AS")
     target = data_type(c)
     c.take(")")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from planproof.origin import AnalysisError
 from planproof.sql import nodes as q
+from planproof.sql.calls import ENDS
 from planproof.sql.cursor import Cursor
 from planproof.sql.keywords import PIPE_WORDS
 from planproof.sql.literals import string_literal
@@ -80,10 +81,15 @@ def _negation(c: Cursor) -> q.Node:
     left = value(c)
     kind = c.kind
     if kind in _PREDICATES or kind == "IS":
-        return _predicate(c, left)
+        return left if _is_alias(c) else _predicate(c, left)
     if kind in ("NOT", "!") and c.peek() in _PREDICATES:
         return _predicate(c, left)
     return left
+
+
+def _is_alias(c: Cursor) -> bool:
+    """Whether IN or IS, at hand, is a name: `SELECT a in FROM t`."""
+    return c.kind in ("IN", "IS") and (c.peek() == "FROM" or c.peek() in ENDS)
 
 
 def value(c: Cursor, floor: int = 1) -> q.Node:

@@ -214,7 +214,8 @@ def _special(c: Cursor, kind: str, following: str) -> q.Node | None:
     if kind in ("NULL", "TRUE", "FALSE"):
         return None if following == "->" else constant(c)
     if kind == "CASE":
-        return None if following in (*ENDS, ".", "FROM") else _case(c)
+        named = following in (*ENDS, ".", "FROM") or (following == "END" and c.peek(2) != "WHEN")
+        return None if named else _case(c)
     if kind == "INTERVAL" and interval_follows(c):
         return interval(c)
     return None

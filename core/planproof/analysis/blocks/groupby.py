@@ -92,6 +92,8 @@ class _Clause:
                 "Please explicitly specify the grouping columns.",
                 group,
             )
+        for key in groups:
+            refuse_group(key, group, self.ctx.env)
         return groups
 
     def _refuse_lateral(self, node: q.Node) -> Exception:

@@ -9,7 +9,7 @@ from planproof.analysis.names.scope import Scope
 from planproof.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
 from planproof.logical.nodes import Limit, Plan
 from planproof.sql import nodes as q
-from planproof.types import is_integral
+from planproof.types import INT
 
 
 def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
@@ -20,7 +20,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_random(count):
         raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
-    if not is_integral(count.type):
+    if count.type != INT:
         raise env.rejected(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )

@@ -9,10 +9,13 @@ from planproof.analysis.names.scope import Scope
 from planproof.analysis.refusals.checks import holds_aggregate
 from planproof.analysis.refusals.orderable import refuse_group
 from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
+from planproof.expr.function import Mismatch
 from planproof.expr.pretty import output_name, pretty
+from planproof.functions.bind import cast_unless_same
+from planproof.functions.constants import constant
 from planproof.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof.sql import nodes as q
-from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_string, same_type
+from planproof.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
 from planproof.types.casts import can_cast, force_nullable
 from planproof.types.coercion import wider_without_strings
 from planproof.types.nodes import INTEGRAL
@@ -92,10 +95,21 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
                 f"{' NOT NULL' if lost else ''}.",
                 node,
             )
+        _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
     texts = [_text(m, ctx, node) for m in members]
     return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
+
+
+def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
+    """Spark casts the values to the column's type while it analyzes; under ANSI a text that is no number fails there."""
+    if not (isinstance(member, Literal) and is_string(member.type) and is_numeric(key.type)):
+        return
+    try:
+        constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
 
 
 def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
@@ -130,6 +144,13 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
     ctx = Context(env, scope, clause="UNPIVOT")
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
+    fields = [m for members in sets for m in members if not isinstance(m, Column)]
+    if fields:
+        raise env.rejected(
+            "UNPIVOT_REQUIRES_ATTRIBUTES",
+            f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}.",
+            node,
+        )
     chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
     kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
     names = [i.text for i in node.values]

@@ -352,6 +352,9 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
 
 def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
     """`IDENTIFIER(expr)` as a column: the name that the text spells."""
+    if bind(node.operand, ctx).holds(Column):
+        text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
+        raise ctx.env.rejected("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node)
     return bind_name(split_name(text_of(node.operand, ctx, "IDENTIFIER of a computed name")), node, ctx)
 
 

@@ -10,7 +10,7 @@ from planproof.analysis.expressions import windows
 from planproof.analysis.expressions.arithmetic import tried
 from planproof.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, call
 from planproof.analysis.expressions.constants import function_name
-from planproof.analysis.expressions.modifiers import Argument, modified, ordered_arguments, refuse_modifiers
+from planproof.analysis.expressions.modifiers import NESTED, Argument, modified, ordered_arguments, refuse_modifiers
 from planproof.analysis.expressions.windows import sort_keys
 from planproof.analysis.names.scope import LambdaScope
 from planproof.analysis.names.stars import expand, is_star, refuse_star
@@ -200,13 +200,7 @@ def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx:
         inner = next(
             e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
         )
-        raise ctx.env.rejected_at(
-            "NESTED_AGGREGATE_FUNCTION",
-            "It is not allowed to use an aggregate function in the argument of another aggregate function. "
-            "Please use the inner aggregate function in a sub-query.",
-            inner.span,
-            node,
-        )
+        raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
 
 def _count(arguments: Sequence[Argument]) -> int:

@@ -131,8 +131,8 @@ _BARE = {
     "current_timestamp": "current_timestamp",
     "current_time": "current_time",
     "current_user": "current_user",
-    "session_user": "session_user",
-    "user": "user",
+    "session_user": "current_user",
+    "user": "current_user",
     "localtime": "localtime",
     "grouping__id": "grouping_id",
 }

@@ -173,14 +173,22 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
             raise _malformed(text, start, end, origin)
         months = int(found[1]) * 12 + int(found[2])
         return year_month(-months if negative else months, "year", "month")
-    units = (
-        DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if start in DAY_TIME_UNITS else ()
-    )
+    known = start in DAY_TIME_UNITS and end in DAY_TIME_UNITS
+    units = DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if known else ()
     if len(units) < 2:
-        raise _malformed(text, start, end, origin)
+        raise AnalysisError(
+            "INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION",
+            f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}.",
+            origin,
+        )
     numbers = re.split(r"[ :]+", body)
     if len(numbers) != len(units) or not all(re.fullmatch(r"\d+(\.\d*)?", n) for n in numbers):
         raise _malformed(text, start, end, origin)
+    for number, unit, above in zip(numbers[1:], units[1:], units):
+        most = _MICROS[above] // _MICROS[unit] - 1
+        if int(Number(number)) > most:
+            text = f"requirement failed: {unit} {number} outside range [0, {most}]."
+            raise AnalysisError("_LEGACY_ERROR_TEMP_0063", text, origin)
     micros = int(sum(Number(n) * _MICROS[u] for n, u in zip(numbers, units)))
     if micros > _LONGEST + negative:
         raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.", origin)

@@ -141,18 +141,27 @@ def is_random(expr: Expr) -> bool:
     return any(isinstance(e, Call) and e.function.traits.random for e in expr.walk())
 
 
-def _refuse(found: Call, changes: dict[str, Any], node: q.Node, ctx: Context) -> None:
+NESTED = (
+    "It is not allowed to use an aggregate function in the argument of another aggregate function. "
+    "Please use the inner aggregate function in a sub-query."
+)
+
+
+def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) -> None:
     function = found.function
     if function.category is not Category.AGGREGATE:
         return
-    if any(is_random(a) for a in found.args):
+    keys = changes.get("order", ())
+    if node.over is None and any(holds_aggregate(key.child) for key in keys):
+        raise ctx.env.rejected("NESTED_AGGREGATE_FUNCTION", NESTED, node)
+    if node.over is None and any(is_random(a) for a in found.args):
         raise ctx.env.rejected(
             "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
             f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",
             node,
         )
     if "order" in function.modifiers and changes.get("distinct"):
-        reason = _other_order(found, changes.get("order", ()), ctx)
+        reason = _other_order(found, keys, ctx)
         if reason is not None:
             raise _within_group(reason, function, node, ctx)
 

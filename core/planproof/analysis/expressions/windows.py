@@ -89,6 +89,12 @@ def _named(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
 
 def _check(function: Call, order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
+    if category is Category.GENERATOR:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
+            f'A generator cannot stand inside an expression, but found "{name}" in a window.',
+            node,
+        )
     if category not in (Category.AGGREGATE, Category.WINDOW):
         raise ctx.env.rejected(
             "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
@@ -139,6 +145,10 @@ def _check_frame(
     if _is_unbounded_away(spec):
         text = f"The bounds of the frame {shown} leave nothing between them."
         raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND", text, node)
+    # Bounds over anything but times are cast to the type of the sort key.
+    if spec.kind == "RANGE" and bounds and order[0].type in _MOMENTS and len({bound.type for bound in bounds}) > 1:
+        text = "The bounds of a window frame must have one type."
+        raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES", text, node)
     if _upside_down(spec):
         raise ctx.env.rejected(
             "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
