@@ -126,7 +126,10 @@ def test_a_function_is_watched_in_the_run_that_writes(spark: Any, database: str,
     spark.sql(sql).write.format("noop").mode("append").save()
     runs = len((tmp_path / "log").read_text())
     report = published(spark, f"{database}.t", sql)
-    assert (report.outcome, report.verdict) == ("published", "proved"), report.findings
+    assert report.outcome == "published", report.findings
+    # Before 4.1 Spark cannot be asked to compare batches with what the function declares, and that is all that is open.
+    unproved = [f.message for f in report.of(Verdict.UNPROVED)]
+    assert [("takes their columns by place" in m) for m in unproved] == ([True] if spark.version < "4.1" else [])
     assert len((tmp_path / "log").read_text()) <= runs * 2
     assert report.executed_sql.endswith(sql)
     assert not [t.name for t in spark.catalog.listTables() if "planproof" in t.name]
