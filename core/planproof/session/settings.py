@@ -23,7 +23,7 @@ CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSo
 
 
 BY_PLACE = re.compile(r"\b(?:(?:Python)?MapInArrow|FlatMap(?:Co)?GroupsInArrow)\b")
-"""Nodes that give batches whose columns Spark takes by position, in the text of a plan; with `Python` before Spark 4.0."""
+"""Nodes that give batches whose columns Spark takes by position, in the text of a plan; before 4.0 with `Python`."""
 
 
 def conf_of(version: str, found: Mapping[str, str | None], provider: str | None) -> Conf:

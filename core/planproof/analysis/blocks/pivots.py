@@ -103,7 +103,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
 
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
-    """Spark casts the values to the column's type while it analyzes; under ANSI a text that is no number fails there."""
+    """Refuses a text that is no number under ANSI: Spark casts values to the column's type while it analyzes."""
     if not (isinstance(member, Literal) and is_string(member.type) and is_numeric(key.type)):
         return
     try:
