@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -95,6 +97,15 @@ def test_a_partitioned_table_that_steps_aside_takes_no_partition_of_the_new_one_
     shop.spark.sql("set spark.sql.sources.partitionOverwriteMode = STATIC")
     shop.published("select 3 as id, 'y' as d", **DELTA, incremental_strategy="insert_overwrite")
     assert shop.rows() == [(3, "y")]
+    shop.published("select 4L as id, 'y' as d union all select 5L, 'z'", partition_by=["d"])
+    assert shop.rows() == [(4, "y"), (5, "z")]
+
+
+def test_a_partition_whose_directory_is_gone_takes_none_of_the_new_table_along(shop: Shop) -> None:
+    """It named a directory that is the new table's after the swap; DROP TABLE of the old one deletes what it names."""
+    shop.sql(PARTS)
+    (file,) = {row[0] for row in shop.rows(columns="_metadata.file_path") if "/d=y/" in row[0]}
+    shutil.rmtree(Path(unquote(urlsplit(file).path)).parent)
     shop.published("select 4L as id, 'y' as d union all select 5L, 'z'", partition_by=["d"])
     assert shop.rows() == [(4, "y"), (5, "z")]
 

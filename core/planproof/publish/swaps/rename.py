@@ -108,5 +108,7 @@ def repoint(publication: Publication, table: str, former: str | None, now: Store
             return
     for old in partitions_of(session, table, now):
         new = join(decoded(now.location), old.partition)
-        if within(old.location, former) and not within(new, old.location) and store.exists(new):
+        # A partition whose directory somebody removed must not name one of the new table's, which DROP would delete.
+        is_there = table == publication.entry.away or store.exists(new)
+        if within(old.location, former) and not within(new, old.location) and is_there:
             publication.run(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
