@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,11 @@ _MACROS = (
 way."""
 
 
+Relied = tuple[tuple[str, bool], ...]
+"""Relations on whose rows an answer rests, by their quoted names. Of each: whether it is a view that a model of the
+project makes, so that what lies below it is among them, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a test's node is to report: dbt's own result over the staged rows, why that holds, and of which relations.
@@ -53,7 +58,7 @@ class Answer:
 
     result: Any
     ground: str
-    relations: tuple[str, ...]
+    relations: Relied
     state: str
 
 
@@ -139,7 +144,7 @@ class Trials:
     def _share(self, test: Any, asked: Question, session: Session) -> None:
         """Asks for the test, and for all that can be counted with it, by one query."""
         table = session.registered(quoted(asked.relation))
-        relations = tuple(sorted(self._relations(test.depends_on.nodes)))
+        relations = self._relations(test.depends_on.nodes)
         state = _state(session, relations, {})
         if table is None or state is None:
             return
@@ -215,7 +220,7 @@ class Trials:
             self.published.add(run.target)
         seen: dict[str, str | None] = {}
         for key, (result, ground) in run.answers.items():
-            relations = tuple(sorted(self._relations(self.manifest.nodes[key].depends_on.nodes)))
+            relations = self._relations(self.manifest.nodes[key].depends_on.nodes)
             state = _state(session, relations, seen)
             if state is not None:
                 self.answers[key] = Answer(result, ground, relations, state)
@@ -270,17 +275,18 @@ class Trials:
             waiting += parents
         return seen
 
-    def _relations(self, keys: Iterable[str]) -> set[str]:
+    def _relations(self, keys: Iterable[str]) -> Relied:
         """The stored relations that these nodes' rows come from: a view's are its parents'."""
-        found: set[str] = set()
+        found: set[tuple[str, bool]] = set()
         for key in self._stored(keys):
             node = self.manifest.nodes.get(key) or self.manifest.sources.get(key)
             if node is None:
                 continue
-            found.add(quoted((str(node.schema), str(getattr(node, "identifier", None) or node.alias))))
-            if getattr(node.config, "materialized", None) == "view":
-                found |= self._relations(node.depends_on.nodes)
-        return found
+            is_view = getattr(node.config, "materialized", None) == "view"
+            found.add((quoted((str(node.schema), str(getattr(node, "identifier", None) or node.alias))), is_view))
+            if is_view:
+                found.update(self._relations(node.depends_on.nodes))
+        return tuple(sorted(found))
 
     def _begun(self, node: Any, own: str, staged: StagedRows) -> Begun | DataTestResult:
         """One test as far as it goes without Spark: compiled by dbt, and counted by plans and files."""
@@ -369,18 +375,19 @@ def _declared(node: Any) -> tuple[str | None, str | None]:
     return getattr(node, "column_name", None), str(node.original_file_path) if node.original_file_path else None
 
 
-def _state(session: Session, relations: Sequence[str], seen: dict[str, str | None]) -> str | None:
+def _state(session: Session, relations: Relied, seen: dict[str, str | None]) -> str | None:
     """What the relations look like now; None where that cannot be told of one of them. `seen` holds those that were
     looked at just before."""
     from planproof.publish.fingerprint import fingerprint
 
     try:
-        for relation in relations:
+        for relation, is_view in relations:
             if relation not in seen:
-                seen[relation] = fingerprint(session, relation, shown=False)
+                # Nobody knows what lies below a view that is no model: its rows may be others at any time.
+                seen[relation] = fingerprint(session, relation, view="text" if is_view else "unknown")
     except (AnalysisError, SparkFailure):
         return None
-    found = [seen[relation] for relation in relations]
+    found = [seen[relation] for relation, _ in relations]
     return None if None in found else " ".join(map(str, found))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from typing import Literal
 
 from planproof.publish.transaction.partition import names, partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -14,19 +15,24 @@ MOST_PARTITIONS = 256
 """With more partitions than these, a look at all files costs more than a count of a column's nulls."""
 
 
-def fingerprint(session: Session, relation: str, stored: StoredTable | None = None, shown: bool = True) -> str | None:
+def fingerprint(
+    session: Session,
+    relation: str,
+    stored: StoredTable | None = None,
+    view: Literal["shown", "text", "unknown"] = "shown",
+) -> str | None:
     """A digest of a quoted relation's definition and, for a table, of each file's place, size and time of writing.
 
-    `stored` is the table as it stands there, where that is known; what a view shows is always asked for. Without
-    `shown` a view is its text and settings alone: for who looks at the relations below it, too, as Spark analyzes all
-    of a view to say what it shows. None where that cannot be read, or not cheaply: nothing that was proved of the
-    relation then counts.
+    `stored` is the table as it stands there, where that is known. A view is its text, its settings and the columns that
+    it shows, for which Spark analyzes all of it. Its rows are those of other relations: who asks for them looks at
+    these, too, and needs the `text` and settings alone; where these are not known, a view is `unknown`, None. None also
+    where something cannot be read, or not cheaply: nothing that was proved of the relation then counts.
     """
-    if not shown:
+    if view != "shown":
         stored = session.registered(relation)
     elif stored is None or stored.kind != "table":
         stored = session.table(relation)
-    if stored is None or stored.kind == "temporary view":
+    if stored is None or stored.kind == "temporary view" or (stored.kind == "view" and view == "unknown"):
         return None
     if stored.format == "iceberg":
         return _snapshot(stored)
