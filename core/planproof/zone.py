@@ -13,12 +13,14 @@ LOCALTIME = Path("/etc/localtime")
 
 def system_zone() -> str:
     """The machine's zone by its name (`Europe/Berlin`), or by its offset (`+01:00`) where nothing names it."""
-    return _zone(os.environ.get("TZ", "").lstrip(":"))
+    return _zone(os.environ.get("TZ", "").removeprefix(":").removeprefix("posix/"))
 
 
 @cache
 def _zone(given: str) -> str:
-    name = given if _is_known(given) else _linked()
+    """A `TZ` that names no zone (`CET-1CEST`) has an offset: Java takes that, too, and does not look at the link
+    (TimeZone.setDefaultZone; TimeZone_md.c, findJavaTZ_md)."""
+    name = (given if _is_known(given) else None) if given else _linked()
     return name or _offset(dt.datetime.now().astimezone().utcoffset() or dt.timedelta())
 
 

@@ -33,6 +33,8 @@ CATALOG = Catalog(
             "select timestamp'2026-01-01 00:00:00' as n, xs[0].a from s.t",
             Conf.of("3.5", {"spark.sql.session.timeZone": "UTC"}),
         ),
+        # The value, which a name shows, depends on the zone, and the zone's default on the machine.
+        ("select timestamp'2026-01-01 00:00:00Z', cast(timestamp'2026-01-01 00:00:00Z' as string)", Conf()),
     ],
 )
 def test_the_case_derives_the_schema_that_was_derived(query: str, conf: Conf) -> None:

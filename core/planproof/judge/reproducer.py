@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from planproof.api import LogicalPlan
     from planproof.schema import PhysicalSchema
 
+_TIME_ZONE = "spark.sql.session.timeZone"
+
 
 def reproducer(plan: LogicalPlan, analyzed: PhysicalSchema) -> str:
     """The case as one line of JSON, for `planproof derive`: the query, what it reads, and the settings.
@@ -44,10 +46,13 @@ def _form(t: DataType) -> Any:
 
 
 def _settings(conf: Conf) -> list[str]:
-    """The SET statements for what differs from the defaults of that Spark; ANSI mode has a key of its own."""
+    """The SET statements for what differs from the defaults of that Spark; ANSI mode has a key of its own. The time
+    zone always stands: its default is that of the machine, and the case is read on another one."""
     usual = Conf.of(conf.spark)
     values = {key: getattr(conf, name) for key, name in SETTINGS.items() if name != "ansi"}
-    differing = {key: value for key, value in values.items() if value != getattr(usual, SETTINGS[key])}
+    differing = {
+        key: value for key, value in values.items() if value != getattr(usual, SETTINGS[key]) or key == _TIME_ZONE
+    }
     return [f"SET {key}={str(v).lower() if isinstance(v, bool) else v}" for key, v in differing.items()]
 
 
