@@ -18,6 +18,7 @@ from planproof.depth import deeply
 from planproof.hazards import NARROWED, UNDECIDED, certain, concerns
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
+from planproof.judge.doubts import Doubts, unsure
 from planproof.judge.draft import Draft, Judged
 from planproof.judge.reproducer import maker, reproducer
 from planproof.judge.rewritten import rewritten
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")
-_WIDTH = ("PP501", "PP502")
 _SINKS = ("table", "incremental", "view")
 ARRAYS_UNSEEN = "no array of a function was looked at; that functions give what they report is tested against Spark"
 Locate = Callable[[str], Origin | None]
@@ -60,14 +60,6 @@ class Spark(NamedTuple):
     functions: Lowering
     ahead: bool = True
     analyzed: SparkPlanes | None = None
-
-
-class Doubts(NamedTuple):
-    """What an offline check cannot know: why Spark may accept a query that is rejected here, and (`incomplete`, asked
-    where columns seem to be missing or too many) a source that may have more columns than are declared."""
-
-    rejected: Callable[[AnalysisError], str | None] = lambda error: None
-    incomplete: Callable[[], str | None] = lambda: None
 
 
 class Examined(NamedTuple):
@@ -262,20 +254,9 @@ def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> No
     found = list(
         contract_terms.check(draft.model.contract, schema, evidence, None, draft.settings, "logical", locate, doubts)
     )
-    incomplete = doubted.incomplete() if any(map(_is_of_width, found)) else None
-    draft.add(found if incomplete is None else [_unsure(f, incomplete) for f in found])
-
-
-def _is_of_width(finding: Finding) -> bool:
-    return finding.code in _WIDTH and finding.verdict is Verdict.VIOLATED
-
-
-def _unsure(finding: Finding, incomplete: str) -> Finding:
-    """A column that the contract misses is unproved where a source may have more columns than are declared."""
-    if not _is_of_width(finding):
-        return finding
-    message = f"{finding.message}; {incomplete} may have more columns than the manifest declares"
-    return replace(finding, verdict=Verdict.UNPROVED, message=message)
+    is_broken = any(f.verdict is Verdict.VIOLATED for f in found)
+    incomplete = doubted.incomplete(plan) if is_broken else None
+    draft.add(found if incomplete is None else [unsure(f, incomplete) for f in found])
 
 
 # --- with Spark -----------------------------------------------------------------------------------------------------

@@ -6,16 +6,18 @@ from the catalog is no error of the query: a hook or another job may make it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planproof.catalog import Catalog, Relation, joined, relation, split_name
+from planproof.catalog import Relation, joined, relation, split_name
 from planproof.conf import RELEASES, SPARKS, Conf, holds
 from planproof.contract import Contract
+from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
-from planproof.judge.planes import Doubts, examine
+from planproof.judge.planes import examine
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
@@ -27,15 +29,14 @@ from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
+from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import OF_ITSELF, Finding, Report, Verdict
-from planproof.schema import LogicalField, LogicalSchema
-from planproof.types import STRING, without_lengths
+from planproof.types import without_lengths
 
 if TYPE_CHECKING:
     from planproof.api import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
-_ONE_MORE = "__planproof_one_more"
 
 # Spark rejects these where a name is missing now; a hook, a macro or another job may make it before the model runs.
 _NO_RELATION = ("TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
@@ -131,7 +132,7 @@ class OfflineCheck:
     catalog: NotedCatalog = field(init=False)
     unread: dict[str, str] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    incomplete: dict[str, str] = field(default_factory=dict)
+    incomplete: dict[str, Incomplete] = field(default_factory=dict)
     inputs: dict[str, Mapping[str, str]] = field(default_factory=dict)
     reports: dict[str, Report | None] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)
@@ -189,9 +190,10 @@ class OfflineCheck:
             for said, noted in ((state.unread, self.unread), (state.origin, self.origins)):
                 if said is not None:
                     noted[key] = said
-            for said, noted in ((state.incomplete, self.incomplete), (state.stale, self.stale)):
-                if said is not None:
-                    noted[key] = said
+            if state.stale is not None:
+                self.stale[key] = state.stale
+            if state.unknown is not None:
+                self.incomplete[key] = state.unknown
             known = state.known
             if known is not None:
                 self._add(*known)
@@ -200,8 +202,14 @@ class OfflineCheck:
         """What a node that was visited leaves for those that read it. Raises `Unportable`."""
         key = node.unique_id
         found = portable(self.catalog.registered(node.relation)) if node.materialized != "ephemeral" else None
-        notes = (self.unread, self.origins, self.incomplete, self.stale)
-        return State(found, *(noted.get(key) for noted in notes))
+        incomplete = self.incomplete.get(key)
+        return State(
+            found,
+            self.unread.get(key),
+            self.origins.get(key),
+            None if incomplete is None else json.dumps(incomplete),
+            self.stale.get(key),
+        )
 
     def resolved(self, parts: tuple[str, ...]) -> ProjectNode | Known | None:
         """The node or the frozen relation that a text means which names `parts`."""
@@ -285,7 +293,7 @@ class OfflineCheck:
             )
         with self.catalog.noting() as read:
             try:
-                found = plan(node.sql or "", self.catalog, conf=self._conf(node))
+                return plan(node.sql or "", self.catalog, conf=self._conf(node))
             except AnalysisError as error:
                 # A parent that only a macro names, and the text does not read, need not be known.
                 for parent in self._read_by(node, read):
@@ -293,8 +301,8 @@ class OfflineCheck:
                         reason = self.unread[parent.unique_id]
                         raise Unknown(f"the schema of {parent.relation}: {reason}", error.origin) from None
                 raise
-            self._inherit(node, read)
-            return found
+            finally:
+                self._inherit(node, read)
 
     def _read_by(self, node: ProjectNode, read: Iterable[tuple[str, ...]]) -> list[ProjectNode]:
         """The parents that the manifest lists, and the nodes whose names were looked up."""
@@ -305,9 +313,10 @@ class OfflineCheck:
     def _inherit(self, node: ProjectNode, read: Mapping[tuple[str, ...], Relation | None]) -> None:
         """What is said of the relations that a text reads holds for the model, too."""
         parents = self._read_by(node, read)
+        sources = [self.incomplete[p.unique_id].source for p in parents if p.unique_id in self.incomplete]
+        if sources:
+            self.incomplete[node.unique_id] = Incomplete(either(sources))
         for parent in parents:
-            if parent.unique_id in self.incomplete:
-                self.incomplete[node.unique_id] = self.incomplete[parent.unique_id]
             if parent.unique_id in self.stale and node.unique_id not in self.stale:
                 said = self.stale[parent.unique_id]
                 self.stale[node.unique_id] = (
@@ -364,12 +373,9 @@ class OfflineCheck:
             elif contract is not None:
                 self._register(node, stored_contract(node, contract, "its own contract"))
 
-        doubts = Doubts(lambda error: self._doubt(node, error), lambda: self._may_hold_more(node))
+        doubts = Doubts(lambda error: self._doubt(node, error), lambda plan: self._open(node, plan))
         judged = examine(draft, lambda: self.plan(node), doubts=doubts)
-        if judged.plan is not None and node.materialized != "incremental" and self._may_hold_more(node) is None:
-            # Who reads the model can name its columns alone, whatever more the source has. An incremental table may
-            # hold those of an older text, too.
-            self.incomplete.pop(node.unique_id, None)
+        self._conclude(node, judged.plan)
         if judged.plan is None:
             self._stand_in(node, contract)
         elif node.materialized != "ephemeral":
@@ -383,36 +389,47 @@ class OfflineCheck:
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"
-        if error.condition.split(".")[0] in _OF_COLUMNS and node.unique_id in self.incomplete:
-            return f"{self.incomplete[node.unique_id]} may have more columns than the manifest declares"
-        return None
-
-    def _may_hold_more(self, node: ProjectNode) -> str | None:
-        """The source that may have more columns than are known, where one of those would be a column of the model too:
-        by a star, say. What a list of columns names is all there is."""
-        from planproof.api import plan
-
-        source = self.incomplete.get(node.unique_id)
-        if source is None:
+        incomplete = self.incomplete.get(node.unique_id)
+        if incomplete is None:
             return None
-        try:
-            found = plan(node.sql or "", Catalog(source=self._with_one_more), conf=self._conf(node))
-        except (AnalysisError, Unknown):
-            return source
-        # A struct of all columns has one more field.
-        return source if any(_ONE_MORE in f.name or _ONE_MORE in f.type.simple for f in found.schema) else None
+        if error.condition.split(".")[0] in _OF_COLUMNS:
+            return incomplete.said
+        source = self._supposed(node).mends(error)
+        return None if source is None else Incomplete(source).said
 
-    def _with_one_more(self, parts: tuple[str, ...]) -> Relation | None:
-        found = self.catalog.find(parts)
-        if found is None:
+    def _conclude(self, node: ProjectNode, plan: LogicalPlan | None) -> None:
+        """What is not known of the model's own columns, for those that read it."""
+        key, why = node.unique_id, grown(node)
+        found = self._open(node, plan) if plan is not None else self.incomplete.get(key)
+        if why is not None:
+            self.incomplete[key] = Incomplete(why, columns=() if found is None else found.columns)
+        elif found is not None:
+            self.incomplete[key] = found
+        elif node.materialized != "incremental":
+            # Who reads the model can name its columns alone, whatever more the source has. An incremental table may
+            # hold those of an older text, too.
+            self.incomplete.pop(key, None)
+
+    def _open(self, node: ProjectNode, plan: LogicalPlan) -> Incomplete | None:
+        """What may be other in the plan's columns, as a source may have more columns than are known."""
+        if node.unique_id not in self.incomplete:
             return None
+        return self._supposed(node).changes(plan.schema)
+
+    def _supposed(self, node: ProjectNode) -> Supposition:
+        def find(parts: tuple[str, ...]) -> Relation | None:
+            with self.catalog.noting():  # What is looked up here was read before.
+                return self.catalog.find(parts)
+
+        return Supposition(node.sql or "", self._conf(node), find, self._incomplete)
+
+    def _incomplete(self, found: Relation) -> Incomplete | None:
         name = parts_of(found.parts)
         owner = self.stored.get(name)
+        if owner is not None:
+            return self.incomplete.get(owner.unique_id)
         # Of a relation that is no single node's (a seed that a source names, too) nobody says that it is complete.
-        if name in self.frozen.relations if owner is None else owner.unique_id not in self.incomplete:
-            return found
-        more = LogicalField(found.name, _ONE_MORE, STRING, nullable=True)
-        return replace(found, schema=LogicalSchema((*found.schema, more)))
+        return None if name in self.frozen.relations else Incomplete(f"the source {found.name}")
 
     def _conf(self, node: ProjectNode) -> Conf:
         """The settings under which the model runs: hooks and headers may SET some. Raises `Unknown`."""
@@ -432,7 +449,7 @@ class OfflineCheck:
 
     def _register(self, node: ProjectNode, known: Known) -> None:
         if not known.complete:
-            self.incomplete[node.unique_id] = f"the source {node.relation}"
+            self.incomplete[node.unique_id] = Incomplete(f"the source {node.relation}")
         self.unread.pop(node.unique_id, None)
         self.origins[node.unique_id] = known.origin
         self._add(node.relation, known)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from planproof.catalog import Relation
+from planproof.judge.doubts import Incomplete
 from planproof.project.sources import Known
 from planproof.report.model import Report
 from planproof.types import DataType, from_json
@@ -21,8 +22,8 @@ class Unportable(Exception):
 class State:
     """The stored relation, as JSON, of a node that was visited (None: it is not known), and what is said of it.
 
-    `unread` says why the relation is not known, `origin` where it is from; `incomplete` names a source that may have
-    more columns than it declares, `stale` what changed since dbt compiled it.
+    `unread` says why the relation is not known, `origin` where it is from; `incomplete` is what is not known of its
+    columns, as JSON; `stale` says what changed since dbt compiled it.
     """
 
     relation: str | None = None
@@ -39,6 +40,14 @@ class State:
         form = json.loads(self.relation)
         columns = tuple((name, _type(text), nullable) for name, text, nullable in form["columns"])
         return form["name"], Known(columns, self.origin or "", form["evidence"], form["kind"])
+
+    @property
+    def unknown(self) -> Incomplete | None:
+        """What is not known of the relation's columns."""
+        if self.incomplete is None:
+            return None
+        source, is_wider, columns = json.loads(self.incomplete)
+        return Incomplete(source, is_wider, tuple(columns))
 
     @property
     def digest(self) -> str:

@@ -126,7 +126,7 @@ def text_of(node: q.Node, ctx: Context, what: str) -> str:
     return value
 
 
-_BARE = {
+BARE = {
     "current_date": "current_date",
     "current_timestamp": "current_timestamp",
     "current_time": "current_time",
@@ -142,4 +142,4 @@ _BARE = {
 def bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
     """The function that a name without parentheses means, where no column has the name."""
     name = parts[0].lower()
-    return _BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None
+    return BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None

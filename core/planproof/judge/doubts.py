@@ -1,0 +1,54 @@
+"""What a check without Spark cannot know, and what it makes of its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from planproof.claim import dotted
+from planproof.origin import AnalysisError
+from planproof.report.model import Finding, Verdict
+
+if TYPE_CHECKING:
+    from planproof.api import LogicalPlan
+
+_WIDTH = ("PP501", "PP502", "PP503")
+
+
+class Incomplete(NamedTuple):
+    """What is not known of a relation, as a source of its columns may have more of them than are declared.
+
+    `source` names the source. `is_wider`: the relation may have more columns, too, or others. `columns` are those that
+    may be of another type.
+    """
+
+    source: str
+    is_wider: bool = True
+    columns: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        return f"{self.source} may have more columns than the manifest declares"
+
+
+class Doubts(NamedTuple):
+    """`rejected` says why Spark may accept a query that is rejected here. `incomplete`, asked where a contract seems to
+    be broken, says what is not known of the columns that a plan shows."""
+
+    rejected: Callable[[AnalysisError], str | None] = lambda error: None
+    incomplete: Callable[[LogicalPlan], Incomplete | None] = lambda plan: None
+
+
+def unsure(finding: Finding, incomplete: Incomplete) -> Finding:
+    """A term that seems to be broken is unproved, where the columns that it is about may be others."""
+    if finding.verdict is not Verdict.VIOLATED or not _is_about(finding, incomplete):
+        return finding
+    return replace(finding, verdict=Verdict.UNPROVED, message=f"{finding.message}; {incomplete.said}")
+
+
+def _is_about(finding: Finding, incomplete: Incomplete) -> bool:
+    if finding.code in _WIDTH:
+        return incomplete.is_wider
+    field = finding.field or ""
+    return any(field == name or field.startswith(f"{name}.") for name in (dotted((c,)) for c in incomplete.columns))
