@@ -22,6 +22,7 @@ MODELS = {
     "mart.sql": "{{ config(materialized='table') }}\n"
     "select {{ 'nullif(l.id, 2)' if var('broken', false) else 'l.id' }} as id\n"
     "from {{ ref('left') }} as l join {{ ref('right') }} as r on l.id = r.id\n",
+    "parted.sql": "{{ config(materialized='table') }}\nselect id from values (1L), (null) as t(id)\n",
     "log.sql": "{{ config(materialized='incremental') }}\nselect id from {{ ref('left') }}\n"
     "{% if is_incremental() %}where id > (select max(id) from {{ this }}){% endif %}\n",
 }
@@ -29,6 +30,9 @@ SCHEMA = """
 models:
   - name: mart
     config: {contract: {enforced: true}}
+    columns: [{name: id, data_type: bigint, constraints: [{type: not_null}]}]
+  - name: parted
+    config: {contract: {enforced: true}, meta: {planproof: {on_violation: quarantine}}}
     columns: [{name: id, data_type: bigint, constraints: [{type: not_null}]}]
 """
 
@@ -51,7 +55,7 @@ def outcomes(output: str) -> dict[str, str]:
     return {r.details.name: r.outcome for r in report.reports}
 
 
-PUBLISHED = dict.fromkeys(("left", "right", "mart", "log"), "published")
+PUBLISHED = dict.fromkeys(("left", "right", "mart", "parted", "log"), "published")
 STOPPED = {**PUBLISHED, "mart": "rejected"}
 
 
@@ -68,7 +72,8 @@ def test_a_run_on_a_thrift_server(thrift: str, tmp_path: Path) -> None:
         found = CliRunner().invoke(cli, ["run", "--project-dir", str(project), "--json", *args])
         assert outcomes(found.stdout) == expected, found.output
         assert found.exit_code == (1 if "rejected" in expected.values() else 0), found.output
-    for table, rows in {"mart": [(2,)], "log": [(1,), (2,)]}.items():
+    stored = {"mart": [(2,)], "log": [(1,), (2,)], "parted": [(1,)], "parted__quarantine": [(None,), (None,)]}
+    for table, rows in stored.items():
         cursor.execute(f"select id from run_thrift.{table} order by id")
         assert cursor.fetchall() == rows
     elsewhere = CliRunner().invoke(cli, ["run", "--project-dir", str(project), "--conf", "thrift.host=other"])

@@ -17,6 +17,7 @@ from planproof.invariants import row_terms
 from planproof.invariants.row_terms import TERMS, RowTerm, is_of_rows
 from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
+from planproof.publish.audit.python_claims import holds_unseen
 from planproof.publish.formats import Format
 from planproof.publish.materialize.materialization import Job, Materialization, Publishing
 from planproof.publish.materialize.table import plain
@@ -117,10 +118,10 @@ def parted(job: Job, aside: Aside[Any], raw: Publishing, names: Names) -> Partin
     draft, settings = job.draft, job.draft.settings
     if settings.on_violation != "quarantine" or job.is_rest or job.keys or not _by_rows_alone(draft):
         return None
-    if job.examined.planes.python_fed and not raw.watched:
-        _not(draft, "its NOT NULL columns hold what Python gave, and not every row could be looked at")
-        return None
     try:
+        if not raw.watched and holds_unseen(job):
+            _not(draft, "its NOT NULL columns hold what Python gave, and not every row could be looked at")
+            return None
         found = _counted(job, aside.staged(job, raw), raw, names)
         aside.open(found.table, found.schema)
     except (Impossible, Refused, AnalysisError, KeyError) as reason:

@@ -44,6 +44,14 @@ def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | N
     return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
 
 
+def holds_unseen(job: Job) -> bool:
+    """Whether Python data claim NOT NULL somewhere: where nobody watched the rows, a null may stand there as a zero."""
+    if not job.examined.planes.python_fed:
+        return False
+    with job.session.entries(job.examined.sql) as entries:
+        return bool(entries.rows or entries.unread)
+
+
 def breaks_its_claims(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: adds a finding where Python data hold nulls that they claim not to hold, and says
     whether it did. Spark reads an Arrow value below such a flag unchecked, and fails with another error."""
