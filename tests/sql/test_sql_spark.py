@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Collection
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import ParseException
+from readings import READINGS, random_texts
 
 from planproof.origin import AnalysisError, Unknown
 from planproof.sql import name_parts, parse, parse_statement
 from planproof.sql import nodes as q
+from planproof.sql.keywords import KEYWORDS
+from planproof.sql.tokens import tokenize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -205,6 +210,54 @@ def test_damaged_statements_are_accepted_or_rejected_as_spark_does(spark: SparkS
     assert rejected > count * 3 / 8
     assert too_lenient == []
     assert len(too_strict) < count / 50, too_strict
+
+
+def parsed(text: str) -> q.Query | str | None:
+    """Our tree, the condition of the error, or None where the text is unknown."""
+    try:
+        return parse(text)
+    except AnalysisError as error:
+        return error.condition
+    except Unknown:
+        return None
+
+
+def quoted(text: str, names: Collection[tuple[int, int]]) -> str:
+    """The text with backquotes around what stands at these places."""
+    for start, stop in sorted(names, reverse=True):
+        text = f"{text[:start]}`{text[start:stop]}`{text[stop:]}"
+    return text
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(20_000, marks=pytest.mark.conformance)])
+def test_a_keyword_is_a_name_where_it_is_one_to_spark(spark: SparkSession, count: int) -> None:
+    """Spark's parser gives one plan for a text and for the same with backquotes around all that we take for names."""
+    parser = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]
+
+    def plan(text: str) -> str:
+        try:
+            return re.sub(r"#\d+", "#", parser.parsePlan(text).toString())
+        except ParseException as error:
+            return str(error.getCondition())
+
+    for text, read in READINGS.items():
+        assert plan(text) == plan(read), text
+    accepted, too_strict = 0, []
+    for text in random_texts(11, count):
+        expected = plan(text)
+        tree = parsed(text)
+        if not isinstance(tree, q.Node):
+            too_strict += [text] if tree not in (expected, None) else []
+            continue
+        accepted += 1
+        names = {name.span for name in tree.find_all(q.Identifier)}
+        assert plan(quoted(text, names)) == expected, text
+        tokens = tokenize(text, double_quoted_identifiers=False, spark="4.3")
+        for kind, following, *span in zip(tokens.kinds, tokens.kinds[1:], tokens.starts, tokens.stops):
+            if kind in KEYWORDS and tuple(span) not in names and following != "(":
+                assert plan(quoted(text, [tuple(span)])) != expected, f"{text}: a name at {span}"
+    assert accepted > count / 12
+    assert len(too_strict) < count / 100, too_strict
 
 
 @pytest.mark.parametrize("text", [r"'a\tb\'c\\d\%\x\101A'", "'it''s'", '"a""b"', r"r'\d'", "'a' 'b'", r"'\U0001F600'"])

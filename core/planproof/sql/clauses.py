@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.sql import nodes as q
-from planproof.sql.aliases import clause_follows, named_expression, ordered
+from planproof.sql.aliases import begins_clause, named_expression, ordered
 from planproof.sql.calls import call, window_spec
 from planproof.sql.cursor import Cursor
 from planproof.sql.expressions import expression, expressions
@@ -154,7 +154,7 @@ def organization(c: Cursor, node: q.Query) -> None:
             first,
             c.stop,
         )
-    if c.kind == "WINDOW" and clause_follows(c):
+    if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = [*node.windows, *windows(c)]
     _limits(c, node)
 

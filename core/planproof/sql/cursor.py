@@ -28,6 +28,10 @@ class Rules(NamedTuple):
     query_primary: Callable[[Cursor], q.Query]
 
 
+_READINGS = 64
+"""How often a text's queries are read again, before nothing is known of it: each keyword may double the readings."""
+
+
 class Cursor:
     """A place in one text's tokens, which each rule of the grammar takes: a function that steps over what it reads, and
     gives its node. `kind` is the kind of the token at hand, `i` its index."""
@@ -42,8 +46,10 @@ class Cursor:
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
         self.i = 0
         self.kind = self.kinds[0]
-        self.overrides: dict[int, bool] = {}
-        self.decisions: dict[int, bool] = {}
+        self._first: set[int] = set()
+        self._second: set[int] = set()
+        self._furthest: AnalysisError | None = None
+        self._left = _READINGS
         self._later: list[tuple[int, AnalysisError]] = []
 
     def advance(self) -> None:
@@ -57,12 +63,35 @@ class Cursor:
         self.i = to
         self.kind = self.kinds[to]
 
-    def decide(self, default: bool) -> bool:
-        """Which of two readings the keyword at hand gets: `default`, or the other one in a second pass over the
-        text."""
-        chosen = self.overrides.get(self.i, default)
-        self.decisions[self.i] = chosen
-        return chosen
+    def first_reading(self) -> bool:
+        """Whether the keyword at hand, which the next tokens allow two readings, has the first of them: always, unless
+        what follows it could not be read so."""
+        if self.i in self._second:
+            return False
+        self._first.add(self.i)
+        return True
+
+    def may_be_read_anew(self, start: int) -> bool:
+        """Whether a keyword from this token on has the first of its two readings."""
+        return max(self._first, default=-1) >= start
+
+    def read_anew(self, start: int, error: AnalysisError) -> None:
+        """Goes back to a rule's first token, where a syntax error may come of a keyword's first reading: the last such
+        keyword has the second one from now on. Raises the error where no keyword is left, and `Unknown` where there are
+        too many."""
+        if error.condition != "PARSE_SYNTAX_ERROR":
+            raise error
+        if self._furthest is None or _start(self._furthest) < _start(error):
+            self._furthest = error
+        if not self.may_be_read_anew(start):
+            raise self._furthest from None
+        if self._left == 0:
+            raise Unknown("so many keywords that may be names", self._furthest.origin) from None
+        self._left -= 1
+        last = max(self._first)
+        self._first.discard(last)
+        self._second = {at for at in self._second if at < last} | {last}
+        self.back(start)
 
     def later(self, condition: str, message: str, start: int, stop: int) -> None:
         """Keeps an error that Spark reports only after the whole text was parsed: a syntax error comes first."""
@@ -226,3 +255,7 @@ class Cursor:
         found = self.identifiers()
         self.take(")")
         return found
+
+
+def _start(error: AnalysisError) -> int:
+    return (error.origin.start if error.origin is not None else None) or 0

@@ -26,10 +26,6 @@ _DEFAULT = Conf()
 RULES = Rules(expression, value, named_expression, ordered, query, query_primary)
 """Spark's cursor: a cursor over a text of its own is made with them."""
 
-_ATTEMPTS = 12
-"""How many keywords are tried in their other reading, one at a time, before a text counts as a syntax error. A keyword
-may begin a clause or be an alias; Spark's parser looks ahead as far as it takes to tell."""
-
 
 def parse(text: str, conf: Conf = _DEFAULT) -> q.Query:
     """The tree of one query, in the shapes that `planproof.sql` lists.
@@ -66,23 +62,11 @@ def _read(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
         _refuse_substitution(cursor)
     if cursor.kind == "EOF":
         raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
-    try:
-        return _attempt(cursor, read)
-    except AnalysisError as error:
-        if error.condition != "PARSE_SYNTAX_ERROR":
-            raise
-        first = error
-    for at, chosen in list(reversed(cursor.decisions.items()))[:_ATTEMPTS]:
-        other = Cursor(text, conf, RULES)
-        other.overrides = {at: not chosen}
+    while True:
         try:
-            return _attempt(other, read)
+            return _all(cursor, read)
         except AnalysisError as error:
-            if error.condition != "PARSE_SYNTAX_ERROR":
-                raise
-        except Unknown:
-            continue
-    raise first
+            cursor.read_anew(0, error)
 
 
 _REFERENCE = re.compile(r"\$\{(\w+?:)?\S+?\}")
@@ -96,7 +80,7 @@ def _refuse_substitution(cursor: Cursor) -> None:
             raise Unknown("a ${...} variable", place(cursor.text, *found.span()))
 
 
-def _attempt(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:
+def _all(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:
     tree = read(cursor)
     while cursor.skip(";"):
         pass

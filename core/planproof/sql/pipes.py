@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof.sql import nodes as q
-from planproof.sql.aliases import clause_follows, named_expressions
+from planproof.sql.aliases import begins_clause, named_expressions
 from planproof.sql.calls import ENDS
 from planproof.sql.clauses import group, hints, organization, quantifier, where, windows
 from planproof.sql.cursor import Cursor
@@ -45,7 +45,7 @@ def _select(c: Cursor, before: q.Query) -> q.Pipe:
 
 
 def _windows(c: Cursor, node: q.Pipe) -> None:
-    if c.kind == "WINDOW" and clause_follows(c):
+    if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = windows(c)
 
 

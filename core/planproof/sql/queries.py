@@ -5,8 +5,9 @@ ORDER BY, LIMIT and the like stand in the fields of the query's outermost node, 
 
 from __future__ import annotations
 
+from planproof.origin import AnalysisError
 from planproof.sql import nodes as q
-from planproof.sql.aliases import clause_follows, named_expressions
+from planproof.sql.aliases import begins_clause, named_expressions
 from planproof.sql.clauses import group, hints, organization, quantifier, where, windows
 from planproof.sql.cursor import Cursor
 from planproof.sql.datatypes import data_type
@@ -17,6 +18,7 @@ from planproof.sql.pipes import SETS, pipe
 from planproof.sql.primary import closing, identifier_clause, multipart, query_at
 from planproof.sql.relations import from_clause, inline_table, lateral_view, lateral_view_follows, table_name
 
+_AFTER_QUERY = frozenset((")", "EOF", ";"))
 _DELIMITERS = (
     ("FIELDS", "TERMINATED", "BY"),
     ("ESCAPED", "BY"),
@@ -28,7 +30,22 @@ _DELIMITERS = (
 
 
 def query(c: Cursor) -> q.Query:
-    """A whole query: WITH, the term, and what orders and limits it."""
+    """A whole query: WITH, the term, and what orders and limits it.
+
+    It is read again where a keyword in it turns out to be no name. That is seldom: see `aliases.is_name`.
+    """
+    first = c.i
+    while True:
+        try:
+            node = _query(c)
+            if c.kind not in _AFTER_QUERY and c.may_be_read_anew(first):
+                c.fail()
+            return node
+        except AnalysisError as error:
+            c.read_anew(first, error)
+
+
+def _query(c: Cursor) -> q.Query:
     start = c.start
     with_ = ctes(c) if c.kind == "WITH" else None
     node = _query_term(c, 1)
@@ -183,7 +200,7 @@ def _specification(c: Cursor, node: q.Block, source: q.From | None) -> None:
         start = c.start
         c.advance()
         node.having = c.placed(q.Having(expression(c)), start)
-    if c.kind == "WINDOW" and clause_follows(c):
+    if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = windows(c)
 
 
@@ -232,7 +249,7 @@ def _transform_columns(c: Cursor) -> list[q.ColumnDef]:
 def _transform_column(c: Cursor) -> q.ColumnDef:
     start = c.start
     name = c.captured_identifier()
-    typed = c.kind in WORDS and not clause_follows(c) and c.kind != "ROW"
+    typed = c.kind in WORDS and not begins_clause(c, c.i) and c.kind != "ROW"
     kind = data_type(c) if typed else None
     return c.placed(q.ColumnDef(name, kind), start)
 

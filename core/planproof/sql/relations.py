@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from planproof.sql import nodes as q
-from planproof.sql.aliases import bare_alias, clause_follows, named_expressions, sort_item, table_alias
+from planproof.sql.aliases import bare_alias, begins_clause, is_name, named_expressions, sort_item, table_alias
 from planproof.sql.calls import ENDS, argument
 from planproof.sql.cursor import Cursor
 from planproof.sql.expressions import expression, expressions, value
@@ -20,6 +20,7 @@ from planproof.sql.literals import number, string_literal
 from planproof.sql.primary import called, closing, column, dotted, identifier_clause, multipart, query_at
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
+_SAMPLES = frozenset(("(", "SYSTEM", "BERNOULLI"))
 _JOIN_KINDS = _JOIN_WORDS - {"JOIN", "NATURAL", "ASOF"}
 
 Part = TypeVar("Part")
@@ -34,7 +35,7 @@ def from_clause(c: Cursor) -> q.From:
         tree = _relation(c, tree)
     while lateral_view_follows(c):
         tree = lateral_view(c, tree, start)
-    while c.kind in ("PIVOT", "UNPIVOT") and clause_follows(c):
+    while c.kind in ("PIVOT", "UNPIVOT") and begins_clause(c, c.i):
         tree = _pivoting(c, tree)
     return c.placed(q.From(tree), start)
 
@@ -55,7 +56,7 @@ def lateral_view(c: Cursor, tree: q.Node | None, start: int) -> q.LateralView:
     at = c.start
     name = c.identifier()
     columns = []
-    if (c.peek() not in ENDS and c.skip("AS")) or (c.kind in WORDS and not _after_lateral_view(c)):
+    if (c.peek() not in ENDS and c.skip("AS")) or (c.kind in WORDS and (c.kind == "IDENTIFIER_TOKEN" or is_name(c))):
         columns.append(c.identifier())
         while c.kind == "," and c.peek() in WORDS:
             c.advance()
@@ -77,10 +78,6 @@ def _generator(c: Cursor) -> q.Call:
     return call
 
 
-def _after_lateral_view(c: Cursor) -> bool:
-    return c.kind in _JOIN_WORDS or (c.kind != "IDENTIFIER_TOKEN" and clause_follows(c))
-
-
 def _relation(c: Cursor, left: q.Node | None) -> q.Node:
     """One entry of a FROM list with its joins; joined to what stands before it, as Spark does."""
     lateral = c.kind == "LATERAL" and c.peek() != "VIEW"
@@ -97,7 +94,7 @@ def _relation(c: Cursor, left: q.Node | None) -> q.Node:
     while True:
         if c.kind in _JOIN_WORDS and join_follows(c):
             tree = join(c, tree, tree.span[0])
-        elif c.kind in ("PIVOT", "UNPIVOT") and clause_follows(c):
+        elif c.kind in ("PIVOT", "UNPIVOT") and begins_clause(c, c.i):
             tree = _pivoting(c, tree)
         elif c.kind == "BIN" and c.peek() == "BY":
             c.unknown("BIN BY")
@@ -260,9 +257,9 @@ def _time_travel(c: Cursor) -> q.Version | None:
 
 
 def _sample_and_alias(c: Cursor, node: q.Table | q.Subquery | q.Grouped) -> None:
-    if c.kind == "TABLESAMPLE" and clause_follows(c):
+    if c.kind == "TABLESAMPLE" and c.peek() in _SAMPLES and (c.peek() != "(" or c.first_reading()):
         node.sample = sample(c)
-    if c.kind == "WATERMARK" and clause_follows(c):
+    if c.kind == "WATERMARK" and c.peek() not in (*ENDS, ".", "="):
         c.unknown("WATERMARK")
     node.alias = table_alias(c)
 
