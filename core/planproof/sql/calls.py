@@ -123,6 +123,9 @@ def _frame(c: Cursor) -> q.WindowFrame:
     return c.placed(node, start)
 
 
+_NOT_CONSTANT = (q.Column, q.Call, q.SpecialCall, q.Subquery)
+
+
 def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
     """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
     if c.skip_all("CURRENT", "ROW"):
@@ -131,7 +134,11 @@ def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
     if c.kind == "UNBOUNDED" and c.peek() in ("PRECEDING", "FOLLOWING"):
         c.advance()
     else:
+        at = c.start
         bound = c.rules.expression(c)
+        if any(isinstance(n, _NOT_CONSTANT) for n in bound.walk()):
+            message = "Invalid SQL syntax: Frame bound value must be a literal."
+            c.later("INVALID_SQL_SYNTAX.INVALID_WINDOW_FRAME_BOUND", message, at, c.stops[c.i - 1])
     side = c.kind
     if side not in ("PRECEDING", "FOLLOWING"):
         c.fail()
@@ -202,6 +209,9 @@ def _percentile(c: Cursor) -> q.Node | None:
     if not (c.skip(")") and c.kind == "WITHIN" and c.peek() == "GROUP"):
         return None
     _within_group(c, node)
+    if len(node.within_group) > 1:
+        c.back(c.starts.index(node.within_group[1].span[0]) - 1)
+        c.fail()  # At the comma: this rule takes one key.
     if c.kind in ("FILTER", "OVER"):
         _trailers(c, node)
     return c.placed(node, start)

@@ -128,8 +128,15 @@ def _sample_pipe(c: Cursor, before: q.Query) -> q.Pipe:
 
 
 def _organize(c: Cursor, before: q.Query) -> q.Pipe:
-    node = q.PipeOrganize(before)
+    node, start = q.PipeOrganize(before), c.start
     organization(c, node)
+    if node.windows:
+        c.later(
+            "UNSUPPORTED_FEATURE.CLAUSE_WITH_PIPE_OPERATORS",
+            "The feature is not supported: The SQL pipe operator syntax using |> does not support the WINDOW clause.",
+            start,
+            c.stops[c.i - 1],
+        )
     return node
 
 

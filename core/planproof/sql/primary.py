@@ -214,7 +214,7 @@ def _special(c: Cursor, kind: str, following: str) -> q.Node | None:
     if kind in ("NULL", "TRUE", "FALSE"):
         return None if following == "->" else constant(c)
     if kind == "CASE":
-        named = following in (*ENDS, ".", "FROM") or (following == "END" and c.peek(2) != "WHEN")
+        named = following in (*ENDS, ".", "FROM") or (following in _AFTER_NAME and c.peek(2) != "WHEN")
         return None if named else _case(c)
     if kind == "INTERVAL" and interval_follows(c):
         return interval(c)
@@ -332,6 +332,8 @@ def closing(c: Cursor, at: int) -> int:
     return len(c.kinds) - AHEAD - 1
 
 
+_AFTER_NAME = frozenset(("AS", "ELSE", "END", "THEN"))
+"""What makes a CASE before it a name, unless a WHEN follows."""
 _POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
 _SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
 

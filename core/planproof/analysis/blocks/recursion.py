@@ -71,11 +71,12 @@ def recursive_cte(
     itself = Scan(name, output, recursive=True)
     inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
     step = env.bind_query(query.right, inner, outer)
-    _check_places(step, itself, cte, env)
-    _check_number(step, itself, cte, env)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
         _check_types(anchor, step, cte, env)
+    _check_places(step, itself, cte, env)
+    _check_number(step, itself, cte, env)
+    if len(step.output) == len(types):
         step = cast_to(step, [None if same_type(c.type, t) else t for c, t in zip(step.output, types)], env)
     both = widened("union", anchor, step, True, env, cte)
     flags = [c.nullable for c in both.output]

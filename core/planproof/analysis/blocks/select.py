@@ -32,6 +32,7 @@ from planproof.analysis.refusals.checks import (
     refuse_nested_generator,
     refuse_outer,
 )
+from planproof.analysis.refusals.hints import refuse_hints
 from planproof.analysis.refusals.orderable import refuse_rows
 from planproof.expr import (
     Alias,
@@ -56,6 +57,7 @@ from planproof.expr.rewrite import transform_up
 from planproof.functions.families.casts import CASTS
 from planproof.functions.families.rules import is_foldable
 from planproof.logical.nodes import Distinct, Filter, Plan, Project
+from planproof.origin import AnalysisError, Unknown
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import bare, name_parts
@@ -129,6 +131,8 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
             refuse_outer(_window_columns(items.exprs), "the window", node, env)
         plan = Project(tuple(items.exprs), items.below(child))
     plan = _refined(node, plan, items, ctx, found, over)
+    if node.hint is not None:
+        refuse_hints(node.hint, items.exprs, ctx)
     if from_ is not None:
         refuse_aggregates(source, from_, env)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
@@ -203,7 +207,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
     for at, node in enumerate(nodes):
         call = generators.call_of(node, ctx)
         if call is not None:
-            generated[at] = generators.in_select(node, call, ctx)
+            generated[at] = _generated(node, call, nodes[:at], ctx)
             scope = ctx.scope
             hidden = (*scope.hidden, *generated[at].columns)
             ctx = evolve(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
@@ -217,7 +221,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
             ctx.env.widths[id(node)] = len(several)
             items += several
         else:
-            item = named_item(node, lateral)
+            item = _item(node, nodes[at + 1 :], lateral)
             items.append(item)
             if isinstance(item, Alias):
                 found |= content(item.child)
@@ -231,6 +235,50 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
         return Items(items, found, made)
     inlined, referring = _inlined(items, aliases, nodes, ctx)
     return Items(inlined, found | contents(inlined), made, referring)
+
+
+def _generated(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
+    """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
+    here."""
+    try:
+        return generators.in_select(node, call, ctx)
+    except AnalysisError as error:
+        left = {ctx.key(n.alias.text) for n in before if isinstance(n, q.Alias)}
+        named = {ctx.key(parts[0]) for n in call.find_all(q.Column) if (parts := name_parts(n))}
+        if ctx.conf.before("4.0") and error.condition.startswith("UNRESOLVED_COLUMN") and left & named:
+            raise ctx.env.unknown("an alias of the SELECT list in a generator", node) from None
+        raise
+
+
+_CHECKED_LATER = (
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "NESTED_AGGREGATE_FUNCTION",
+)
+"""What `CheckAnalysis` finds of a whole Aggregate, after it found all names and types of its items in order."""
+
+
+def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
+    """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
+    first."""
+    try:
+        return named_item(node, ctx)
+    except AnalysisError as error:
+        if error.condition in _CHECKED_LATER:
+            _bind_others(node, behind, ctx)
+        raise
+
+
+def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> None:
+    """Raises what is wrong with the names or types of the items behind the refused one, which they may not name."""
+    for node in others:
+        try:
+            named_item(node, ctx)
+        except AnalysisError as error:
+            by_alias = isinstance(refused, q.Alias) and error.condition.startswith("UNRESOLVED_COLUMN")
+            if error.condition not in _CHECKED_LATER and not by_alias:
+                raise
+        except Unknown:
+            return
 
 
 def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:

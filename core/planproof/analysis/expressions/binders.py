@@ -39,7 +39,7 @@ from planproof.origin import AnalysisError, Unknown
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
-from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar
+from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar, is_string
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -352,9 +352,11 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
 
 def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
     """`IDENTIFIER(expr)` as a column: the name that the text spells."""
-    if bind(node.operand, ctx).holds(Column):
+    spelt = bind(node.operand, ctx)
+    if not is_string(spelt.type) or spelt.holds(Column):
+        reason = "NOT_CONSTANT" if spelt.holds(Column) else "WRONG_TYPE"
         text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
-        raise ctx.env.rejected("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node)
+        raise ctx.env.rejected(f"NOT_A_CONSTANT_STRING.{reason}", text, node)
     return bind_name(split_name(text_of(node.operand, ctx, "IDENTIFIER of a computed name")), node, ctx)
 
 

@@ -118,6 +118,8 @@ def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
     for node in tree.walk():
         if isinstance(node, (q.TableFunction, q.LateralView)):
             tables.add(node.call)
+        if isinstance(node, q.Hint):
+            tables.update(node.calls)
         if not isinstance(node, q.Call) or node in tables or not isinstance(node.name, str):
             continue
         name = node.name
@@ -178,7 +180,7 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
     arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
-        check_arity(function, _count(arguments))
+        check_arity(function, len(arguments))
         args = _bound_arguments(function, arguments, ctx)
         if function.category is Category.AGGREGATE:
             _refuse_nested(function, args, node, ctx)
@@ -203,10 +205,6 @@ def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx:
         raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
 
-def _count(arguments: Sequence[Argument]) -> int:
-    return len(arguments)
-
-
 def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
     arguments: list[Argument] = []
@@ -215,7 +213,7 @@ def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
         if is_star(argument, ctx):
             arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
-            if function.name == "struct":
+            if function.name == "struct" or _takes_any_name(function, ctx):
                 value = bind(argument.value, ctx)
                 arguments.append(call("namedargumentexpression", [value], ctx, argument))
                 continue
@@ -238,6 +236,12 @@ def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
         else:
             arguments.append(argument)
     return _placed(function, arguments, named, node, ctx) if named else arguments
+
+
+def _takes_any_name(function: Signature, ctx: Context) -> bool:
+    """Whether names of arguments are passed on unread: FROM and LATERAL VIEW do not look at those of a generator that
+    has no parameters' names."""
+    return function.category is Category.GENERATOR and not function.names and ctx.clause in ("FROM", "LATERAL VIEW")
 
 
 def _parameter(name: str, ctx: Context) -> str:

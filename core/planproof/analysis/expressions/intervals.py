@@ -182,7 +182,11 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
             origin,
         )
     numbers = re.split(r"[ :]+", body)
-    if len(numbers) != len(units) or not all(re.fullmatch(r"\d+(\.\d*)?", n) for n in numbers):
+    # A field below another one has two digits at most, and seconds alone have a fraction, of nine digits at most.
+    forms = [r"\d+", *[r"\d{1,2}"] * (len(units) - 1)]
+    if end == "second":
+        forms[-1] += r"(\.\d{1,9})?"
+    if len(numbers) != len(units) or not all(map(re.fullmatch, forms, numbers)):
         raise _malformed(text, start, end, origin)
     for number, unit, above in zip(numbers[1:], units[1:], units):
         most = _MICROS[above] // _MICROS[unit] - 1

@@ -69,7 +69,14 @@ def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal
         return Literal(real, DOUBLE if double else FLOAT, java_double(real, single=not double))
     if kind == "EXPONENT_VALUE":
         return Literal(_finite(float(text), text, False, origin), DOUBLE, java_double(float(text)))
-    return _decimal(Number(text.upper().rstrip("BD") if kind == "BIGDECIMAL_LITERAL" else text), origin)
+    if kind != "BIGDECIMAL_LITERAL":
+        return _decimal(Number(text), origin)
+    try:
+        return _decimal(Number(text.upper().rstrip("BD")), origin)
+    except AnalysisError as error:
+        if not conf.before("4.0"):
+            raise
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0061", error.message, origin) from None
 
 
 _LARGEST = {True: 3.4028234663852886e38, False: 1.7976931348623157e308}

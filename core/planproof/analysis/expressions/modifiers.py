@@ -154,7 +154,7 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
     keys = changes.get("order", ())
     if node.over is None and any(holds_aggregate(key.child) for key in keys):
         raise ctx.env.rejected("NESTED_AGGREGATE_FUNCTION", NESTED, node)
-    if node.over is None and any(is_random(a) for a in found.args):
+    if node.over is None and any(is_random(e) for e in (*found.args, *(key.child for key in keys))):
         raise ctx.env.rejected(
             "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
             f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",

@@ -43,6 +43,12 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
     if not united and env.lacks("unequal correlation below aggregates"):
         _refuse_unequal(plan, node, env)
     for part in plan.walk():
+        if isinstance(part, Project) and not united and any(i.holds(Outer) for i in part.items):
+            raise env.rejected(
+                f"{_CATEGORY}.CORRELATED_REFERENCE",
+                "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses.",
+                node,
+            )
         if _closed(part, united) and outer_references(part):
             raise env.rejected(
                 f"{_CATEGORY}.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
