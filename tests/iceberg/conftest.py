@@ -110,7 +110,14 @@ def spark_settings(spark_dir: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def thrift_settings() -> Callable[[Path], dict[str, str]]:
     catalogs = {"spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog", "spark_catalog.type": "hive"}
-    return lambda home: _settings(catalogs, home)
+
+    def settings(home: Path) -> dict[str, str]:
+        found = _settings(catalogs, home)
+        # A connection that is lost closes the loader of `spark.jars`: classes that nobody used before are gone then.
+        own = [found.pop("spark.jars"), *filter(None, [found.get("spark.driver.extraClassPath")])]
+        return {**found, "spark.driver.extraClassPath": os.pathsep.join(own)}
+
+    return settings
 
 
 @pytest.fixture

@@ -15,6 +15,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from planproof import Guard
+from planproof.cli.group import cli
 
 pytestmark = pytest.mark.faults
 SCRIPT = Path(__file__).with_name("victims.py")
@@ -73,3 +77,56 @@ def test_killed_at_every_step(victims: ModuleType, tmp_path: Path, lake_settings
     assert {table: files for table, files in found["left"].items() if files} == {}
     assert found["notes"] == []
     assert set(found["again"].values()) == {"published"}
+
+
+def test_killed_at_every_step_of_a_branch(victims: ModuleType, tmp_path: Path, thrift: str) -> None:
+    """The server lives on. The next run of a model, or `planproof recover`, drops the branch and says what became of
+    the publish."""
+    pytest.importorskip("pyhive.hive")
+    host, _, port = thrift.partition(":")
+    (tmp_path / "server.json").write_text(json.dumps([host, int(port)]))
+    session = victims.connected(tmp_path)
+    session.rows("create database if not exists lake_hadoop.kill")
+    tables = {
+        f"lake_hadoop.kill.{case}_{step}": victims.CASES[case]
+        for step in victims.ON_BRANCH
+        for case in victims.BRANCHED
+    }
+    for table, case in tables.items():
+        for statement in case.before:
+            session.rows(statement.replace("{t}", table))
+    for step in victims.ON_BRANCH:
+        died = run(tmp_path, "branched", step)
+        assert died.returncode == -signal.SIGKILL, (step, died.stdout, died.stderr[-3000:])
+
+    def held(table: str) -> Any:
+        session.rows(f"refresh table {table}")
+        return sorted(([*row] for row in session.rows(f"select * from {table}")), key=str)
+
+    def branches(table: str) -> int:
+        return len(session.rows(f"select name from {table}.refs where name <> 'main'"))
+
+    def is_new(table: str) -> bool:
+        return table.endswith(("_forwarded", "_committed"))
+
+    expected = {table: case.new if is_new(table) else case.old for table, case in tables.items()}
+    assert {table: held(table) for table in tables} == expected
+    assert {table for table in tables if not branches(table)} == {t for t in tables if t.endswith("_committed")}
+    told = {table: "PP603" if is_new(table) else "PP602" for table in tables}
+    # Half of the tables are published again first; the others are left to a recovery.
+    again = [table for table in tables if ".merge_" in table or ".same_" in table]
+    for table in again:
+        report = Guard(session).publish(victims.model(tables[table], table))
+        assert (report.outcome, branches(table)) == ("published", 0), (table, report.error)
+        assert told[table] in {f.code for f in report.findings}, table
+        assert "PP604" not in {f.code for f in report.findings}, table
+        assert held(table) == tables[table].new
+    given = ["recover", "--conf", f"thrift.host={host}", "--conf", f"thrift.port={port}", "--json"]
+    done = CliRunner().invoke(cli, given)
+    said = {r["model"]: [f["code"] for f in r["findings"]] for r in json.loads(done.stdout)["reports"]}
+    assert said == {table: [code] for table, code in told.items() if table not in again}, done.output
+    assert {table: (held(table), branches(table)) for table in tables if table not in again} == {
+        table: (rows, 0) for table, rows in expected.items() if table not in again
+    }
+    assert Guard(session).recover() == []
+    session.stop()

@@ -2,6 +2,7 @@
 
 Run as `python victims.py HOME ROLE ...`; HOME/settings.json are Spark's settings, whose catalogs lie below HOME.
 A victim publishes every case in every catalog at once, a thread each, so that one kill of one JVM hits all of them.
+A `branched` one does so over a Thrift server, which lives on: HOME/server.json has its host and port.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ Rows = list[list[Any]]
 STEPS = ("begin", "writing", "audit", "commit", "committed")
 """Where victims die: the note is written, and no row; the first data file is there; all are; what was audited is about
 to be committed; it has just been."""
+
+
+ON_BRANCH = ("begin", "audit", "commit", "forwarded", "committed")
+"""Where those die that write to a branch: the branch is there, and no row; all rows are; main is about to be moved; it
+has just been, and the branch stands; it is gone, and the note is there."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,54 @@ def _kill_at_a_file(home: Path) -> None:
     kill()
 
 
+BRANCHED = ("same", "append", "overwrite", "merge")
+
+
+def connected(home: Path) -> Any:
+    from pyhive import hive
+
+    from planproof.session.thrift import ThriftSession
+
+    host, port = json.loads((home / "server.json").read_text())
+    return ThriftSession(hive.connect(host, port))
+
+
+def branched(home: Path, step: str) -> None:
+    """As `victim`, over the Thrift server: every case whose columns stay, a connection each."""
+    from planproof import Guard
+    from planproof.publish.iceberg.commit import Commit
+    from planproof.publish.iceberg.left import Notebook
+    from planproof.session.branches import BranchChange
+
+    arrived = threading.Barrier(len(BRANCHED), action=kill)
+    where, name, is_after, named = {
+        "begin": (BranchChange, "set_apart", True, None),
+        "audit": (Commit, "note", True, "audit"),
+        "commit": (BranchChange, "commit", False, None),
+        "forwarded": (BranchChange, "_drop", False, None),
+        "committed": (Notebook, "delete", False, None),
+    }[step]
+    plain = getattr(where, name)
+
+    def dies(self: Any, *given: Any, **more: Any) -> Any:
+        found = plain(self, *given, **more) if is_after else None
+        if named is None or given[:1] == (named,):
+            arrived.wait(180)
+        return found
+
+    setattr(where, name, dies)
+
+    def publish(case: str) -> None:
+        report = Guard(connected(home)).publish(model(CASES[case], f"lake_hadoop.kill.{case}_{step}"))
+        print(json.dumps([case, report.outcome, report.error]), flush=True)
+
+    threads = [threading.Thread(target=publish, args=(case,)) for case in BRANCHED]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def read(spark: Any, table: str) -> Rows | None:
     if not spark.catalog.tableExists(table):
         return None
@@ -195,4 +249,6 @@ def rescue(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"prepare": prepare, "victim": victim, "rescue": rescue}[sys.argv[2]](Path(sys.argv[1]), *sys.argv[3:])
+    {"prepare": prepare, "victim": victim, "branched": branched, "rescue": rescue}[sys.argv[2]](
+        Path(sys.argv[1]), *sys.argv[3:]
+    )

@@ -6,6 +6,8 @@ rows of its own and no schema: a new table, other columns, partitions or propert
 
 from __future__ import annotations
 
+import os
+import re
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,6 +24,8 @@ from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes
 
 PREFIX = "planproof_"
 """What the names of branches begin with."""
+_ICEBERG = re.compile(r"spark\.sql\.catalog\.(\w+)=.*iceberg", re.I)
+"""A setting that names one of Iceberg's catalogs."""
 _NO_SCHEMA = "a branch of an Iceberg table has no columns and properties of its own"
 
 
@@ -76,14 +80,47 @@ class Branches:
     def table(self, name: str) -> StoredTable | None:
         return iceberg_table(self._session, name)
 
-    def namespace_location(self, database: Sequence[str]) -> None:
-        """No note is kept: a branch is found by its name."""
+    def namespace_location(self, database: Sequence[str]) -> str | None:
+        found = None
+        with suppress(SparkFailure, AnalysisError):
+            found = self._session.database(quoted(database))
+        path = None if found is None else self._session.local_path(found)
+        # A folder of the server's own machine is not this one's.
+        return found if path is None or os.path.isdir(path) else None
+
+    def namespace_locations(self) -> list[str]:
+        """The locations of all namespaces of the server's Iceberg catalogs, the session's own catalog left out."""
+        catalogs = [
+            found[1] for key, value, *_ in self._session.rows("SET") if (found := _ICEBERG.match(f"{key}={value}"))
+        ]
+        places: list[str] = []
+        for catalog in sorted({*catalogs} - {"spark_catalog"}):
+            with suppress(SparkFailure, AnalysisError):  # A catalog that does not answer keeps no note from the others.
+                namespaces = self._namespaces((catalog,))
+                places += [at for one in namespaces if (at := self.namespace_location(one)) is not None]
+        return places
+
+    def _namespaces(self, within: tuple[str, ...]) -> list[tuple[str, ...]]:
+        listed = self._session.rows(f"SHOW NAMESPACES IN {quoted(within)}")
+        here = [(within[0], *split_name(str(name))) for name, *_ in listed]
+        return [*here, *(below for one in here for below in self._namespaces(one))]
 
     def refusal(self) -> str | None:
         for key in ("spark.wap.id", "spark.wap.branch"):
             if self._session.setting(key) is not None:
                 return f"the session sets {key}, which leads every write to another branch or stage; unset it"
         return None
+
+    def drop(self, name: str, branch: str) -> None:
+        """Removes a branch that a publish has made, if it is there: main cannot be moved to it any more."""
+        if not branch.startswith(PREFIX):
+            raise SparkFailure(f"{branch} is no branch of a publish")
+        self._session.rows(f"ALTER TABLE {quoted(self.complete(name))} DROP BRANCH IF EXISTS {quoted((branch,))}")
+
+    def had(self, name: str, snapshot: int) -> bool:
+        """Whether a snapshot is, or was, the table's own."""
+        history = _of(self.complete(name), "history")
+        return bool(self._session.rows(f"SELECT 1 FROM {history} WHERE snapshot_id = {int(snapshot)} LIMIT 1"))
 
     def left(self, name: str) -> list[str]:
         """The branches that publishes have made and not removed."""
@@ -96,7 +133,7 @@ class Branches:
         table = self.table(quoted(parts))
         if table is None:
             raise SparkFailure(f"{name} is no Iceberg table any more", transient=True)
-        return BranchChange(self._session, parts, table)
+        return BranchChange(self._session, self, parts, table)
 
 
 class BranchChange:
@@ -105,16 +142,12 @@ class BranchChange:
     alters = False
     is_new = False
 
-    def __init__(self, session: Session, parts: tuple[str, ...], table: StoredTable) -> None:
-        self._session, self._parts, self._stored = session, parts, table
+    def __init__(self, session: Session, tables: Branches, parts: tuple[str, ...], table: StoredTable) -> None:
+        self._session, self._tables, self._parts, self._stored = session, tables, parts, table
         self._branch = f"{PREFIX}{uuid.uuid4().hex}"
         self._table = quoted(parts)
-        self._base = self._head("main")
-        session.rows(f"ALTER TABLE {self._table} CREATE BRANCH {quoted((self._branch,))}")
-        if self._base is None:  # Of a table without rows Iceberg makes the branch a snapshot.
-            self._start = self._head(self._branch)
-        else:
-            self._start = self._base
+        self._base = self._start = self._head("main")
+        self._written: int | None = None
         self.staged = quoted((*parts, f"branch_{self._branch}"))
 
     def _head(self, ref: str) -> int | None:
@@ -127,6 +160,10 @@ class BranchChange:
         return None if self._base is None else str(self._base)
 
     @property
+    def branch(self) -> str:
+        return self._branch
+
+    @property
     def location(self) -> str:
         return self._stored.location or ""
 
@@ -134,7 +171,16 @@ class BranchChange:
         return self._stored.schema
 
     def set_apart(self, name: str) -> None:
-        """Files lie among the table's others."""
+        """Makes the branch. Files lie among the table's others."""
+        self._session.rows(f"ALTER TABLE {self._table} CREATE BRANCH {quoted((self._branch,))}")
+        if self._base is None:  # Of a table without rows Iceberg makes the branch a snapshot.
+            self._start = self._head(self._branch)
+
+    def on_branch(self) -> int | None:
+        if self._written is None:
+            head = self._head(self._branch)
+            self._written = None if head == self._start else head
+        return self._written
 
     def manifests(self) -> Sequence[str]:
         return ()
@@ -161,8 +207,8 @@ class BranchChange:
     @cached_property
     def _added(self) -> list[tuple[str, int, int]]:
         """The files that the one statement has added: path, what it holds (0 for rows), and how many."""
-        head = self._head(self._branch)
-        if head is None or head == self._start:
+        head = self.on_branch()
+        if head is None:
             return []
         # Of a table with partitions Iceberg 1.10 does not read the `entries` of another snapshot than the current one.
         sql = (
@@ -198,18 +244,17 @@ class BranchChange:
             self._session.rows(f"REFRESH TABLE {self._table}")
 
     def is_committed(self) -> bool:
-        head = self._head(self._branch)
-        if head is None or head == self._start:
-            return False
-        found = self._session.rows(f"SELECT 1 FROM {_of(self._parts, 'history')} WHERE snapshot_id = {head} LIMIT 1")
-        return bool(found)
+        """Where the answer was lost, the server may still be at it: without the branch it cannot be."""
+        written = self.on_branch()
+        self._drop()
+        return written is not None and self._tables.had(self._table, written)
 
     def discard(self) -> None:
         """The files go with the snapshot, when Iceberg expires it."""
         self._drop()
 
     def _drop(self) -> None:
-        self._session.rows(f"ALTER TABLE {self._table} DROP BRANCH IF EXISTS {quoted((self._branch,))}")
+        self._tables.drop(self._table, self._branch)
 
     def close(self) -> None:
         """The name went with the branch."""

@@ -138,6 +138,10 @@ class Transaction(Protocol):
         """The name of the state of the table on which the change was opened; None where there was no table."""
 
     @property
+    def branch(self) -> str | None:
+        """The branch of the table that holds the change until it is committed; None for an open transaction."""
+
+    @property
     def location(self) -> str:
         """The table's folder."""
 
@@ -152,6 +156,9 @@ class Transaction(Protocol):
 
     def manifests(self) -> Sequence[str]:
         """The locations of the metadata files that were written for the change."""
+
+    def on_branch(self) -> int | None:
+        """The snapshot in which a branch holds the change; None where there is none."""
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         """Adds columns of an analyzed query to the table, at its end and nullable."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from planproof.contract import Model
 from planproof.publish.iceberg.changes import Change
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.commit import Commit, swept
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
@@ -109,11 +109,12 @@ class OnBranches(_Committed):
                 f"{job.model.name}: rows of an Iceberg table are set aside by two transactions, and this session is of "
                 f"kind {kind}. Say on_violation: stop, or run it in a classic session (in dbt: method: session)"
             )
+        swept(job, self._tables)
         job.draft.add(self._left(job))
         return Change(self._tables) if is_delta(job, full_refresh) else RowsReplaced(self._tables)
 
     def _left(self, job: Job) -> list[Finding]:
-        """What earlier publishes have left, or others write now."""
+        """What publishes have left of which nobody here knows that they are dead, or others write now."""
         name = quoted(job.names.target)
         return [
             Finding(

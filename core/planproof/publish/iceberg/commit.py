@@ -75,6 +75,8 @@ class Commit:
     def set_apart(self) -> None:
         """What is written next can be told from other writers' files, and a note says where it lies."""
         run = self.notebook.note.owner.run
+        if self.transaction.branch is not None:  # A branch is noted before it is made.
+            self.notebook.write(step=self.entry.step)
         self.notebook.write(folder=self.transaction.set_apart(f"planproof_{run}"), step=self.entry.step)
 
     def step(self, name: str, **changes: Any) -> None:
@@ -83,7 +85,8 @@ class Commit:
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
         if name == "audit":
-            self.notebook.write(others=tuple(self.transaction.manifests()), step=name)
+            others, snapshot = tuple(self.transaction.manifests()), self.transaction.on_branch()
+            self.notebook.write(others=others, snapshot=snapshot, step=name)
 
     def commit(self) -> None:
         self.set_aside()
@@ -137,30 +140,38 @@ class Commit:
     def settle(self) -> Ending:
         """Finds out from the table what became of a commit whose answer was lost.
 
-        Where the table does not have it, the files stay: the catalog may still carry the commit out.
+        Where the table does not have it, the files stay: the catalog may still carry the commit out, but for that of a
+        branch, which is gone by then.
         """
         step = self.entry.step
         ending: Ending = "undone"
         if step == "clean" or (step == "commit" and self.transaction.is_committed()):
             ending = "finished"
             self.notebook.delete()
-        elif step != "commit":
+        elif step != "commit" or self.transaction.branch is not None:
             self.discard()
         self.close()
         return ending
+
+
+def swept(job: Job, tables: Changing) -> str | None:
+    """Sweeps what dead publishes of the target have left, and says so. Returns where notes lie, None for nowhere."""
+    root = job.root or None
+    with suppress(SparkFailure, AnalysisError):
+        root = root or tables.namespace_location(job.names.database)
+    if root is None:
+        return None
+    root = decoded(root)
+    for report in earlier(job.session, store_of(job.session), root, job.names.slug):
+        job.draft.add(report.findings)
+    return root
 
 
 def begun(job: Job, tables: Changing, transaction: Transaction, strategy: str) -> Commit:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, quoted(job.names.target)
-    root = job.root or None
-    with suppress(SparkFailure, AnalysisError):
-        root = root or tables.namespace_location(names.database)
-    if root is not None:
-        root = decoded(root)
-        for report in earlier(job.session, store, root, names.slug):
-            job.draft.add(report.findings)
+    root = swept(job, tables)
     note = Note(
         model,
         target,
@@ -169,6 +180,7 @@ def begun(job: Job, tables: Changing, transaction: Transaction, strategy: str) -
         Owner.here(names.stamp),
         transaction.is_new,
         transaction.location,
+        branch=transaction.branch,
     )
     stage = Stage(model, target, transaction.staged, strategy)
     return Commit(transaction, stage, Notebook(store, root, note))

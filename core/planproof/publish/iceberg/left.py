@@ -1,4 +1,4 @@
-"""What a killed publish of an Iceberg table leaves: files that no snapshot names, and a note of where they lie.
+"""What a killed publish of an Iceberg table leaves: files that no snapshot names, or a branch, and a note of them.
 
 The note is written before the first file and deleted after the commit, so that files of which nobody else can say
 whose they are can be swept. It decides nothing: the table itself tells whether a publish was committed, and where it
@@ -19,6 +19,7 @@ from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import STATE, join, literal, parent
 from planproof.publish.transaction.owner import Owner, begin, end
 from planproof.report.model import Finding, Report, Verdict
+from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
 
@@ -53,7 +54,8 @@ class Aside:
 class Note:
     """One publish under way. `folder` holds the data files that it writes and nothing else, None where the table puts
     them elsewhere; `others` are its manifests. `is_new`: there was no table yet; `location` is the table's.
-    A table that takes a view's place is made as `staging` first, and the view steps aside to `away`."""
+    A table that takes a view's place is made as `staging` first, and the view steps aside to `away`. A publish by SQL
+    alone has in their place a `branch`, and the `snapshot` that it wrote there."""
 
     model: str
     target: str
@@ -68,6 +70,8 @@ class Note:
     away: str | None = None
     step: str = "begin"
     aside: Aside | None = None
+    branch: str | None = None
+    snapshot: int | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -163,9 +167,11 @@ def notes(store: Store, root: str, slug: str | None = None) -> list[str]:
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
     """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
+    if note.branch is not None:
+        return _without_branch(session, store, location, note, note.branch, force)
     tables = session.transactions()
     if tables is None:
-        raise SparkFailure("only a classic session reads Iceberg's tables")
+        raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
         ending = settle_exchange(session, note)
         if ending == "undone":
@@ -188,6 +194,21 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     remove(store, note)
     forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
+
+
+def _without_branch(
+    session: Session, store: Store, location: str, note: Note, branch: str, force: bool
+) -> tuple[Ending, str]:
+    """Drops the branch first: after that no server can carry out a commit that it was asked for."""
+    tables = Branches(session)
+    if tables.table(note.target) is None:
+        return _left(store, location, force, f"{note.target} is not there any more, or has another name")
+    tables.drop(note.target, branch)
+    is_committed = note.snapshot is not None and tables.had(note.target, note.snapshot)
+    forget(store, location)
+    if is_committed:
+        return "finished", f"it had been committed; its branch {branch} was dropped"
+    return "undone", f"its branch {branch} was dropped; Iceberg expires what was written there"
 
 
 def _taken_back(session: Session, tables: Transactional, store: Store, note: Note) -> None:

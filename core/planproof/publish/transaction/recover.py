@@ -12,6 +12,7 @@ from planproof.publish.transaction.journal import Entry, folder, publishes, read
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.publication import Publication, database_root
 from planproof.report.model import Finding, Report, Verdict
+from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
 
@@ -47,7 +48,9 @@ def roots(session: Session, root: str | None) -> list[str]:
     if root is not None:
         return [root]
     store, tables = store_of(session), session.transactions()
-    found = [] if tables is None else [decoded(at) for at in tables.namespace_locations()]
+    found = [decoded(at) for at in (tables or Branches(session)).namespace_locations()]
+    if tables is None:  # What only the server reaches holds no notes: none could be written from here.
+        found = [at for at in found if _is_reached(store, at)]
     for name, *_ in session.rows("SHOW DATABASES"):
         location = database_root(session, (str(name),))
         found.append(location)
@@ -55,6 +58,14 @@ def roots(session: Session, root: str | None) -> list[str]:
             inner = [join(location, child) for child in store.names(location) if child.endswith(".db")]
             found += [place for place in inner if store.exists(join(place, STATE))]
     return list(dict.fromkeys(found))
+
+
+def _is_reached(store: Store, location: str) -> bool:
+    try:
+        store.names(location)
+    except SparkFailure:
+        return False
+    return True
 
 
 def _one(session: Session, store: Store, root: str, publish: str, force: bool) -> Report:

@@ -62,6 +62,7 @@ class IcebergTransaction:
     """An open change of one table; `planproof.session.protocol.Transaction`."""
 
     alters = True
+    branch: str | None = None
 
     def __init__(
         self,
@@ -190,6 +191,9 @@ class IcebergTransaction:
         with translated():
             io = self._table.io()
             return [location for s in self._own() for location in _manifests(s, io)]
+
+    def on_branch(self) -> None:
+        """A transaction has none."""
 
     def files(self) -> list[str]:
         with translated():
