@@ -12,14 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from planproof.analysis.expressions.constants import BARE
+from planproof.analysis.names.mentioned import mentioned
 from planproof.catalog import Catalog, Relation
 from planproof.conf import Conf
 from planproof.judge.doubts import Incomplete
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.manifest import ProjectNode
 from planproof.schema import LogicalField, LogicalSchema
-from planproof.sql import nodes as q
 from planproof.sql.heads import names_in, read_head
 from planproof.types import DOUBLE, STRING, VOID, DataType
 
@@ -84,7 +83,7 @@ class Supposition:
 
     def changes(self, known: LogicalSchema) -> Incomplete | None:
         """What may be other than in the schema that was planned; None where nothing is."""
-        names, sources = self._names(), dict[str, str]()
+        names, sources = mentioned(self.sql, self.conf), dict[str, str]()
         with_names = self._planned(names, VOID, sources)
         if not sources or (isinstance(with_names, LogicalSchema) and _form(with_names) == _form(known)):
             return None
@@ -102,19 +101,9 @@ class Supposition:
 
     def mends(self, error: AnalysisError) -> str | None:
         """The source of which another column may mend the error, or make it another one."""
-        names, sources = self._names(), dict[str, str]()
+        names, sources = mentioned(self.sql, self.conf), dict[str, str]()
         found = [self._planned(names, kind, sources, error) for kind in _KINDS]
         return either(sources.values()) if sources and any(not _is_same(error, other) for other in found) else None
-
-    def _names(self) -> frozenset[str]:
-        """The lower-case names in the text that columns may have."""
-        from planproof.sql.parse import parse
-
-        try:
-            columns = parse(self.sql, self.conf).find_all(q.Column)
-        except (AnalysisError, Unknown):
-            return frozenset()
-        return frozenset(part.text.lower() for column in columns for part in column.parts) - BARE.keys()
 
     def _planned(
         self, names: frozenset[str], kind: DataType, sources: dict[str, str], error: AnalysisError | None = None
