@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bad_rows import ASIDE, BAD, CONTRACT, GOOD
+from pyspark.errors import AnalysisException
 
 from planproof import Contract, Guard, Model, Report
 from planproof.arrow.footers import Undecodable
@@ -303,8 +304,24 @@ def test_a_publish_that_dies_anywhere_sets_rows_aside_once_or_not_at_all(
     assert {True, False} == set(outcomes)
 
 
+def renames_timestamps(shop: Shop) -> bool:
+    """Whether a table can be renamed while TIMESTAMP means one without a zone. Spark 3.5 and 4.0 read the types of
+    Hive's table as such, and Hive knows no `timestamp_ntz`."""
+    made, renamed = f"{shop.database}.made", f"{shop.database}.renamed"
+    with shop.session.settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        shop.spark.sql(f"create table {made} (at timestamp_ltz) using parquet")
+        try:
+            shop.spark.sql(f"alter table {made} rename to {renamed}")
+        except AnalysisException:
+            renamed = made
+        shop.spark.sql(f"drop table {renamed}")
+    return renamed != made
+
+
 def test_a_timestamp_stays_one_where_a_bare_type_means_another(shop: Shop) -> None:
     """`spark.sql.timestampType` decides what TIMESTAMP means in a statement, and not what `now()` gives."""
+    if not renames_timestamps(shop):
+        pytest.skip("this Spark and this catalog cannot rename a table with timestamps under that setting")
     contract = Contract([("id", "int", False), ("at", "timestamp_ltz", True)])
     sql = "select id, timestamp_ltz'2026-01-01 10:00:00' as at from values (1), (null) as t(id)"
     with shop.session.settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
