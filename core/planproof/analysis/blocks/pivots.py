@@ -5,6 +5,7 @@ from __future__ import annotations
 from planproof.analysis.blocks import setops
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions.binding import bind
+from planproof.analysis.expressions.moments import is_date
 from planproof.analysis.names.scope import Scope
 from planproof.analysis.refusals.checks import holds_aggregate
 from planproof.analysis.refusals.orderable import refuse_group
@@ -103,13 +104,20 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
 
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
-    """Refuses a text that is no number under ANSI: Spark casts values to the column's type while it analyzes."""
-    if not (isinstance(member, Literal) and is_string(member.type) and is_numeric(key.type)):
+    """Refuses a text that is no value of the column's type, under ANSI: Spark casts the values while it analyzes."""
+    if not (ctx.conf.ansi and isinstance(member, Literal) and is_string(member.type)):
         return
-    try:
-        constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
-    except Mismatch as mismatch:
-        raise ctx.env.mismatch(mismatch, node) from None
+    text = member.value
+    if is_numeric(key.type):
+        try:
+            constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
+        except Mismatch as mismatch:
+            raise ctx.env.mismatch(mismatch, node) from None
+    elif (key.type == BOOLEAN and text.strip().lower() not in _TRUTHS) or (key.type == DATE and not is_date(text)):
+        raise ctx.env.rejected("CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node)
+
+
+_TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 
 
 def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:

@@ -47,6 +47,12 @@ def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     return Literal(f"{year:04d}-{month:02d}-{day:02d}", DATE, f"DATE '{_year(year)}-{month:02d}-{day:02d}'")
 
 
+def is_date(text: str) -> bool:
+    """Whether a cast makes a date of the text. Words such as `today` are dates in literals alone."""
+    found = _DATE.fullmatch(text)
+    return found is not None and _valid_day(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+
+
 def _special(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
     """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
     does not use it."""
