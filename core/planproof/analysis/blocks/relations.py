@@ -15,7 +15,7 @@ from planproof.analysis.blocks.limits import limited
 from planproof.analysis.blocks.pivots import pivot, unpivot
 from planproof.analysis.context import Context, Environment
 from planproof.analysis.expressions.binding import bind
-from planproof.analysis.expressions.constants import function_name, text_of
+from planproof.analysis.expressions.constants import function_name, spelt_name
 from planproof.analysis.expressions.generators import generator, is_outer, named_columns
 from planproof.analysis.expressions.modifiers import is_random
 from planproof.analysis.names.scope import Scope
@@ -27,6 +27,7 @@ from planproof.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
 from planproof.expr.pretty import pretty
 from planproof.functions.bind import cast_unless_same
 from planproof.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof.origin import AnalysisError
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
@@ -84,8 +85,13 @@ def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The name that `IDENTIFIER(expr)` spells."""
     if node.computed is None:
         raise env.unknown("a relation without a plain name", node)
-    text = text_of(node.computed.operand, Context(env, _scope((), env, None)), "IDENTIFIER of a computed name")
-    return split_name(text)
+    try:
+        return split_name(spelt_name(node.computed, Context(env, _scope((), env, None))))
+    except AnalysisError as error:
+        if env.conf.before("4.1") or not error.condition.startswith("UNRESOLVED_COLUMN"):
+            raise
+        text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
+        raise env.rejected("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node) from None
 
 
 def _cte_reference(name: str, plan: Plan) -> Plan:

@@ -11,7 +11,7 @@ from planproof.analysis.expressions import literals, subqueries
 from planproof.analysis.expressions.arithmetic import binary, negate
 from planproof.analysis.expressions.binding import Binder, bind, bind_item, call, unresolved
 from planproof.analysis.expressions.calls import bind_call
-from planproof.analysis.expressions.constants import bare_call, text_of
+from planproof.analysis.expressions.constants import bare_call, spelt_name
 from planproof.analysis.expressions.quantified import quantified_like
 from planproof.analysis.names.scope import ambiguous, extract, fields_of, item, placed, resolve
 from planproof.analysis.names.stars import expand, refuse_star
@@ -39,7 +39,7 @@ from planproof.origin import AnalysisError, Unknown
 from planproof.records import evolve
 from planproof.sql import nodes as q
 from planproof.sql.names import name_parts
-from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar, is_string
+from planproof.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -352,12 +352,7 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
 
 def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
     """`IDENTIFIER(expr)` as a column: the name that the text spells."""
-    spelt = bind(node.operand, ctx)
-    if not is_string(spelt.type) or spelt.holds(Column):
-        reason = "NOT_CONSTANT" if spelt.holds(Column) else "WRONG_TYPE"
-        text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
-        raise ctx.env.rejected(f"NOT_A_CONSTANT_STRING.{reason}", text, node)
-    return bind_name(split_name(text_of(node.operand, ctx, "IDENTIFIER of a computed name")), node, ctx)
+    return bind_name(split_name(spelt_name(node, ctx)), node, ctx)
 
 
 _KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")

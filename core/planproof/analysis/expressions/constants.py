@@ -6,7 +6,7 @@ import re
 
 from planproof.analysis.context import Context
 from planproof.analysis.expressions.binding import bind
-from planproof.expr import Alias, Call, Cast, Expr, Literal, ScalarSubquery, SessionVariable
+from planproof.expr import Alias, Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof.functions.bind import cast_unless_same
 from planproof.functions.constants import COMPUTED
 from planproof.logical.nodes import OneRow, Plan, Project
@@ -124,6 +124,16 @@ def text_of(node: q.Node, ctx: Context, what: str) -> str:
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
         raise ctx.env.unknown(what, node)
     return value
+
+
+def spelt_name(node: q.IdentifierClause, ctx: Context) -> str:
+    """The name that `IDENTIFIER(expr)` spells. Raises `AnalysisError` where it is no constant text."""
+    spelt = bind(node.operand, ctx)
+    if not is_string(spelt.type) or spelt.holds(Column):
+        reason = "NOT_CONSTANT" if spelt.holds(Column) else "WRONG_TYPE"
+        text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
+        raise ctx.env.rejected(f"NOT_A_CONSTANT_STRING.{reason}", text, node)
+    return text_of(node.operand, ctx, "IDENTIFIER of a computed name")
 
 
 BARE = {
