@@ -11,6 +11,7 @@ from planproof.expr import Column, fresh_id
 from planproof.functions.bind import apply
 from planproof.functions.registry import RegistrationError, Registry, builtin
 from planproof.logical.builder import scan
+from planproof.origin import AnalysisError
 from planproof.schema import (
     DuplicateField,
     LogicalColumn,
@@ -197,3 +198,13 @@ def test_a_join_makes_the_padded_side_nullable_and_discards_its_evidence() -> No
     assert [f.nullable for f in left.join(right, "left", on=("id", "id")).plan.schema] == [False, True, True]
     assert [f.nullable for f in left.join(right, "full", on=("id", "id")).plan.schema] == [True, True, True]
     assert parse_type("array<int>") == right.plan.schema[1].type
+
+
+def test_a_where_that_is_an_alias_to_spark_is_said_to_be_one() -> None:
+    catalog = Catalog({"t": [("a", "boolean", True), ("c", "string", True)]})
+    with pytest.raises(AnalysisError, match="where is an alias to Spark: write them without parentheses") as caught:
+        plan("select c from t where (a)", catalog)
+    assert caught.value.condition == "ASSIGNMENT_ARITY_MISMATCH"
+    with pytest.raises(AnalysisError) as plain:
+        plan("select c from t `where` (a)", catalog)
+    assert "to Spark" not in plain.value.message

@@ -195,6 +195,17 @@ _MISCOUNTED: dict[type, str] = {
 }
 
 
+_FILTERS = ("WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET")
+
+
+def _no_clause(alias: q.TableAlias | q.Identifier) -> str:
+    """What to do about `FROM t WHERE (a)`, where Spark takes the word for an alias."""
+    name = alias.name if isinstance(alias, q.TableAlias) else alias
+    if name.quoted or name.text.upper() not in _FILTERS:
+        return ""
+    return f" Before names in parentheses, {name.text} is an alias to Spark: write them without parentheses."
+
+
 def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, node: q.Node) -> Plan:
     """The plan of `node` under a name, and its columns under the names that the alias gives them."""
     if isinstance(alias, q.Identifier):
@@ -206,7 +217,7 @@ def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, n
         raise env.rejected(
             _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
-            f"expressions: {len(output)}.",
+            f"expressions: {len(output)}.{_no_clause(alias)}",
             node,
         )
     renamed = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(output))
