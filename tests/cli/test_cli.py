@@ -246,6 +246,19 @@ def test_explain_shows_the_plan(invoke, project):
     assert "did you mean 'mart'?" in wrong.stderr
 
 
+def test_explain_names_where_the_unknown_begins(invoke, project):
+    models = {
+        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": {"materialized": "view"}},
+        "mart": {"sql": "select id from shop.stg", "parents": ["stg"]},
+    }
+    directory = project(models, {"raw.orders": {}})
+    assert "run `planproof freeze`" in invoke("explain", "stg", "--project-dir", directory).stderr
+    found = invoke("explain", "mart", "--project-dir", directory)
+    assert found.exit_code == 2
+    assert "the schema of shop.stg: not read offline" in found.stderr
+    assert "it begins with raw.orders: the source raw.orders declares no complete columns" in found.stderr
+
+
 CASES = [
     {
         "id": "a",

@@ -151,6 +151,14 @@ def test_what_is_not_known_is_left_out_with_the_reason(project: Any) -> None:
     assert not list((where / "models").iterdir())
 
 
+def test_a_manifest_without_texts_is_told_as_one(project: Any) -> None:
+    """`dbt seed` writes a manifest, too."""
+    where = project({"marts": {}, "inlined": {"config": {"materialized": "ephemeral"}}})
+    done = infer(where)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "not compiled: model.shop.marts; run `dbt compile`" in done.stderr
+
+
 def test_the_inferred_contract_holds(project: Any, dbt_manifest: Any) -> None:
     where = project({"marts": {"sql": SQL, "parents": ["shop.orders"]}})
     [one] = infer_project(read_project(where), tighten=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from planproof.conf import Conf
 from planproof.project.cache import Cache
-from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier
 from planproof.project.lookup import with_state
 from planproof.project.manifest import Project
@@ -16,7 +15,7 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
 from planproof.project.schedule import Schedule
-from planproof.project.selection import selected
+from planproof.project.selection import compiled, selected
 from planproof.project.sources import read_frozen
 from planproof.report.model import Report
 
@@ -47,14 +46,7 @@ def check_project(
     """
     project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
-    chosen = [
-        node
-        for node in selected(project, select, exclude, selector, state)
-        if node.sql is not None or node.materialized != "ephemeral"
-    ]
-    uncompiled = [node.unique_id for node in chosen if node.sql is None and not node.is_python]
-    if uncompiled:
-        raise ProjectError(f"not compiled: {', '.join(uncompiled[:5])}; run `dbt compile` on the selected models")
+    chosen = compiled(selected(project, select, exclude, selector, state))
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)

@@ -19,7 +19,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.selection import selected
+from planproof.project.selection import compiled, selected
 from planproof.project.sources import read_frozen
 from planproof.report.model import Verdict
 from planproof.schema import LogicalField, PhysicalSchema
@@ -63,10 +63,10 @@ def infer_project(
     """What each selected model's contract can promise, in DAG order.
 
     Models that have a contract are left out, unless `tighten` asks for NOT NULL where the plan proves it. Raises
-    `ProjectError` where the project cannot be read.
+    `ProjectError` where the project cannot be read, or a selected model is not compiled.
     """
     conf = conf or DBT_CONF
-    wanted = {node.unique_id for node in selected(project, select, exclude, selector, state)}
+    wanted = {node.unique_id for node in compiled(selected(project, select, exclude, selector, state))}
     needed = wanted | project.ancestors(wanted)
     check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
     found = []

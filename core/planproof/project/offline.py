@@ -61,7 +61,14 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
     for key, other in project.nodes.items():
         if key in ancestors:
             check.visit(other)
-    return check.plan(node)
+    try:
+        return check.plan(node)
+    except Unknown as unknown:
+        first = next((key for key in project.nodes if key in ancestors and key in check.unread), None)
+        if first is None or project.nodes[first].relation in unknown.construct:
+            raise
+        said = f"{unknown.construct}; it begins with {project.nodes[first].relation}: {check.unread[first]}"
+        raise Unknown(said, unknown.origin) from None
 
 
 def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
@@ -286,6 +293,8 @@ class OfflineCheck:
 
         if node.is_python:
             raise Unknown("a Python model, whose schema only its run shows")
+        if node.sql is None:
+            raise Unknown("a model that is not compiled; run `dbt compile`")
         if _COMPILE_ONLY.search(node.sql or ""):
             raise Unknown(
                 "the columns that dbt_utils prints in a run: `dbt compile` alone gets a `*`; check the manifest "

@@ -63,6 +63,16 @@ def chosen(
     return found
 
 
+def compiled(models: Iterable[ProjectNode]) -> list[ProjectNode]:
+    """The models, without ephemeral ones that nobody compiled. Raises `ProjectError` where another one has no text:
+    `dbt seed` and `dbt ls` write a manifest, too."""
+    found = [node for node in models if node.sql is not None or node.materialized != "ephemeral"]
+    missing = [node.unique_id for node in found if node.sql is None and not node.is_python]
+    if missing:
+        raise ProjectError(f"not compiled: {', '.join(missing[:5])}; run `dbt compile` on the selected models")
+    return found
+
+
 def default_selector(directory: Path | None) -> str | None:
     """The selector of a project's selectors.yml with `default: true`, which dbt takes where nothing is selected.
 
