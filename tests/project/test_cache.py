@@ -273,14 +273,14 @@ def test_a_process_that_dies_is_done_without(dbt_manifest, monkeypatch) -> None:
     models = {f"m{i}": {"sql": f"select {i} as n"} for i in range(12)}
     project = read_project(dbt_manifest(models, {}))
     plain = told(check_project(project))
-    here, judged = os.getpid(), schedule.Judged.of.__func__
+    here, judged = os.getpid(), schedule.JudgedNode.of.__func__
 
     def dies(cls, node, visit):
         if os.getpid() != here and node.name in ("m3", "m7"):
             os._exit(9)
         return judged(cls, node, visit)
 
-    monkeypatch.setattr(schedule.Judged, "of", classmethod(dies))
+    monkeypatch.setattr(schedule.JudgedNode, "of", classmethod(dies))
     assert told(check_project(project, jobs=2)) == plain
 
 

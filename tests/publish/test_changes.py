@@ -9,7 +9,7 @@ import pytest
 
 from planproof import Guard, Model
 from planproof.publish.audit import changes
-from planproof.report.changes import Change
+from planproof.report.changes import TableChange
 from planproof.settings import Settings
 
 WIDE = """
@@ -21,7 +21,7 @@ WIDE = """
     """
 
 
-def told(report: Any) -> Change:
+def told(report: Any) -> TableChange:
     assert report.outcome == "published", (report.error, report.findings)
     change = report.details.change
     assert change is not None

@@ -9,7 +9,7 @@ import pytest
 
 from planproof.project import read_project
 from planproof.project.check import check_project
-from planproof.report.changes import Change, TableVersion, Values
+from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.report.formats import render
 from planproof.report.run import RunReport
 
@@ -30,7 +30,7 @@ MODELS = {
 SOURCES = {"raw.t": {"id": "bigint", "name": "string", "amount": "int"}}
 
 
-CHANGE = Change(
+CHANGE = TableChange(
     TableVersion(2, (Values("id", "bigint", 0, "1", "2"),)),
     TableVersion(3, (Values("id", "bigint", 1, "1", "9"), Values("name", "string", 0, "a", "c"))),
 )

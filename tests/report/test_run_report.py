@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from planproof.origin import Origin
-from planproof.report.changes import Change, TableVersion, Values
+from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.report.comparison import Comparison, Example
-from planproof.report.details import BrokenRows, DataTestResult, Details, Files, SetAside
+from planproof.report.details import BrokenRows, DataTestResult, Details, Files, QuarantinedRows
 from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
 from planproof.report.run import RunReport, run_report
 from planproof.report.text import plain
@@ -99,13 +99,13 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
     known = {f.name: kinds.get(str(f.type).split(" ")[0], {"a": "b"}) for f in fields(Details)}
     files = Files(2, 1, 10, ("SNAPPY",), ("parquet-mr",), 0)
     column = Values("id", "int", 0, "1", "2", 2, "why")
-    change = Change(TableVersion(1, (column,), "why"), TableVersion(None, (Values("id", "int"),)))
+    change = TableChange(TableVersion(1, (column,), "why"), TableVersion(None, (Values("id", "int"),)))
     compared = Comparison(("id",), 1, 2, 3, {"v": 3}, {"m": "why"}, (Example("id=1", "v", None, "2"),))
     tests = (
         DataTestResult("a_test", "fail", "3 results", 3, "id", "models/m.yml", "select 1"),
         DataTestResult("other", "not run", "why"),
     )
-    aside = SetAside("t__quarantine", "r_1", 1, 3, {"not_null(id)": 1})
+    aside = QuarantinedRows("t__quarantine", "r_1", 1, 3, {"not_null(id)": 1})
     broken = (
         BrokenRows("PP505", "NOT NULL", "id", "SELECT *", ("k", "id"), (("1", None), ("2", None))),
         BrokenRows("PP507", "unique(id)", None, None),

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from planproof.origin import Origin
 from planproof.report import markdown
-from planproof.report.changes import Change, TableVersion, Values
+from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.report.details import Details
 from planproof.report.model import Finding, Report, Rewrite, Verdict
 from planproof.report.parts import fate
@@ -174,7 +174,7 @@ def test_markdown_says_the_same_and_holds_no_markup_of_others() -> None:
 
 def test_one_line_says_what_a_publish_changed():
     def change(*columns, rows=12034):
-        return Change(
+        return TableChange(
             TableVersion(rows, columns), TableVersion(11871, (Values("day", "date", 0, "2026-11-01", "2026-11-21"),))
         )
 
@@ -192,10 +192,10 @@ def test_one_line_says_what_a_publish_changed():
         assert said in report.to_text()
         assert said.strip().partition(";")[0] in markdown.render([report]).replace("\\", "")
     assert "->" not in Report("m", "published", details=Details(change=change(same, rows=11871))).to_text()
-    unread = Change(TableVersion(None, unread="9,000 files"), TableVersion(5))
+    unread = TableChange(TableVersion(None, unread="9,000 files"), TableVersion(5))
     assert (
         "unknown -> 5 rows; before not read: 9,000 files"
         in Report("m", "published", details=Details(change=unread)).to_text()
     )
-    many = Change(TableVersion(1, ()), TableVersion(1, tuple(Values(f"c{i}", "int") for i in range(9))))
+    many = TableChange(TableVersion(1, ()), TableVersion(1, tuple(Values(f"c{i}", "int") for i in range(9))))
     assert many.line().endswith("c4: new, int; 4 more columns change")

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from planproof.cli import output
-from planproof.project.changes import BREAKING, Change, Comparison
+from planproof.project.changes import BREAKING, Comparison, SchemaChange
 from planproof.report.folding import listed
 from planproof.report.parts import counted
 
@@ -80,7 +80,7 @@ def _show(found: Comparison) -> None:
     out.print(said if found.compared else f"nothing was compared{said[said.find(';') :]}", markup=False)
 
 
-def _cells(change: Change, between: str) -> list[str]:
+def _cells(change: SchemaChange, between: str) -> list[str]:
     from rich.markup import escape
 
     reaches = between.join((*change.reaches, *change.met()))

@@ -38,7 +38,7 @@ def lsp(
     where that is a dbt project, else the one where it is started.
     """
     try:
-        from planproof.lsp.server import made
+        from planproof.lsp.server import new_server
     except ImportError as error:
         raise ProjectError(f"the language server needs pygls ({error}): pip install 'planproof[lsp]'") from error
     from planproof.lsp.workspace import Workspace
@@ -46,7 +46,7 @@ def lsp(
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     said = (ctx.get_parameter_source(name) for name in ("project_dir", "manifest"))
     anywhere = all(source is ParameterSource.DEFAULT for source in said)
-    server = made(Workspace(location, Cache.of_user() if cache else None), compiles, anywhere)
+    server = new_server(Workspace(location, Cache.of_user() if cache else None), compiles, anywhere)
     out = sys.stdout.buffer
     # Whatever prints would break the protocol.
     sys.stdout = sys.stderr

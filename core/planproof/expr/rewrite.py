@@ -8,12 +8,12 @@ from operator import is_not
 from planproof.expr import nodes as x
 from planproof.records import evolve
 
-Change = Callable[[x.Expr], x.Expr]
+Rewriting = Callable[[x.Expr], x.Expr]
 _OverChild = x.Cast | x.GetField | x.GetFieldOfElements | x.Alias | x.LateralReference | x.Sort
 Go = Callable[[x.Expr, "Callable[..., x.Expr | None]"], x.Expr]
 
 
-def transform_up(expr: x.Expr, change: Change) -> x.Expr:
+def transform_up(expr: x.Expr, change: Rewriting) -> x.Expr:
     """The expression with `change` applied to every node, children first.
 
     A subtree that nothing changes comes back as the same object. Plans of subqueries are left alone.
@@ -37,24 +37,24 @@ def rebuild(expr: x.Expr, change: Callable[[x.Expr], x.Expr]) -> x.Expr:
     return rebuilt(expr, change, lambda child, apply: apply(child)) if rebuilt is not None else expr
 
 
-def _each(exprs: tuple[x.Expr, ...], change: Change, go: Go) -> tuple[x.Expr, ...]:
+def _each(exprs: tuple[x.Expr, ...], change: Rewriting, go: Go) -> tuple[x.Expr, ...]:
     if not exprs:
         return exprs
     new = [go(e, change) for e in exprs]
     return tuple(new) if any(map(is_not, new, exprs)) else exprs
 
 
-def _child(expr: _OverChild, change: Change, go: Go) -> x.Expr:
+def _child(expr: _OverChild, change: Rewriting, go: Go) -> x.Expr:
     child = go(expr.child, change)
     return expr if child is expr.child else evolve(expr, child=child)
 
 
-def _lambda(expr: x.Lambda, change: Change, go: Go) -> x.Expr:
+def _lambda(expr: x.Lambda, change: Rewriting, go: Go) -> x.Expr:
     body = go(expr.body, change)
     return expr if body is expr.body else evolve(expr, body=body)
 
 
-def _call(expr: x.Call, change: Change, go: Go) -> x.Expr:
+def _call(expr: x.Call, change: Rewriting, go: Go) -> x.Expr:
     args, order = _each(expr.args, change, go), _each(expr.order, change, go)
     condition = None if expr.filter is None else go(expr.filter, change)
     if args is expr.args and order is expr.order and condition is expr.filter:
@@ -62,7 +62,7 @@ def _call(expr: x.Call, change: Change, go: Go) -> x.Expr:
     return evolve(expr, args=args, order=order, filter=condition)
 
 
-def _window(expr: x.Window, change: Change, go: Go) -> x.Expr:
+def _window(expr: x.Window, change: Rewriting, go: Go) -> x.Expr:
     call = go(expr.call, change)
     partition, order = _each(expr.partition, change, go), _each(expr.order, change, go)
     bounds = _each(expr.bounds, change, go)
@@ -71,7 +71,7 @@ def _window(expr: x.Window, change: Change, go: Go) -> x.Expr:
     return evolve(expr, call=call, partition=partition, order=order, bounds=bounds)  # type: ignore[arg-type]
 
 
-def _in_subquery(expr: x.InSubquery, change: Change, go: Go) -> x.Expr:
+def _in_subquery(expr: x.InSubquery, change: Rewriting, go: Go) -> x.Expr:
     values = _each(expr.values, change, go)
     return expr if values is expr.values else evolve(expr, values=values)
 

@@ -10,11 +10,11 @@ from planproof.expr.rewrite import transform_up
 from planproof.logical import nodes as p
 from planproof.records import evolve
 
-Change = Callable[[Expr], Expr]
+Rewriting = Callable[[Expr], Expr]
 _OverChild = p.Distinct | p.Recursion | p.Limit | p.Script | p.Pivot
 
 
-def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
+def map_expressions(plan: p.Plan, change: Rewriting) -> p.Plan:
     """The plan with `change` applied to every expression that its nodes evaluate and to the columns that a node makes
     or names anew. Plans of subqueries are changed too."""
 
@@ -25,12 +25,12 @@ def map_expressions(plan: p.Plan, change: Change) -> p.Plan:
     return _mapped(plan, everywhere)
 
 
-def _mapped(plan: p.Plan, change: Change) -> p.Plan:
+def _mapped(plan: p.Plan, change: Rewriting) -> p.Plan:
     rebuild = _REBUILD.get(type(plan))
     return rebuild(plan, change) if rebuild is not None else plan
 
 
-def _in_subqueries(expr: Expr, change: Change) -> Expr:
+def _in_subqueries(expr: Expr, change: Rewriting) -> Expr:
     if not expr.holds(Subquery):
         return expr
 
@@ -43,24 +43,24 @@ def _in_subqueries(expr: Expr, change: Change) -> Expr:
     return transform_up(expr, inner)
 
 
-def _each(exprs: tuple[Expr, ...], change: Change) -> tuple[Expr, ...]:
+def _each(exprs: tuple[Expr, ...], change: Rewriting) -> tuple[Expr, ...]:
     new = [change(e) for e in exprs]
     return tuple(new) if any(map(is_not, new, exprs)) else exprs
 
 
-def _project(node: p.Project, change: Change) -> p.Plan:
+def _project(node: p.Project, change: Rewriting) -> p.Plan:
     child, items = _mapped(node.child, change), _each(node.items, change)
     return node if child is node.child and items is node.items else evolve(node, child=child, items=items)
 
 
-def _filter(node: p.Filter, change: Change) -> p.Plan:
+def _filter(node: p.Filter, change: Rewriting) -> p.Plan:
     child, condition = _mapped(node.child, change), change(node.condition)
     if child is node.child and condition is node.condition:
         return node
     return evolve(node, child=child, condition=condition)
 
 
-def _join(node: p.Join, change: Change) -> p.Plan:
+def _join(node: p.Join, change: Rewriting) -> p.Plan:
     left, right = _mapped(node.left, change), _mapped(node.right, change)
     condition = None if node.condition is None else change(node.condition)
     if left is node.left and right is node.right and condition is node.condition:
@@ -68,7 +68,7 @@ def _join(node: p.Join, change: Change) -> p.Plan:
     return evolve(node, left=left, right=right, condition=condition)
 
 
-def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
+def _aggregate(node: p.Aggregate, change: Rewriting) -> p.Plan:
     child = _mapped(node.child, change)
     if node.grouping_sets is not None:
         # The expressions around a group that a set leaves out see a column.
@@ -79,29 +79,29 @@ def _aggregate(node: p.Aggregate, change: Change) -> p.Plan:
     return evolve(node, child=child, groups=groups, items=items)
 
 
-def _set_operation(node: p.SetOperation, change: Change) -> p.Plan:
+def _set_operation(node: p.SetOperation, change: Rewriting) -> p.Plan:
     inputs = tuple(_mapped(i, change) for i in node.inputs)
     return node if all(a is b for a, b in zip(inputs, node.inputs)) else evolve(node, inputs=inputs)
 
 
-def _generate(node: p.Generate, change: Change) -> p.Plan:
+def _generate(node: p.Generate, change: Rewriting) -> p.Plan:
     child, call, generated = _mapped(node.child, change), change(node.call), _each(node.generated, change)
     if child is node.child and call is node.call and generated is node.generated:
         return node
     return evolve(node, child=child, call=call, generated=generated)  # type: ignore[arg-type]
 
 
-def _named(node: p.Named, change: Change) -> p.Plan:
+def _named(node: p.Named, change: Rewriting) -> p.Plan:
     child, output = _mapped(node.child, change), _each(node.output, change)
     return node if child is node.child and output is node.output else evolve(node, child=child, output=output)  # type: ignore[arg-type]
 
 
-def _child_only(node: _OverChild, change: Change) -> p.Plan:
+def _child_only(node: _OverChild, change: Rewriting) -> p.Plan:
     child = _mapped(node.child, change)
     return node if child is node.child else evolve(node, child=child)
 
 
-def _ordered(node: p.Ordered, change: Change) -> p.Plan:
+def _ordered(node: p.Ordered, change: Rewriting) -> p.Plan:
     child = _mapped(node.child, change)
     keys = tuple(_key(k, change) for k in node.keys)
     if child is node.child and all(a is b for a, b in zip(keys, node.keys)):
@@ -109,7 +109,7 @@ def _ordered(node: p.Ordered, change: Change) -> p.Plan:
     return evolve(node, child=child, keys=keys)
 
 
-def _key(key: Sort, change: Change) -> Sort:
+def _key(key: Sort, change: Rewriting) -> Sort:
     child = change(key.child)
     return key if child is key.child else evolve(key, child=child)
 

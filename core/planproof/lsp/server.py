@@ -190,7 +190,7 @@ def diagnostic(placed: Placed) -> lsp.Diagnostic:
     )
 
 
-def made(workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> Server:
+def new_server(workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> Server:
     """A server with all its features; `anywhere`: the editor may say which folder is the project's."""
     server = Server(workspace, compiles, anywhere)
     _hears(server)

@@ -40,7 +40,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SchemaChange:
     """One change of one relation. `column` is a path, None where the whole relation is meant. `reaches` lists the
     columns downstream (`relation.column`) that are made of it, `contracts` the relations among them whose contract
     promises such a column, `exposures` the names of those that read the relation or one of them. `file` is the
@@ -84,7 +84,7 @@ class Comparison:
     """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
     `remarks` what is true of the two as a whole; `compared` how many relations were."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[SchemaChange, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     compared: int = 0
@@ -94,60 +94,61 @@ class Comparison:
         return any(change.effect == BREAKING for change in self.changes)
 
 
-def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[Change]:
+def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[SchemaChange]:
     """The changes of one relation; None where it is not there. `elsewhere`: the two are of two targets, where another
     place is no change."""
     if before is None or after is None:
         shape = before or after
         if shape is not None:
             gone = after is None
-            yield Change(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
+            yield SchemaChange(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
         return
     if not elsewhere and before.relation.lower() != after.relation.lower():
-        yield Change(before.relation, None, BREAKING, "moved", before.relation, after.relation)
+        yield SchemaChange(before.relation, None, BREAKING, "moved", before.relation, after.relation)
     yield from _columns(before, after)
     for constraint in sorted(before.constraints - after.constraints):
-        yield Change(after.relation, None, BREAKING, "constraint dropped", constraint, None)
+        yield SchemaChange(after.relation, None, BREAKING, "constraint dropped", constraint, None)
     for constraint in sorted(after.constraints - before.constraints):
-        yield Change(after.relation, None, SAFE, "constraint added", None, constraint)
+        yield SchemaChange(after.relation, None, SAFE, "constraint added", None, constraint)
 
 
-def _columns(before: Shape, after: Shape) -> Iterator[Change]:
+def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
     relation = after.relation
     old, new = _by_name(before.columns), _by_name(after.columns)
     for key, column in old.items():
         if key not in new:
-            yield Change(relation, column.name, BREAKING, "column removed", str(column), None)
+            yield SchemaChange(relation, column.name, BREAKING, "column removed", str(column), None)
     for key, column in new.items():
         if key not in old:
-            yield Change(relation, column.name, SAFE, "column added", None, str(column))
+            yield SchemaChange(relation, column.name, SAFE, "column added", None, str(column))
         else:
             yield from _column(relation, old[key], column)
     kept = [key for key in old if key in new], [key for key in new if key in old]
     if kept[0] != kept[1]:
-        yield Change(relation, None, SAFE, "columns reordered", ", ".join(kept[0]), ", ".join(kept[1]))
+        yield SchemaChange(relation, None, SAFE, "columns reordered", ", ".join(kept[0]), ", ".join(kept[1]))
 
 
 def _by_name(columns: Iterable[ColumnShape]) -> dict[str, ColumnShape]:
     return {column.name.lower(): column for column in columns}
 
 
-def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[Change]:
+def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[SchemaChange]:
     for difference in type_differences(old.type, new.type, (new.name,)):
         yield _typed(relation, difference)
     if old.not_null != new.not_null:
         effect, what = (BREAKING, "may be null now") if old.not_null else (SAFE, "never null now")
-        yield Change(relation, new.name, effect, what, str(old), str(new))
+        yield SchemaChange(relation, new.name, effect, what, str(old), str(new))
 
 
-def _typed(relation: str, difference: Difference) -> Change:
+def _typed(relation: str, difference: Difference) -> SchemaChange:
     place, old, new = dotted(difference.path), difference.promised, difference.found
     if old is None or new is None:
         gone = new is None
-        return Change(relation, place, BREAKING if gone else SAFE, "field removed" if gone else "field added", old, new)
+        what = "field removed" if gone else "field added"
+        return SchemaChange(relation, place, BREAKING if gone else SAFE, what, old, new)
     if _widens(old, new):
-        return Change(relation, place, SAFE, "type widened", old, new)
-    return Change(relation, place, BREAKING, "type narrowed" if _widens(new, old) else "type changed", old, new)
+        return SchemaChange(relation, place, SAFE, "type widened", old, new)
+    return SchemaChange(relation, place, BREAKING, "type narrowed" if _widens(new, old) else "type changed", old, new)
 
 
 def _widens(narrow: str, wide: str) -> bool:

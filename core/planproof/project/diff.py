@@ -11,7 +11,7 @@ from typing import Any
 from planproof.catalog import Relation, split_name
 from planproof.conf import Conf
 from planproof.contract import Contract
-from planproof.project.changes import SAFE, Change, ColumnShape, Comparison, Shape, compared
+from planproof.project.changes import SAFE, ColumnShape, Comparison, SchemaChange, Shape, compared
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
@@ -28,7 +28,7 @@ def compare_projects(
     old_sources, new_sources = (found if found.file else other for found, other in (own, own[::-1]))
     old = _Shapes.of(_placed(before, after), conf, old_sources)
     new = _Shapes.of(_placed(after, before), conf, new_sources)
-    changes: list[Change] = []
+    changes: list[SchemaChange] = []
     targets = _two_targets(before, after)
     unread = {**old.unread, **new.unread}
     both = [key for key in dict.fromkeys([*old.shapes, *new.shapes]) if key not in unread]
@@ -126,7 +126,7 @@ class _Shapes:
             for source, column, _ in sources:
                 self.feeds[_key(source, column)].add(f"{relation}.{name}")
 
-    def followed(self, change: Change, key: str) -> Change:
+    def followed(self, change: SchemaChange, key: str) -> SchemaChange:
         """The change of the relation `key` with all that it reaches."""
         reaches = self.reached(change)
         columns: dict[str, set[str]] = defaultdict(set)
@@ -142,7 +142,7 @@ class _Shapes:
         exposures = [name for name, read in self.exposures if read & {key, *touched}]
         return replace(change, reaches=reaches, contracts=tuple(sorted(contracts)), exposures=tuple(sorted(exposures)))
 
-    def reached(self, change: Change) -> tuple[str, ...]:
+    def reached(self, change: SchemaChange) -> tuple[str, ...]:
         """Every column downstream, however far, that is made of the changed one."""
         if change.column is None:
             return ()

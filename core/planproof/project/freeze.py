@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof.origin import AnalysisError
-from planproof.project.changes import BREAKING, Change, ColumnShape, Comparison, Shape, compared
+from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compared
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
@@ -64,7 +64,7 @@ def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comp
     """The live sources against the freeze file. Raises `ProjectError` where there is no file."""
     if frozen.file is None:
         raise ProjectError("there is no freeze file to compare with; run `planproof freeze` first")
-    changes: list[Change] = []
+    changes: list[SchemaChange] = []
     unread: dict[str, str] = {}
     wanted = given(project)
     for node in wanted:
@@ -88,12 +88,12 @@ def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str
     return {} if snapshot is None else snapshot.ids
 
 
-def _made_anew(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:
+def _made_anew(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[SchemaChange]:
     """Columns of an Iceberg table that are not those of the same name any more: what older files hold of them reads as
     null."""
     for name, number in before.items():
         if name in now and now[name] != number:
-            yield Change(relation, name, BREAKING, "made anew", f"field {number}", f"field {now[name]}")
+            yield SchemaChange(relation, name, BREAKING, "made anew", f"field {number}", f"field {now[name]}")
 
 
 def _shape(relation: str, known: Known) -> Shape:

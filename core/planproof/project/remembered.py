@@ -22,7 +22,7 @@ _UNREAD = ("created_at",)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedNode:
     """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
 
     `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
@@ -39,7 +39,7 @@ class Judged:
     form: Form | None = None
 
     @classmethod
-    def of(cls, node: ProjectNode, visit: Visit) -> Judged:
+    def of(cls, node: ProjectNode, visit: Visit) -> JudgedNode:
         if visit.report is None:
             return cls(b"", b"", visit.state)
         small, large = pack(visit.report, node.sql)
@@ -96,7 +96,7 @@ class Remembered:
             return None
         return digest_of((self._project, text, beside))
 
-    def find(self, node: ProjectNode, key: bytes) -> Judged | None:
+    def find(self, node: ProjectNode, key: bytes) -> JudgedNode | None:
         """The judgement, where all that its text looked up is still what it was. Raises `Wanted`."""
         try:
             found = self._found(key)
@@ -107,7 +107,7 @@ class Remembered:
             if (asked, names) != self._trace([tuple(answer[0]) for answer in asked], node, listed=names):
                 return None
             besides = tuple(answer[1] for answer in asked if len(answer) == 3)
-            judged = Judged(small, large, State(*state), besides=besides, head=head, form=form)
+            judged = JudgedNode(small, large, State(*state), besides=besides, head=head, form=form)
         except (ValueError, KeyError, TypeError, EOFError):
             return None
         self.cache.hits += 1
@@ -130,7 +130,7 @@ class Remembered:
         if self.earlier is not None and report is not None and key is not None and head:
             self.earlier.take(report, key, head, form)
 
-    def keep(self, node: ProjectNode, key: bytes, judged: Judged) -> bytes:
+    def keep(self, node: ProjectNode, key: bytes, judged: JudgedNode) -> bytes:
         """Returns the entry's head."""
         trace = self._trace(judged.asked, node, listed=judged.listed)
         head = marshal.dumps((*trace, judged.state.to_list(), judged.state.digest))

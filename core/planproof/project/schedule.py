@@ -13,7 +13,7 @@ from planproof.project.finished import Earlier
 from planproof.project.garbage import rare_collections, set_aside
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
-from planproof.project.remembered import Judged, Remembered
+from planproof.project.remembered import JudgedNode, Remembered
 from planproof.project.state import State, Unportable, Wanted
 from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
@@ -129,7 +129,7 @@ class Schedule:
             return self._finished(node, known.state, report)
         self._to_judge.append(node)
 
-    def _from_cache(self, node: ProjectNode) -> Judged | None:
+    def _from_cache(self, node: ProjectNode) -> JudgedNode | None:
         if self.remembered is None:
             return None
         key = self._keys[node.unique_id] = self.remembered.key(node)
@@ -140,10 +140,10 @@ class Schedule:
         keys = [*(p.unique_id for p in self.project.stored_parents(node)), *self._asked_for.get(node.unique_id, ())]
         return {key: self.states[key] for key in keys}
 
-    def _judged_here(self, node: ProjectNode) -> Judged:
-        return Judged.of(node, self.check.alone(node, self._left(node)))
+    def _judged_here(self, node: ProjectNode) -> JudgedNode:
+        return JudgedNode.of(node, self.check.alone(node, self._left(node)))
 
-    def _kept(self, node: ProjectNode, judged: Judged) -> None:
+    def _kept(self, node: ProjectNode, judged: JudgedNode) -> None:
         key, report = self._keys.get(node.unique_id), judged.report(node)
         if self.remembered is not None and key is not None and judged.small:
             self.remembered.take(report, key, self.remembered.keep(node, key, judged), None)
@@ -165,7 +165,7 @@ class Schedule:
             self.workers.send([(node.unique_id, self._left(node)) for node in lot])
         for key, answer in self.workers.answers():
             node = self.project.nodes[key]
-            if isinstance(answer, Judged):
+            if isinstance(answer, JudgedNode):
                 self._kept(node, answer)
             elif isinstance(answer, Wanted):
                 self._wants(node, answer.unique_id)

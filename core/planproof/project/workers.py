@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
-from planproof.project.remembered import Judged
+from planproof.project.remembered import JudgedNode
 from planproof.project.state import State, Wanted
 
 if TYPE_CHECKING:
     from planproof.project.offline import OfflineCheck
 
 Lot = list[tuple[str, Mapping[str, State]]]
-Answer = Judged | Wanted | BaseException | None
+Answer = JudgedNode | Wanted | BaseException | None
 
 
 def can_fork() -> bool:
@@ -110,7 +110,7 @@ def _work(check: OfflineCheck, connection: Connection, others: list[Connection])
 def _answer(check: OfflineCheck, key: str, left: Mapping[str, State]) -> Answer:
     node = check.project.nodes[key]
     try:
-        return Judged.of(node, check.alone(node, left))
+        return JudgedNode.of(node, check.alone(node, left))
     except Wanted as wanted:
         return wanted
     except Exception as error:  # It is raised again by the one who asked.

@@ -24,7 +24,7 @@ from planproof.publish.materialize.table import plain
 from planproof.publish.transaction.names import Names, Refused, literal
 from planproof.publish.transaction.publication import column_list
 from planproof.quoting import backticked, quoted
-from planproof.report.details import SetAside
+from planproof.report.details import QuarantinedRows
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import SparkFailure
@@ -89,7 +89,7 @@ def quarantine_of(names: Names) -> str:
     return quoted((*names.database, f"{names.table}{SUFFIX}"))
 
 
-class Aside(Protocol[P]):
+class QuarantineFormat(Protocol[P]):
     """How one format sets rows aside."""
 
     def staged(self, job: Job, raw: P) -> Staged:
@@ -112,7 +112,7 @@ class Aside(Protocol[P]):
         Raises `Impossible`."""
 
 
-def parted(job: Job, aside: Aside[Any], raw: Publishing, names: Names) -> Parting | None:
+def parted(job: Job, aside: QuarantineFormat[Any], raw: Publishing, names: Names) -> Parting | None:
     """How the staged rows are to be parted, after an audit that failed; None where nothing is to be published, and the
     draft says why if it was asked for."""
     draft, settings = job.draft, job.draft.settings
@@ -157,7 +157,7 @@ def told(job: Job, parting: Parting) -> Iterator[Told]:
     finally:
         if outcome.published:
             counts = {said: number for said, number in parting.counts.items() if number}
-            aside = SetAside(shown(parting.table), parting.names.stamp, parting.bad, parting.rows, counts)
+            aside = QuarantinedRows(shown(parting.table), parting.names.stamp, parting.bad, parting.rows, counts)
             draft.tell(quarantine=aside)
         else:
             again = {(f.code, f.field, f.promised) for f in broken}
@@ -267,7 +267,7 @@ def refuse_retyped(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> l
     return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name.lower() not in known]
 
 
-def made(name: str, schema: PhysicalSchema, stored_as: str) -> str:
+def create_quarantine(name: str, schema: PhysicalSchema, stored_as: str) -> str:
     """The statement that makes a quarantine of such rows."""
     fields = [*schema.as_nullable(), *OWN, PhysicalField(DATE, STRING, True), PhysicalField(RUN, STRING, True)]
     columns = column_list((f.name, "date" if f.name == DATE else as_ddl(f.type)) for f in fields)

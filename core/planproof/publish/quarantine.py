@@ -26,19 +26,19 @@ from planproof.publish.parting import (
     DATE,
     PARTITIONS,
     RUN,
-    Aside,
     Impossible,
     Parting,
+    QuarantineFormat,
     Staged,
     begun,
-    made,
+    create_quarantine,
     quarantine_of,
     refuse_other_sums,
     refuse_retyped,
     rest_of,
     shown,
 )
-from planproof.publish.transaction.journal import Aside as Partition
+from planproof.publish.transaction.journal import QuarantinePartition
 from planproof.publish.transaction.names import Refused, join, literal
 from planproof.publish.transaction.partition import names as partition_names
 from planproof.publish.transaction.partition import spec, values
@@ -61,7 +61,7 @@ def refuse_setting(model: Model, settings: Settings) -> None:
         raise Refused(f"{model.name}: on_violation: quarantine cannot be kept: {why}")
 
 
-def aside_of(job: Job) -> Aside[Any]:
+def aside_of(job: Job) -> QuarantineFormat[Any]:
     """How the rows of a model are set aside."""
     tables = job.session.transactions()
     if job.model.file_format == "iceberg" and tables is not None:
@@ -83,7 +83,7 @@ def tidied(job: Job) -> None:
 
 
 class ParquetAside:
-    """`parting.Aside` of Parquet tables."""
+    """`parting.QuarantineFormat` of Parquet tables."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -107,7 +107,7 @@ class ParquetAside:
             raise SparkFailure(f"{shown(parting.table)} is gone", transient=True)
         day = datetime.now(timezone.utc).date().isoformat()
         partition = f"{DATE}={day}/{RUN}={parting.names.stamp}"
-        aside = Partition(parting.table, partition, join(decoded(table.location), partition))
+        aside = QuarantinePartition(parting.table, partition, join(decoded(table.location), partition))
         journal, raw = publication.journal, parting.raw
         assert isinstance(raw, Publication)
         # The lock is held under the first staging's name.
@@ -135,7 +135,7 @@ def _table(session: Session, name: str, schema: PhysicalSchema) -> StoredTable:
     """The quarantine with all columns of the schema: made, or given what it lacks. Raises `Impossible`."""
     table = session.registered(name)
     if table is None:
-        session.rows(made(name, schema, "parquet"))
+        session.rows(create_quarantine(name, schema, "parquet"))
         table = session.registered(name)
         if table is None:
             raise SparkFailure(f"{shown(name)} was made, and the catalog does not show it")

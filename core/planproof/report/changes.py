@@ -47,7 +47,7 @@ class TableVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """`before` is None where there was no table."""
 
     before: TableVersion | None
@@ -57,14 +57,14 @@ class Change:
         return {"before": _form(self.before) if self.before else None, "after": _form(self.after)}
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Change:
+    def from_dict(cls, form: Mapping[str, Any]) -> TableChange:
         before = form["before"]
         return cls(None if before is None else TableVersion.from_dict(before), TableVersion.from_dict(form["after"]))
 
-    def without_values(self) -> Change:
+    def without_values(self) -> TableChange:
         """The same, without what rows hold."""
         before = None if self.before is None else self.before.without_values()
-        return Change(before, self.after.without_values())
+        return TableChange(before, self.after.without_values())
 
     def pairs(self) -> Iterator[tuple[Values | None, Values | None]]:
         """Each column before and after, in the new order; those that are gone come last."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from planproof.records import record
-from planproof.report.changes import Change
+from planproof.report.changes import TableChange
 from planproof.report.comparison import Comparison
 
 
@@ -43,7 +43,7 @@ class DataTestResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
+class QuarantinedRows:
     """How many of the staged `of` rows a publish set aside in `table`, under the `run` that the column `quarantine_run`
     holds there; `terms` counts them by the term that they break: a row may break several."""
 
@@ -124,9 +124,9 @@ class Details:
     published: bool | None = None
     absent: bool | None = None
     drift: Mapping[str, Any] | None = None
-    change: Change | None = None
+    change: TableChange | None = None
     comparison: Comparison | None = None
-    quarantine: SetAside | None = None
+    quarantine: QuarantinedRows | None = None
     transient: bool | None = None
     unsettled: bool | None = None
     reproducer: str | None = None
@@ -167,13 +167,13 @@ class Details:
             listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in files.items()}
             typed["files"] = Files(**listed)
         if change is not None:
-            typed["change"] = Change.from_dict(change)
+            typed["change"] = TableChange.from_dict(change)
         if form.get("comparison") is not None:
             typed["comparison"] = Comparison.from_dict(form["comparison"])
         if form.get("uncounted") is not None:
             typed["uncounted"] = tuple(form["uncounted"])
         if form.get("quarantine") is not None:
-            typed["quarantine"] = SetAside(**form["quarantine"])
+            typed["quarantine"] = QuarantinedRows(**form["quarantine"])
         if form.get("broken") is not None:
             typed["broken"] = tuple(map(BrokenRows.from_dict, form["broken"]))
         if form.get("tests") is not None:

@@ -18,7 +18,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.events import announce
 from airflow_planproof.operators.audit import inline_contract
-from airflow_planproof.operators.spark import PlanproofSparkOperator, opened
+from airflow_planproof.operators.spark import PlanproofSparkOperator, request_session
 from airflow_planproof.work import SparkWork
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     def _published(self, work: SparkWork[list[Report]], request: Request, model: Model, context: Context) -> Report:
         from dataclasses import replace
 
-        with opened(request) as session:
+        with request_session(request) as session:
             if session.capabilities.kind == "thrift":
                 raise PlanproofCannotRun("the profile's target is a Thrift server, which gives no DataFrames")
             work.watch(session)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from planproof.project import Project
-    from planproof.project.changes import Change
+    from planproof.project.changes import SchemaChange
     from planproof.project.location import ProjectLocation
     from planproof.project.request import Request
     from planproof.report import Report
@@ -84,7 +84,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         self.base_manifest = base_manifest
         self.profiles_dir = profiles_dir
         self.target = target
-        self.changes: Sequence[Change] = ()
+        self.changes: Sequence[SchemaChange] = ()
 
     def conclude(
         self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
@@ -96,7 +96,7 @@ class PlanproofCheckOperator(PlanproofOperator):
             raise PlanproofViolation(message.breaking(breaking, str(self.base_manifest), form["url"]), reports)
         return form
 
-    def _changes(self, project: Project, location: ProjectLocation) -> Sequence[Change]:
+    def _changes(self, project: Project, location: ProjectLocation) -> Sequence[SchemaChange]:
         from planproof.project.diff import compare_projects
         from planproof.project.manifest import read_project
 
@@ -130,7 +130,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         )
 
 
-def _line(change: Change) -> str:
+def _line(change: SchemaChange) -> str:
     """One change: where, what, from what to what, and whom it reaches."""
     place = ".".join(part for part in (change.relation, change.column) if part)
     values = f" ({change.before or 'nothing'} -> {change.after or 'nothing'})" if change.before or change.after else ""

@@ -97,14 +97,14 @@ class PlanproofSparkOperator(PlanproofOperator):
             def noted(self, remark: str) -> None:
                 task.notes.append(remark)
 
-        with opened(request) as session:
+        with request_session(request) as session:
             spark.watch(session)
             self.log.info("Spark work begins on %s", session.capabilities.kind)
             return request.reports(session, Told())
 
 
 @contextmanager
-def opened(request: Request) -> Iterator[Session]:
+def request_session(request: Request) -> Iterator[Session]:
     """The request's session; one that this task started is stopped at the end, one that it found is left as it was."""
     import planproof.session
 

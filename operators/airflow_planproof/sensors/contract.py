@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import BaseSensorOperator, PokeReturnVa
 
 from airflow_planproof.operators.audit import PlanproofAuditOperator
 from airflow_planproof.operators.operator import environment, failing_at_once
-from airflow_planproof.operators.spark import opened
+from airflow_planproof.operators.spark import request_session
 from airflow_planproof.work import SparkWork
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
 
     def _looked(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
         if self._spark is None:
-            self._spark = self._at_the_end.enter_context(opened(request))
+            self._spark = self._at_the_end.enter_context(request_session(request))
         session = self._spark
         spark.watch(session)
         from planproof.project.request import Progress

@@ -18,7 +18,7 @@ from planproof.analysis.context import Cte, Environment
 from planproof.analysis.expressions.binders import BINDERS
 from planproof.analysis.expressions.binding import binders
 from planproof.analysis.names.scope import Scope
-from planproof.analysis.script.routines import opened
+from planproof.analysis.script.routines import with_nullable_results
 from planproof.expr import Column, fresh_id
 from planproof.expr.nodes import Span
 from planproof.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
@@ -153,7 +153,7 @@ def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte
                 plan = recursive_cte(cte, name, names, inner, outer, _ctes)
             else:
                 plan = renamed(bind_query(cte.query, inner, outer), name, names, env, cte)
-            found[name.lower()] = Cte(name, opened(plan, env) if env.functions else plan)
+            found[name.lower()] = Cte(name, with_nullable_results(plan, env) if env.functions else plan)
         except AnalysisError as error:
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found

@@ -140,7 +140,7 @@ def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
     return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
 
 
-def opened(plan: Plan, env: Environment) -> Plan:
+def with_nullable_results(plan: Plan, env: Environment) -> Plan:
     """The plan of a CTE, whose columns Spark takes over before it looks into SQL functions: they may be null to it.
 
     Source: `SQLFunctionExpression.nullable`, `CTERelationRef`.

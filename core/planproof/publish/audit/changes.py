@@ -19,7 +19,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
-from planproof.report.changes import Change, TableVersion, Values
+from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.types import DATE, DataType, is_integral
@@ -61,7 +61,7 @@ class Unread(Exception):
 _FAILURES = (Unread, FooterError, Undecodable, SparkFailure, AnalysisError, OSError)
 
 
-def change(job: Job, publication: Publication) -> Change:
+def change(job: Job, publication: Publication) -> TableChange:
     """The target before and after this publish. What cannot be read is said; nothing is raised for it."""
     target = job.target if job.target is not None and job.target.kind == "table" else None
     try:
@@ -73,17 +73,17 @@ def change(job: Job, publication: Publication) -> Change:
     except _FAILURES as error:
         before = None if target is None else _version(target.schema, lambda: _stored(job, target, target.schema))
         rows = job.draft.rows if job.draft.strategy not in ("append", "partitions") else None
-        return Change(before, TableVersion(rows, unread=str(error)))
+        return TableChange(before, TableVersion(rows, unread=str(error)))
     if target is None:
-        return Change(None, _described(will, added))
+        return TableChange(None, _described(will, added))
     stored = cache(lambda: _stored(job, target, will))
     before = _version(target.schema, stored)
     if job.draft.strategy == "append":
-        return Change(before, _version(will, lambda: stored().joined(added)))
+        return TableChange(before, _version(will, lambda: stored().joined(added)))
     if job.draft.strategy == "partitions":
         replaced = {part.partition for part in where}
-        return Change(before, _version(will, lambda: _stored(job, target, will, replaced).joined(added)))
-    return Change(before, _described(will, added))
+        return TableChange(before, _version(will, lambda: _stored(job, target, will, replaced).joined(added)))
+    return TableChange(before, _described(will, added))
 
 
 def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation], PhysicalSchema]:

@@ -13,7 +13,7 @@ from planproof.limits import Fresh, Limits, Nulls
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
-from planproof.report.changes import Change
+from planproof.report.changes import TableChange
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
@@ -48,7 +48,7 @@ class Counts:
     how: dict[str, str]
 
 
-def judged(job: Job, limits: Limits, change: Change | None, after: Callable[[], str]) -> list[Finding]:
+def judged(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> list[Finding]:
     """A finding for each limit: proved where it is kept, else violated. `after` gives a relation of the rows that the
     table will hold. Raises `SparkFailure` where they cannot be counted."""
     if not limits:
@@ -57,7 +57,7 @@ def judged(job: Job, limits: Limits, change: Change | None, after: Callable[[], 
     return [*_rows(job, limits, change, counts), *_columns(job, limits, counts)]
 
 
-def _counts(job: Job, limits: Limits, change: Change | None, after: Callable[[], str]) -> Counts:
+def _counts(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> Counts:
     known = change.after if change is not None else None
     columns = known.by_name if known is not None else {}
     nulls = {n.column: v.nulls for n in limits.nulls if (v := columns.get(n.column.lower())) and v.nulls is not None}
@@ -102,7 +102,7 @@ def _asked(job: Job, after: str, nulls: list[str], fresh: list[Fresh]) -> tuple[
     return job.session.rows(f"SELECT {', '.join(terms)} FROM {after}")[0]
 
 
-def _rows(job: Job, limits: Limits, change: Change | None, counts: Counts) -> Iterator[Finding]:
+def _rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) -> Iterator[Finding]:
     rows, how = counts.rows, counts.how[""]
     if limits.least is not None or limits.most is not None:
         low, high = limits.least or 0, limits.most

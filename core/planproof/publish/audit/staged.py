@@ -24,7 +24,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import describe
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
-from planproof.report.changes import Change
+from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
@@ -79,7 +79,7 @@ def decide(
     judged: Examined,
     staged: Callable[[], str],
     whole: Callable[[], str],
-    changed: Change | None = None,
+    changed: TableChange | None = None,
 ) -> None:
     """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
 
@@ -113,7 +113,7 @@ def by_rows_alone(draft: Draft) -> bool:
     return all(is_of_rows(f) for f in draft.findings if f.verdict is Verdict.VIOLATED)
 
 
-def _told(job: Job, publication: Publication) -> Change | None:
+def _told(job: Job, publication: Publication) -> TableChange | None:
     """What the publish changes, for the report, and for those limits that footers decide."""
     draft = job.draft
     if draft.settings.changes == "off" and not draft.settings.limits:

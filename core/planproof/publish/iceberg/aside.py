@@ -28,7 +28,7 @@ from planproof.publish.parting import (
     Parting,
     Staged,
     begun,
-    made,
+    create_quarantine,
     refuse_other_sums,
     refuse_retyped,
     rest_of,
@@ -44,7 +44,7 @@ from planproof.types import as_ddl
 
 
 class IcebergAside:
-    """`parting.Aside` of Iceberg tables."""
+    """`parting.QuarantineFormat` of Iceberg tables."""
 
     def __init__(self, session: Session, tables: Transactional) -> None:
         self._session, self._tables = session, tables
@@ -62,7 +62,7 @@ class IcebergAside:
     def _open(self, name: str, schema: PhysicalSchema) -> None:
         schema, table = as_kept(schema), self._tables.table(name)
         if table is None:
-            self._session.rows(made(name, schema, "iceberg"))
+            self._session.rows(create_quarantine(name, schema, "iceberg"))
             return
         names = {f.name.lower() for f in table.schema}
         if tuple(table.partition_by) != PARTITIONS or not {f.name for f in OWN} <= names:

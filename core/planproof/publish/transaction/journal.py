@@ -42,7 +42,7 @@ class PartitionSwap:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class QuarantinePartition:
     """A partition of a quarantine table (quoted), which holds the rows that one publish sets aside, and its place."""
 
     table: str
@@ -77,7 +77,7 @@ class Entry:
     """Columns that the target gets with the delta: name and type."""
     catalog: str | None = None
     """The metastore in which it runs, where the session tells."""
-    aside: Aside | None = None
+    aside: QuarantinePartition | None = None
     """The partition of the quarantine that this publish adds; undoing the publish removes it."""
 
     def to_json(self) -> str:
@@ -93,7 +93,7 @@ class Entry:
             known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
             known["moves"] = tuple(Move(**m) for m in known.get("moves", ()))
             known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
-            known["aside"] = Aside(**known["aside"]) if known.get("aside") else None
+            known["aside"] = QuarantinePartition(**known["aside"]) if known.get("aside") else None
             known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
             return cls(**known)
         except (KeyError, TypeError, AttributeError) as error:

@@ -26,7 +26,7 @@ from planproof.session.store import Store, decoded
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Departure:
     """One table that moves: its name in backticks, the version directory it leaves, and its home."""
 
     table: str
@@ -56,7 +56,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         home = data_root(table, None, root)
         beside[home] = None
         name = f"{slug(parts[0])}.{slug(parts[1])}.json"
-        reports.append(_moved(session, store, root, name, Note(quoted(parts), version, join(home, parts[1]))))
+        reports.append(_moved(session, store, root, name, Departure(quoted(parts), version, join(home, parts[1]))))
     for folder in beside:
         reports += _swept(store, folder, force)
     if all(report.outcome == "published" for report in reports):
@@ -92,7 +92,7 @@ def _root_of(session: Session, parts: tuple[str, str], roots: list[str]) -> str:
     return next((root for root in roots if within(own, root) and within(root, own)), own)
 
 
-def _moved(session: Session, store: Store, root: str, name: str, note: Note) -> Report:
+def _moved(session: Session, store: Store, root: str, name: str, note: Departure) -> Report:
     """Moves a table under its lock, or goes on with a move that was killed; `name` is the note's."""
     table, file = split_name(note.table)[-1], join(root, STATE, "leaving", name)
     try:
@@ -107,7 +107,7 @@ def _moved(session: Session, store: Store, root: str, name: str, note: Note) -> 
         held.release()
 
 
-def _carried(session: Session, store: Store, file: str, note: Note) -> Report:
+def _carried(session: Session, store: Store, file: str, note: Departure) -> Report:
     """A killed move may have done some steps: each step looks first whether it is needed."""
     table = session.table(note.table)
     location = decoded(table.location or "") if table is not None else ""
@@ -134,7 +134,7 @@ def _carried(session: Session, store: Store, file: str, note: Note) -> Report:
     return Report(note.table.replace("`", ""), "published", (found,))
 
 
-def _repoint(session: Session, store: Store, note: Note) -> None:
+def _repoint(session: Session, store: Store, note: Departure) -> None:
     """Lets partitions that lay in the version directory follow it."""
     for old in partitions_of(session, note.table):
         new = join(note.home, old.partition)
@@ -168,9 +168,9 @@ def _noted(store: Store, root: str) -> list[str]:
     return [name for name in store.names(join(root, STATE, "leaving")) if name.endswith(".json")]
 
 
-def _read(store: Store, file: str) -> Note | None:
+def _read(store: Store, file: str) -> Departure | None:
     try:
-        return Note(**json.loads(store.read(file) or ""))
+        return Departure(**json.loads(store.read(file) or ""))
     except (ValueError, TypeError):
         return None
 
