@@ -198,6 +198,29 @@ def test_another_writer_while_rows_are_staged(
         assert held.where("id = 1").collect()[0]["amount"] == 9
 
 
+@pytest.mark.parametrize("kind", ["table", "incremental"])
+def test_another_writer_before_a_table_that_reads_itself_is_staged(
+    place: str, guard: Guard, rows: Any, iceberg: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session has looked at the table already, and its catalog remembers what it saw."""
+    name, tables, elsewhere = f"{place}.t", guard.session.transactions(), iceberg.newSession()
+    assert guard.publish(model(name, _FIRST)).outcome == "published"
+    opens, opened = ("replace" if kind == "table" else "change"), []
+    plain = getattr(tables, opens)
+
+    def late(*given: Any) -> Any:
+        if not opened:
+            elsewhere.sql(f"insert into {name} values (100, 'd0', 1)")
+        opened.append(given)
+        return plain(*given)
+
+    monkeypatch.setattr(tables, opens, late)
+    own = model(name, f"select id, day, amount from {name} where id >= 0", "insert_overwrite")
+    report = guard.publish(own, full_refresh=kind == "table")
+    assert report.outcome == "published", report
+    assert [r[0] for r in rows(name)] == [0, 1, 100, 2, 3]
+
+
 def flags(iceberg: Any, name: str) -> list[bool]:
     iceberg.catalog.refreshTable(name)
     return [f.nullable for f in iceberg.table(name).schema]

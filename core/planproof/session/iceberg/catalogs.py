@@ -45,6 +45,8 @@ class Catalogs:
     def complete(self, name: str) -> tuple[str, ...]:
         """Catalog, namespace and table of a name, as the session resolves it."""
         parts = split_name(name)
+        if len(parts) > 1 and parts[0] in self._plugins:  # A catalog that was loaded stays registered.
+            return parts
         with translated():
             catalogs = self.register()
             if len(parts) > 1 and bool(catalogs.isCatalogRegistered(parts[0])):

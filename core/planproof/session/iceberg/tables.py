@@ -36,6 +36,7 @@ class Iceberg:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._catalogs = Catalogs(spark)
+        self._is_made = False
 
     @property
     def is_there(self) -> bool:
@@ -157,6 +158,8 @@ class Iceberg:
             given = {"provider": "iceberg", **(properties or {})}
             transforms = self._transforms(partition_by, schema)
             staged = catalog.stageCreateOrReplace(identifier, schema, transforms, given).table()
+            # A query that reads the table itself must not see it older than the commit takes it to be.
+            catalog.invalidateTable(identifier)
         opened = self._opened(parts, staged)
         opened.keep_comments()
         opened.keep_order()
@@ -224,6 +227,8 @@ class Iceberg:
 
     def _staged_catalog(self) -> None:
         """Makes the staging names' catalog known to this session: a catalog is loaded at its first use, and stays."""
+        if self._is_made:
+            return
         catalogs, key = self._catalogs.register(), f"spark.sql.catalog.{_STAGED}"
         if not catalogs.isCatalogRegistered(_STAGED):
             self._spark.conf.set(key, "org.apache.iceberg.spark.SparkCachedTableCatalog")
@@ -231,6 +236,7 @@ class Iceberg:
                 catalogs.catalog(_STAGED)
             finally:
                 self._spark.conf.unset(key)
+        self._is_made = True
 
     def _transforms(self, partition_by: Sequence[str], schema: Any) -> Any:
         """Spark's own parser reads them; the statement around them is never run."""

@@ -26,7 +26,7 @@ from planproof.session.schemas import physical_schema
 
 _MOVED = ("CommitFailedException", "AlreadyExistsException", "NoSuchTableException", "ValidationException")
 """What a catalog says of a table that is not the one that was opened."""
-_BY_PATH = "DefaultLocationProvider"
+_BY_PATH = "$DefaultLocationProvider@"
 """Iceberg's way to place files without hashes in their paths, or rules of the user's own."""
 _DATA_PATH = "write.data.path"
 
@@ -75,6 +75,9 @@ class IcebergTransaction:
     ) -> None:
         self.staged, self._transaction, self._table = staged, transaction, table
         self._java, self._forget, self._refresh = java, forget, refresh
+        # Each question to the JVM costs a call or ten: what this object alone changes is remembered.
+        self._schema: PhysicalSchema | None = None
+        self._written: list[Any] = []
         with translated():
             self._base: Any = transaction.startMetadata()
             self._operations: Any = transaction.underlyingOps()
@@ -89,8 +92,10 @@ class IcebergTransaction:
             return None if self._base is None else str(self._base.metadataFileLocation())
 
     def schema(self) -> PhysicalSchema:
-        with translated():
-            return physical_schema(self._java.schemas.convert(self._table.schema()).json())
+        if self._schema is None:
+            with translated():
+                self._schema = physical_schema(self._java.schemas.convert(self._table.schema()).json())
+        return self._schema
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         with translated():
@@ -98,6 +103,7 @@ class IcebergTransaction:
             form["fields"] = [field for field in form["fields"] if field["name"] in names]
             added = self._java.schemas.convert(self._java.types.fromJson(json.dumps(form)))
             self._table.updateSchema().unionByNameWith(added).commit()
+        self._schema = None
 
     def require(self, names: Sequence[str], required: bool = True) -> None:
         with translated():
@@ -108,6 +114,7 @@ class IcebergTransaction:
             for name in names:
                 (change.requireColumn if required else change.makeColumnOptional)(name)
             change.commit()
+        self._schema = None
 
     def counted(self, names: Sequence[str]) -> list[str]:
         if not names or (self.told("write.format.default") or "").lower() == "avro":
@@ -176,7 +183,7 @@ class IcebergTransaction:
         with translated():
             operations = self._table.operations()
             places = operations.locationProvider()
-            if str(places.getClass().getSimpleName()) != _BY_PATH:
+            if _BY_PATH not in str(places.toString()):
                 return None
             folder = str(places.newDataLocation(name))
             metadata = self._transaction.currentMetadata()
@@ -248,7 +255,9 @@ class IcebergTransaction:
         self._forget()
 
     def _own(self) -> list[Any]:
-        """The snapshots that the base does not have, the newest first."""
+        """The snapshots that the base does not have, the newest first. There is one statement that writes, or none."""
+        if self._written:
+            return self._written
         snapshots = self._transaction.currentMetadata().snapshots()
         found = []
         for at in range(snapshots.size() - 1, -1, -1):
@@ -256,6 +265,7 @@ class IcebergTransaction:
             if self._base is not None and self._base.snapshot(snapshot.snapshotId()) is not None:
                 break
             found.append(snapshot)
+        self._written = found
         return found
 
 
