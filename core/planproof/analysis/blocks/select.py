@@ -451,6 +451,24 @@ def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node,
         pending += expr.children
 
 
+def _aggregating(bound: Expr, over: Aggregated | None, node: q.Node, ctx: Context) -> Exception:
+    """The error of an aggregate function in QUALIFY, which stands above the block's Aggregate. In the keys of a window
+    over one it is taken for one of a query without GROUP BY."""
+    if over is None or _aggregates_beside_windows(bound):
+        return ctx.env.rejected(
+            "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
+        )
+    text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."
+    return ctx.env.rejected("MISSING_GROUP_BY", text, node)
+
+
+def _aggregates_beside_windows(expr: Expr) -> bool:
+    if isinstance(expr, Window):
+        return False
+    found = isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+    return found or any(map(_aggregates_beside_windows, expr.children))
+
+
 def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
     bound = bind(condition, evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY"))
     if over is not None:
@@ -458,10 +476,8 @@ def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found:
     else:
         bound = substituted(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
     within = content(bound)
-    if within & AGGREGATE and over is None:
-        raise ctx.env.rejected(
-            "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", condition
-        )
+    if within & AGGREGATE:
+        raise _aggregating(bound, over, condition, ctx)
     if not (within | found) & WINDOW:
         raise ctx.env.rejected(
             "QUALIFY_REQUIRES_WINDOW_FUNCTION",
