@@ -60,16 +60,21 @@ YAML = """
     """
 
 
-@pytest.mark.parametrize("strategy", ["append", "insert_overwrite"])
-def test_rows_that_break_the_contract_are_not_added(dbt: Any, strategy: str) -> None:
-    dbt.write({"models/events.sql": EVENTS.replace("STRATEGY", strategy), "models/events.yml": YAML})
+def test_rows_that_break_the_contract_are_not_added(dbt: Any) -> None:
+    names = ("events", "events_overwritten")
+    for name, strategy in zip(names, ("append", "insert_overwrite")):
+        model, contract = EVENTS.replace("STRATEGY", strategy), YAML.replace("events", name)
+        dbt.write({f"models/{name}.sql": model, f"models/{name}.yml": contract})
     assert dbt.run("build", "--full-refresh").success, dbt.statuses
     assert dbt.run("build").success
-    before = dbt.state("events")
+    before = [dbt.state(name) for name in names]
+    assert len(before[0][1]) == 2 * len(before[1][1])
     for amount, code in (("nullif(id, 2)", "PP505"), ("2 - id", "PP507")):
         assert not dbt.run("build", "--vars", f"{{amount: '{amount}'}}").success
-        assert code in dbt.results["events"]["message"]
-        assert dbt.state("events") == before
+        for name in names:
+            assert dbt.statuses[name] == "error"
+            assert code in dbt.results[name]["message"]
+        assert [dbt.state(name) for name in names] == before
 
 
 EMPTIES = """
@@ -85,11 +90,11 @@ def test_a_table_is_not_emptied_for_rows_that_break_the_contract(dbt: Any) -> No
     model = EVENTS.replace("STRATEGY", "append").replace("orc", "parquet")
     dbt.write({"models/events.sql": model, "models/events.yml": YAML, "macros/empties.sql": EMPTIES})
     try:
-        assert dbt.run("build", "--full-refresh").success, dbt.statuses
-        assert dbt.run("build", "--vars", "{amount: id + 1}").success
+        assert dbt.run("build", "--select", "events", "--full-refresh").success, dbt.statuses
+        assert dbt.run("build", "--select", "events", "--vars", "{amount: id + 1}").success
         assert dbt.rows("events") == [(1, 2), (2, 3)]
         assert (dbt.reports["events"]["outcome"], dbt.reports["events"]["verdict"]) == ("audited", "proved")
-        assert not dbt.run("build", "--vars", "{amount: 'nullif(id, 2)'}").success
+        assert not dbt.run("build", "--select", "events", "--vars", "{amount: 'nullif(id, 2)'}").success
     finally:
         (dbt.root / "macros/empties.sql").unlink()
     assert "PP505" in dbt.results["events"]["message"]
